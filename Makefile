@@ -1,0 +1,62 @@
+# minigrad: every target sets up what it needs, in .venv, and starts at once the second time.
+# Another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+UV     := $(shell command -v uv 2>/dev/null)
+
+# uv installs faster but does not read pip's configuration. So pip tries where uv finds no way, and PyTorch is left to pip
+# from the start: it may be set up to find the build without CUDA, far smaller than the other.
+by_uv = $(if $(UV),$(if $(filter parity,$(1)),,$(UV) pip install -qq --python $(PY) -e '.[$(1)]' || ))
+with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format parity bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(call with,demo) ## run the demonstrations; pictures and pages land in demo/
+	$(PY) -m viz.demo
+
+test: $(call with,dev demo) ## run the tests and the examples in the docstrings
+	$(PY) -m pytest -n auto --ignore=tests/parity
+
+parity: $(call with,dev parity) ## run the same programs in PyTorch and compare
+	$(PY) -m pytest -n auto tests/parity
+
+lint: $(call with,dev) ## check formatting, style and types
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m pyright
+
+format: $(call with,dev) ## format the code and put its imports in order
+	$(PY) -m ruff check --select I --fix .
+	$(PY) -m ruff format .
+
+bench: $(call with,dev) ## measure how long things take
+	$(PY) -m benchmarks
+
+docs: $(call with,docs) ## build the documentation site into site/
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+clean: ## remove the environment and everything that was made
+	rm -rf $(VENV) build dist site demo docs/gen .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@command -v $(PYTHON) >/dev/null || { echo "minigrad: '$(PYTHON)' is not found. Name an interpreter: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "minigrad needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Name a newer one: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once)"
+	@$(if $(UV),$(UV) venv --quiet --allow-existing --seed --python $(PYTHON) $(VENV) || )$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install -qq --upgrade pip
+	@touch $@
+
+$(VENV)/.with-%: $(VENV)/.created pyproject.toml
+	@echo "Installing what '$*' needs"
+	@$(call by_uv,$*)$(PY) -m pip install -qq -e '.[$*]'
+	@touch $@

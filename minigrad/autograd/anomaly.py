@@ -1,0 +1,65 @@
+"""Looking for what went wrong: detect_anomaly, which remembers the user's line of every operation, and warnings."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..core.node import _anomaly
+from ..errors import MinigradWarning, user_place
+
+
+class set_detect_anomaly:
+    """Switch anomaly detection on or off; acts at once, and as a context manager until its end.
+
+    While it is on, an error in backward names the line of the forward operation, and with `check_nan` the first backward
+    that returns NaN raises a RuntimeError.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self.old = (getattr(_anomaly, "on", False), getattr(_anomaly, "nan", True))
+        _anomaly.on, _anomaly.nan = bool(mode), check_nan
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        _anomaly.on, _anomaly.nan = self.old
+
+
+class detect_anomaly(set_detect_anomaly):
+    """Find the operation whose backward fails or gives NaN; slower, so only while looking for it.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([0.], requires_grad=True)
+    >>> try:
+    ...     with minigrad.autograd.detect_anomaly():
+    ...         (minigrad.sqrt(x) * 0).backward()
+    ... except RuntimeError as e:
+    ...     print(str(e).splitlines()[0][:60])
+    SqrtBackward0: Function 'SqrtBackward0' returned nan values
+    """
+
+    def __init__(self, check_nan: bool = True):
+        self.old, self.check_nan = (False, True), check_nan
+
+    def __enter__(self) -> None:
+        super().__init__(True, self.check_nan)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on in this thread."""
+    return getattr(_anomaly, "on", False)
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection also looks for NaN."""
+    return getattr(_anomaly, "nan", True)
+
+
+def warn_non_leaf_grad(t: Any) -> None:
+    """Reading .grad of a result: it is never filled, which is seldom what was meant."""
+    place = user_place()
+    warnings.warn(
+        f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); backward does not fill it.\n"
+        f"  at {place}\n  To fix: call .retain_grad() on it before backward, or read the .grad of the leaf", MinigradWarning, stacklevel=4)

@@ -1,0 +1,162 @@
+"""Switches for recording: no_grad, enable_grad, set_grad_enabled, inference_mode.
+
+Each is a context manager and a decorator (generator functions included), holds for the current thread or task only, and
+acts on the whole chain of running transforms.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..core.context import current, enter
+from ..errors import error
+
+
+class Mode:
+    """A way of changing the current frame that can be entered, left and used as a decorator."""
+
+    def change(self, frame: Any) -> Any:
+        """The frame with this mode on."""
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        self.__dict__.setdefault("_olds", []).append(current())
+        enter(self.change(current()))
+
+    def __exit__(self, *_: object) -> None:
+        enter(current().grad_of(self._olds.pop()))
+
+    def clone(self) -> Mode:
+        """A fresh one for each call of a decorated function."""
+        return type(self)()
+
+    def __call__(self, f: Callable) -> Callable:
+        if inspect.isclass(f):
+            raise error(TypeError, type(self).__name__, f"cannot decorate the class {f.__name__}", "decorate its methods")
+        if inspect.isgeneratorfunction(f):
+            return self._generator(f)
+
+        @functools.wraps(f)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return f(*args, **kwargs)
+
+        return wrapped
+
+    def _generator(self, f: Callable) -> Callable:
+        """The mode holds while the generator's own code runs, not while its consumer's does."""
+
+        @functools.wraps(f)
+        def wrapped(*args: Any, **kwargs: Any):
+            with self.clone():
+                generator = f(*args, **kwargs)
+            step, sent = generator.__next__, ()
+            while True:
+                try:
+                    with self.clone():
+                        value = step(*sent)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    step, sent = generator.send, ((yield value),)
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as e:
+                    step, sent = generator.throw, (e,)
+
+        return wrapped
+
+
+class NoParentheses(Mode):
+    """Also usable as `@no_grad` without parentheses, as PyTorch allows."""
+
+    def __new__(cls, f: Callable | None = None) -> Any:
+        return super().__new__(cls) if f is None else cls()(f)
+
+
+class no_grad(NoParentheses):
+    """Record nothing: results do not require grad.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2, requires_grad=True)
+    >>> with minigrad.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def change(self, frame: Any) -> Any:
+        return frame.all_grad(False)
+
+
+class enable_grad(NoParentheses):
+    """Record again, inside no_grad."""
+
+    def change(self, frame: Any) -> Any:
+        return frame.all_grad(True)
+
+
+class set_grad_enabled(Mode):
+    """Record or not, by a flag; acts at once when called as a function."""
+
+    def __init__(self, mode: bool):
+        self.mode = bool(mode)
+        self._first: Any = current()
+        enter(self.change(current()))
+
+    def change(self, frame: Any) -> Any:
+        return frame.all_grad(self.mode)
+
+    def __enter__(self) -> None:
+        self.__dict__.setdefault("_olds", []).append(self._first if self._first is not None else current())
+        self._first = None
+        enter(self.change(current()))
+
+    def clone(self) -> Mode:
+        new = set_grad_enabled.__new__(set_grad_enabled)
+        new.mode, new._first = self.mode, None
+        return new
+
+    def __call__(self, f: Callable) -> Callable:
+        if self._first is not None:  # it acted when it was made; as a decorator it must act only inside f
+            enter(current().grad_of(self._first))
+            self._first = None
+        return super().__call__(f)
+
+
+class inference_mode(Mode):
+    """Record nothing, and make tensors that can never be recorded: cheaper than no_grad, and checked.
+
+    `inference_mode(False)` inside switches it off.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        new = super().__new__(cls)
+        if not isinstance(mode, bool):
+            new.mode = True
+            return new(mode)
+        return new
+
+    def __init__(self, mode: bool = True):
+        self.mode = mode
+
+    def change(self, frame: Any) -> Any:
+        return frame.but(grad=False if self.mode else frame.grad or frame.inference, inference=self.mode)
+
+    def clone(self) -> Mode:
+        return inference_mode(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded here."""
+    return current().grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference_mode is on here."""
+    return current().inference

@@ -1,0 +1,215 @@
+"""Reverse mode: pop the youngest node, run its backward, add what it gives to its inputs.
+
+Every input is older than its output, so a heap by descending creation number is a topological order: no recursion and no
+counting, and a chain of a million nodes needs no more stack than one.  Gradients travel as Tensors; the formulas that
+they pass through are the operations themselves, which makes derivatives of any order one mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from ..errors import Place, error, user_place
+from . import hooks
+from .context import current, use
+from .node import Ctx, _anomaly
+from .tensor import Leaf, Port, Tensor, history, meta, place_of, producer, wrap
+
+
+class Pending:
+    """The gradients that wait at each node, and the heap that says which node is next."""
+
+    __slots__ = ("grads", "heap")
+
+    def __init__(self):
+        self.grads: dict[Any, list] = {}
+        self.heap: list = []
+
+    def give(self, edge: Any, g: Any) -> None:
+        """Add g to what the edge has got so far."""
+        node, i = (edge.node, edge.index) if type(edge) is Port else (edge, 0)
+        slots = self.grads.get(node)
+        if slots is None:
+            slots = self.grads[node] = [None] * len(node._meta)
+            heappush(self.heap, (-node._seq, id(node), node))
+        slots[i] = g if slots[i] is None else slots[i] + g
+
+    def take(self) -> tuple:
+        """The youngest node and its gradients."""
+        node = heappop(self.heap)[2]
+        return node, self.grads.pop(node)
+
+
+def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool = False, create: bool = False) -> dict:
+    """Push `grads` back from the edges `roots`.
+
+    Without `wanted` every leaf that is reached accumulates into its `.grad`.  With it, nothing is accumulated and the
+    gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.
+    """
+    here = current()
+    watch = watcher(here)
+    pending, found = Pending(), {}
+    useful = None if wanted is None else on_paths(roots, wanted)
+    place = None if keep else user_place()
+    with use(here.but(grad=create)):
+        for edge, g in zip(roots, grads, strict=True):
+            pending.give(edge, g)
+        while pending.heap:
+            node, gs = pending.take()
+            if node._hooks is not None:
+                gs = hooks.before(node, gs)
+            if wanted is not None:
+                found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
+            if type(node) is Leaf:
+                if wanted is None and gs[0] is not None:
+                    accumulate(node, gs[0])
+            elif useful is None or node in useful:
+                for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
+                    if edge is not None and g is not None and (useful is None or producer(edge) in useful or key(edge) in wanted):
+                        pending.give(edge, g)
+    return found
+
+
+def step(node: Any, gs: list, keep: bool, place: Place | None, watch: Any) -> tuple:
+    """One node's backward with its hooks, and the memory of what it saved given up."""
+    if node._hooks is not None:
+        gs = hooks.pre(node, gs)
+    if watch is None:
+        outs = pull(node, gs)
+    else:
+        with watch.backward_of(node):
+            outs = pull(node, gs)
+        watch.note_edges(node, gs, outs)
+    if node._hooks is not None:
+        outs = hooks.post(node, outs, gs)
+    if not keep:
+        node._free(place)
+    return outs
+
+
+def key(edge: Any) -> tuple:
+    """An edge as a dictionary key: Ports are made anew each time, their node is not."""
+    return producer(edge), place_of(edge)
+
+
+def watcher(frame: Any) -> Any:
+    """The recording, if there is one, that wants to know what flows along each edge."""
+    while frame is not None:
+        if hasattr(frame.layer, "note_edges"):
+            return frame.layer
+        frame = frame.parent
+    return None
+
+
+def pull(node: Any, gs: list) -> tuple:
+    """One node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
+    try:
+        outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
+    except Exception as e:
+        if node._trace is not None:
+            e.add_note(f"Anomaly detection: the forward call that caused it was at {node._trace}")
+        raise
+    fitted = tuple([o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges, strict=True))])
+    if node._trace is not None and getattr(_anomaly, "nan", False):
+        check_nan(node, fitted)
+    return fitted
+
+
+def pull_custom(node: Ctx, gs: list) -> tuple:
+    """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
+    if node._materialize:
+        gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
+    outs = node._fn.backward(node, *gs)
+    outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
+    n, name = len(node._edges), node.name()
+    if len(outs) < n or any(o is not None for o in outs[n:]):
+        raise error(RuntimeError, name, f"returned an incorrect number of gradients (expected {n}, got {len(outs)})",
+                    f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)")
+    for i, o in enumerate(outs[:n]):
+        if o is not None and not isinstance(o, Tensor):
+            raise error(TypeError, name, f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
+        if o is not None and node._given[i] is None:
+            raise error(RuntimeError, name, f"returned a gradient different from None at position {i}, but the corresponding forward "
+                        "input was not a tensor", "return None there")
+    return outs[:n]
+
+
+def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
+    """A gradient in its input's shape (a broadcast one is summed down to it) and dtype."""
+    shape, dtype = meta(edge)
+    if tuple(g.shape) != shape:
+        if not broadcastable(shape, tuple(g.shape)):
+            raise error(RuntimeError, node.name(), f"returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape "
+                        f"compatible with {list(shape)}", "return a gradient of the input's shape")
+        from ..ops.families import sum_to
+
+        g = sum_to(g, shape)
+    return g if g._np_dtype == dtype else g.to(dtype)
+
+
+def broadcastable(small: tuple, large: tuple) -> bool:
+    """Whether a tensor of shape `small` is broadcast to `large` when the two meet."""
+    lead = len(large) - len(small)
+    return lead >= 0 and all(n in (1, m) for n, m in zip(small, large[lead:], strict=True))
+
+
+def zeros(spec: tuple) -> Tensor:
+    """A gradient of nothing."""
+    return wrap(np.zeros(*spec))
+
+
+def check_nan(node: Any, outs: tuple) -> None:
+    """Anomaly mode: name the operation whose backward first gave NaN."""
+    for i, o in enumerate(outs):
+        if o is not None and o._layer is None and np.isnan(o._a).any():
+            raise error(RuntimeError, node.name(), f"Function '{node.name()}' returned nan values in its {i}th output; the forward call "
+                        f"was at {node._trace}", "look for a division by zero, a logarithm or root of 0, or inf - inf there")
+
+
+def accumulate(leaf: Leaf, g: Tensor) -> None:
+    """Add to a leaf's `.grad`, in memory of its own: nobody else may hold what a user may change."""
+    t = leaf._ref()
+    if t is None:
+        return
+    add_grad(t, g)
+    if leaf._hooks is not None and leaf._hooks.post:
+        hooks.accumulated(leaf, t)
+
+
+def add_grad(t: Tensor, g: Tensor) -> None:
+    """t.grad += g; out of place where the sum has to be differentiable itself."""
+    if t._grad is None:
+        t._grad = g.clone()
+    elif current().grad or t._grad._layer is not None or g._layer is not None:
+        t._grad = t._grad + g
+    else:
+        t._grad.add_(g)
+
+
+def on_paths(roots: Sequence, wanted: set) -> set:
+    """The nodes from which a wanted edge can be reached, so that nothing else has to run."""
+    order, seen, stack = [], set(), [producer(e) for e in roots]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            order.append(node)
+            stack += [producer(e) for e in node._edges if e is not None]
+    useful: set = set()
+    for node in sorted(order, key=lambda n: n._seq):
+        if any(e is not None and (key(e) in wanted or producer(e) in useful) for e in node._edges):
+            useful.add(node)
+    return useful
+
+
+def edge_of(t: Any, what: str, i: int) -> Any:
+    """The edge of a tensor (or GradientEdge) that is to be differentiated."""
+    edge = t.edge() if hasattr(t, "edge") else history(t)
+    if edge is None:
+        raise error(RuntimeError, what, f"element {i} of tensors does not require grad and does not have a grad_fn",
+                    "set requires_grad=True on an input before computing, and do not compute under no_grad()")
+    return edge

@@ -1,0 +1,287 @@
+"""Function, what users and built-in operations subclass, and `apply`, the single entry to every operation.
+
+`apply` asks the current frame's layer: does it own an argument?  If so the layer processes the operation, by running it
+one layer down; if not, its parent is asked; the last is eager mode, here.  `Primitive` (minigrad/ops/families.py) is the
+built-in kind, which computes on arrays; this file has the kind that users write.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..errors import error, user_place
+from .context import EAGER, Frame, current, use
+from .inplace import rebase, twin
+from .node import Ctx, Node, describe
+from .tensor import Box, Leaf, Port, Tensor, ViewOf, history, memory, wrap
+
+
+class Function:
+    """Base class of differentiable operations.  Subclass it with static methods, and call `apply`.
+
+    Two forms, as in PyTorch: `forward(ctx, *args)`; or `forward(*args)` with `setup_context(ctx, inputs, output)`, which
+    the transforms need.  `backward(ctx, *grads)`, also under the name `vjp`, returns one gradient (or None) per argument
+    of forward; `jvp(ctx, *tangents)` one tangent per output; `vmap(info, in_dims, *args)` outputs and their dimensions.
+
+    >>> import minigrad as torch
+    >>> class Exp(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         result = x.exp()
+    ...         ctx.save_for_backward(result)
+    ...         return result
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         result, = ctx.saved_tensors
+    ...         return grad_output * result
+    >>> x = torch.tensor(0., requires_grad=True)
+    >>> Exp.apply(x).backward()
+    >>> x.grad
+    tensor(1.)
+    """
+
+    generate_vmap_rule = False
+    is_traceable = False
+    vmap: Any = None
+    primitive = False  # built-in: its impl works on arrays
+    combined = True  # forward takes ctx
+    Node: Any = Ctx
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        own = cls.__dict__
+        if "vjp" in own:
+            cls.backward = own["vjp"]
+        elif "backward" in own:
+            cls.vjp = own["backward"]
+        cls.combined = cls.setup_context is Function.setup_context
+        base = Node if cls.primitive else Ctx
+        name = f"{cls.__name__}Backward" + ("0" if cls.primitive else "")
+        cls.Node = type(name, (cls.Node if cls.Node is not Ctx else base,), {"_fn": cls, "__slots__": (), "__module__": cls.__module__})
+
+    def __init__(self, *_: Any):
+        raise error(RuntimeError, type(self).__name__, "a Function is not instantiated: its methods are static and it holds no data",
+                    f"call {type(self).__name__}.apply(...)")
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs: `forward(ctx, *args)`, or `forward(*args)` beside a setup_context."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
+        """Save on ctx what backward and jvp need; `inputs` is the tuple of forward's arguments."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """From the gradients of the outputs to one gradient, or None, per argument of forward."""
+        name = ctx._fn.__name__
+        raise error(NotImplementedError, name, "you must implement either the backward or vjp method for your custom autograd.Function "
+                    "to use it with backward mode AD", "add a static method backward(ctx, *grad_outputs)")
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """From the tangents of forward's arguments (None for those without) to one tangent per output."""
+        name = ctx._fn.__name__
+        raise error(NotImplementedError, name, "you must implement the jvp function for custom autograd.Function to use it with "
+                    "forward mode AD", "add a static method jvp(ctx, *tangents)")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the operation, and remember it for backward when an argument requires grad."""
+        if kwargs or not cls.combined:
+            args = bind(cls, args, kwargs)
+        return apply_at(current(), cls, args)
+
+    @classmethod
+    def _eager(cls, frame: Frame, args: tuple) -> Any:
+        """Run the user's forward with gradients off and wire its outputs into the graph."""
+        refuse_nested(cls, frame, args)
+        ctx = cls.Node(None, tuple([frame.grad and isinstance(a, Tensor) and history(a) is not None for a in args]))
+        with use(frame.but(grad=False, dual=None)):
+            returned = cls.forward(ctx, *args) if cls.combined else cls.forward(*args)
+            if not cls.combined:
+                cls.setup_context(ctx, args, returned)
+        given = as_tuple(returned)
+        before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
+        outs = wire(ctx, args, before, given)
+        if frame.dual is not None:
+            from ..autograd.forward_ad import push
+
+            push(frame, cls, args, outs, ctx)
+        if not any(ctx._needs):
+            ctx._saved = ()
+        return outs[0] if not isinstance(returned, (tuple, list)) else type(returned)(outs) if type(returned) in (tuple, list) else outs
+
+    @classmethod
+    def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
+        """The user's jvp, checked: one tangent or None per output."""
+        if ctx is None:
+            ctx = cls.Node(None, tuple([t is not None for t in tangents]))
+            cls.setup_context(ctx, primals, outs if len(outs) > 1 else outs[0])
+        if ctx._materialize:
+            tangents = [p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents, strict=True)]
+        ctx._jvp = True
+        try:
+            result = cls.jvp(ctx, *tangents)
+        finally:
+            ctx._jvp, ctx._forward = False, None
+        return check_tangents(cls, ctx, as_tuple(result), outs)
+
+
+def apply_at(frame: Frame, cls: type[Function], args: tuple) -> Any:
+    """Give the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
+    while frame.layer is not EAGER:
+        if frame.layer.handles(cls, args):
+            return frame.layer.process(frame, cls, args)
+        frame = frame.parent
+    return cls._eager(frame, args)
+
+
+def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
+    """Keyword arguments and defaults of forward put into their places."""
+    lead = (None,) if cls.combined else ()
+    try:
+        bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
+    except TypeError as e:
+        raise error(TypeError, f"{cls.__name__}.apply", f"{e}; forward is defined as "
+                    f"forward{inspect.signature(cls.forward)}", "pass the arguments that forward takes") from None
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise error(TypeError, f"{cls.__name__}.apply", f"keyword-only arguments {', '.join(bound.kwargs)} cannot be tracked",
+                    "let forward take them by position")
+    return bound.args[len(lead):]
+
+
+def refuse_nested(cls: type[Function], frame: Frame, args: tuple) -> None:
+    """Tensors inside lists and dicts would lose their gradients without a word."""
+    if not frame.grad:
+        return
+    for i, a in enumerate(args):
+        for t in tensors_in(a) if isinstance(a, (list, tuple, dict)) else ():
+            if history(t) is not None:
+                raise error(TypeError, cls.__name__, f"argument {i} is a {type(a).__name__} that contains a tensor of shape "
+                            f"{tuple(t.shape)} which requires grad; apply does not look into data structures, its gradient would be lost",
+                            f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction")
+
+
+def tensors_in(tree: Any):
+    """All tensors in nested tuples, lists and dicts."""
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, (list, tuple)):
+        for part in tree:
+            yield from tensors_in(part)
+    elif isinstance(tree, dict):
+        for part in tree.values():
+            yield from tensors_in(part)
+
+
+def as_tuple(x: Any) -> tuple:
+    """What a user's method returned, as a tuple of outputs."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def among(t: Any, group: Any) -> bool:
+    """Membership by identity."""
+    return any(t is s for s in group)
+
+
+def is_float(x: Any) -> bool:
+    """Whether x is a tensor that can have a derivative."""
+    return isinstance(x, Tensor) and x._np_dtype.kind == "f"
+
+
+def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple) -> tuple:
+    """The outputs as the caller gets them: with the node as their history where a gradient is wanted."""
+    needs = any(ctx._needs)
+    check_dirty(ctx, args, given, needs)
+    outs = []
+    for i, o in enumerate(given):
+        if not isinstance(o, Tensor):
+            if needs and any(is_float(t) for t in tensors_in(o)):
+                raise error(TypeError, ctx._fn.__name__, f"output {i} of forward is a {type(o).__name__} that contains tensors, which "
+                            "cannot be tracked there", "return the tensors themselves, as a tuple, or use NestedIOFunction")
+        elif not among(o, ctx._dirty) and (among(o, args) or among(o, given[:i])):
+            o = alias(o, ctx)  # an input, or the same tensor once more: another object on its memory
+        outs.append(o)
+    ctx._meta, ctx._given = describe(tuple(outs)), describe(args)
+    if needs:
+        ctx._edges = tuple([history(a) if need else None for a, need in zip(before, ctx._needs, strict=True)])
+        ctx._keep(args, given, tuple(outs), before)
+    for i, (r, o) in enumerate(zip(given, outs, strict=True)):
+        if isinstance(o, Tensor):
+            edge = (ctx if len(outs) == 1 else Port(ctx, i)) if needs and is_float(o) and not among(r, ctx._nondiff) else None
+            set_history(ctx, o, edge, dirty=among(r, ctx._dirty))
+    return tuple(outs)
+
+
+def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
+    """Make the custom node the past of one of its outputs."""
+    if dirty:
+        memory(o).bump(ctx._fn.__name__, user_place())
+        if edge is not None:
+            o._edge = edge
+            rebase(None, o)
+        return
+    if o._view is not None:  # forward returned a view: its own backward must not be bypassed by deriving it again
+        o._view = ViewOf(o._view.parent, o._view.fn, o._view.args, None, fixed=f"it was made inside {ctx._fn.__name__}")
+    if edge is not None or type(o._edge) is not Leaf:
+        o._edge = edge
+
+
+def alias(t: Tensor, ctx: Ctx) -> Tensor:
+    """Another tensor on the same memory, for an input that forward returned as it is."""
+    if type(t) is Box:
+        return Box(t._layer, t._value, t._extra)
+    out = wrap(t._a)
+    out._ver = memory(t)
+    out._view = ViewOf(t, None, (), None, fixed=f"it is an input that {ctx._fn.__name__} returned as it is")
+    return out
+
+
+def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
+    """mark_dirty is for inputs that were changed in place, are returned, and are not leaves that require grad."""
+    for d in ctx._dirty:
+        if not among(d, args):
+            raise error(RuntimeError, ctx._fn.__name__, "mark_dirty was given a tensor that is not an input",
+                        "mark only inputs that forward has changed in place")
+        if not among(d, outs):
+            raise error(RuntimeError, ctx._fn.__name__, "some elements marked as dirty during the forward method were not returned as "
+                        "output", "return the input that was modified in place")
+        root = d._base if d._base is not None else d
+        if type(history(root)) is Leaf and needs:
+            what = "a leaf Variable" if root is d else "a view of a leaf Variable"
+            raise error(RuntimeError, ctx._fn.__name__, f"{what} that requires grad is being used in an in-place operation (mark_dirty)",
+                        "pass a clone(), or work under no_grad()")
+
+
+def check_tangents(cls: type[Function], ctx: Ctx, tangents: tuple, outs: tuple) -> list:
+    """One tangent per output, of its shape and dtype; None for outputs without a derivative."""
+    if len(tangents) != len(outs):
+        raise error(RuntimeError, f"{cls.__name__}.jvp", f"returned {len(tangents)} tangents, expected {len(outs)}, one per output of forward")
+    result = []
+    for i, (o, t) in enumerate(zip(outs, tangents, strict=True)):
+        if t is not None and not isinstance(t, Tensor):
+            raise error(TypeError, f"{cls.__name__}.jvp", f"tangent {i} is a {type(t).__name__}, expected a tensor or None")
+        if t is not None and is_float(o) and (t.shape != o.shape or t._np_dtype != o._np_dtype):
+            raise error(RuntimeError, f"{cls.__name__}.jvp", f"tangent {i} has shape {tuple(t.shape)} and {t.dtype}, but its output has shape "
+                        f"{tuple(o.shape)} and {o.dtype}", "return a tangent of the output's shape and dtype")
+        result.append(t if is_float(o) and not among(o, ctx._nondiff) else None)
+    return result
+
+
+def record(layer: Any, cls: Any, args: tuple, out: Any) -> None:
+    """Give `out` (one tensor, or a tuple) the node of the built-in operation `cls(*args)` as its history."""
+    outs = out if isinstance(out, tuple) else (out,)
+    edges = tuple([history(a) if isinstance(a, Tensor) and a._layer is layer else None for a in args])
+    node = cls.Node(layer, edges)
+    node._meta = describe(outs)
+    for i, o in enumerate(outs):
+        if o._np_dtype.kind == "f":
+            o._edge = node if len(outs) == 1 else Port(node, i)
+    node._saved = cls.keep(args, outs, edges)

@@ -1,0 +1,156 @@
+"""Hooks: functions that the engine calls with the gradients as they pass.
+
+A node has one Hooks object, made at the first registration: on the gradient of each output (tensor hooks, in order, then
+retain_grad), before the node's backward (pre) and after it (post; for a leaf, after its `.grad` was filled).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from ..errors import error
+from .context import current, use
+from .tensor import Leaf, Tensor, history, place_of, producer
+
+_handle = count().__next__
+
+
+class Handle:
+    """What registering a hook returns; `.remove()` takes the hook off.  Also a context manager that does so at its end."""
+
+    __slots__ = ("_hooks", "id")
+
+    def __init__(self, hooks: dict, hook: Callable):
+        self.id, self._hooks = _handle(), hooks
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Take the hook off; doing it twice is harmless."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class Hooks:
+    """The hooks of one node: tensor hooks and retained tensors by output number, pre and post hooks."""
+
+    __slots__ = ("post", "pre", "retained", "tensor")
+
+    def __init__(self):
+        self.tensor: dict[int, dict] = {}
+        self.retained: dict[int, weakref.ref] = {}
+        self.pre: dict[int, Callable] = {}
+        self.post: dict[int, Callable] = {}
+
+
+def hooks_of(node: Any) -> Hooks:
+    """The node's hooks, made when first asked for."""
+    if node._hooks is None:
+        node._hooks = Hooks()
+    return node._hooks
+
+
+def register_hook(t: Tensor, hook: Callable) -> Handle:
+    """Call `hook(grad)` with t's gradient in each backward; a tensor that it returns takes the gradient's place.
+
+    Raises RuntimeError for a tensor that does not require grad.
+    """
+    edge = history(t)
+    if edge is None:
+        raise error(RuntimeError, "register_hook", "cannot register a hook on a tensor that doesn't require gradient",
+                    "call requires_grad_() first")
+    return Handle(hooks_of(producer(edge)).tensor.setdefault(place_of(edge), {}), hook)
+
+
+def register_post_accumulate_grad_hook(t: Tensor, hook: Callable) -> Handle:
+    """Call `hook(t)` after each time t's `.grad` was filled.  Leaves only."""
+    if type(history(t)) is not Leaf:
+        raise error(RuntimeError, "register_post_accumulate_grad_hook", "post accumulate grad hooks cannot be registered on "
+                    "non-leaf tensors or tensors that do not require grad", "use register_hook")
+    return Handle(hooks_of(t._edge).post, hook)
+
+
+def retain_grad(t: Tensor) -> None:
+    """Fill `.grad` of this tensor in backward though it is the result of an operation.  No effect on leaves."""
+    edge = history(t)
+    if edge is None:
+        raise error(RuntimeError, "retain_grad", "can't retain_grad on a tensor that has requires_grad=False",
+                    "call requires_grad_() first")
+    if type(edge) is not Leaf:
+        hooks_of(producer(edge)).retained[place_of(edge)] = weakref.ref(t)
+
+
+def move_retained(t: Tensor, old: Any, new: Any) -> None:
+    """t was written in place: retain_grad follows it to its new history."""
+    hooks = None if old is None else producer(old)._hooks
+    ref = None if hooks is None else hooks.retained.pop(place_of(old), None)
+    if ref is not None:
+        hooks_of(producer(new)).retained[place_of(new)] = ref
+
+
+def before(node: Any, grads: list) -> list:
+    """Run what stands before a node's backward on the gradients of its outputs."""
+    hooks = node._hooks
+    for i, fs in hooks.tensor.items():
+        if grads[i] is not None:
+            grads[i] = chain(fs, grads[i], "a tensor hook")
+    for i, ref in hooks.retained.items():
+        t = ref()
+        if t is not None and grads[i] is not None:
+            retain(t, grads[i])
+    return grads
+
+
+def retain(t: Tensor, g: Tensor) -> None:
+    """Add a gradient to the `.grad` of a tensor that is no leaf."""
+    t._grad = (g if current().grad else g.clone()) if t._grad is None else t._grad + g
+
+
+def pre(node: Any, grads: list) -> list:
+    """Run the node's own pre-hooks, which see all gradients as a tuple."""
+    for hook in list(node._hooks.pre.values()):
+        result = hook(tuple(grads))
+        if result is not None:
+            grads = list(result) if isinstance(result, tuple) else [result]
+            if len(grads) != len(node._meta):
+                raise error(RuntimeError, node.name(), f"a pre-hook returned {len(grads)} gradients, expected {len(node._meta)}")
+    return grads
+
+
+def post(node: Any, inputs: tuple, outputs: list) -> tuple:
+    """Run the node's hooks with the gradients of its inputs and outputs; a returned tuple replaces those of the inputs."""
+    for hook in list(node._hooks.post.values()):
+        result = hook(inputs, tuple(outputs))
+        if result is not None:
+            result = result if isinstance(result, tuple) else (result,)
+            if len(result) != len(inputs):
+                raise error(RuntimeError, node.name(), f"a hook returned {len(result)} gradients, expected {len(inputs)}")
+            inputs = result
+    return inputs
+
+
+def accumulated(leaf: Leaf, t: Tensor) -> None:
+    """Run a leaf's post-accumulate hooks."""
+    with use(current().all_grad(False)):
+        for hook in list(leaf._hooks.post.values()):
+            hook(t)
+
+
+def chain(hooks: dict, g: Tensor, what: str) -> Tensor:
+    """Pass a gradient through hooks, each of which may replace it."""
+    for hook in list(hooks.values()):
+        result = hook(g)
+        if result is not None:
+            if not isinstance(result, Tensor):
+                raise error(TypeError, what, f"hook returned {type(result).__name__}, expected a tensor or None")
+            if result.shape != g.shape:
+                raise error(RuntimeError, what, f"hook has changed the size of the gradient from {tuple(g.shape)} to {tuple(result.shape)}")
+            g = result
+    return g

@@ -1,0 +1,129 @@
+"""Views and writes in place: one memory, several tensors on it, and the history of each kept true.
+
+A write is done once, at the bottom, where the memory is.  On the way up each layer renews the history of its own tensors:
+the written tensor's past is the operation; if it is a view, each parent's past becomes "itself with that region replaced"
+(ViewScatter); other views of the same base notice when they are next asked (tensor.history).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import error, user_place
+from .context import EAGER, Frame, current
+from .hooks import move_retained
+from .tensor import Box, Leaf, Tensor, ViewOf, history, memory, wrap
+
+
+def link_view(frame: Frame, fn: Any, args: tuple, out: Tensor) -> None:
+    """`out` is the view `fn(*args)` of args[0]: they share the version counter, and out's history follows its parent's."""
+    parent = args[0]
+    if type(out) is Tensor:
+        out._ver = memory(parent)
+    fixed = None if frame.grad else "it was made under no_grad"
+    out._view = ViewOf(parent, fn, args[1:], None if fixed else history(parent), fixed)
+
+
+def twin(t: Tensor) -> Tensor:
+    """Same memory and history as another object: the 'before' of a write."""
+    out = Box(t._layer, t._value, t._extra) if type(t) is Box else wrap(t._a)
+    out._edge, out._ver, out._tan = history(t), t._ver, t._tan
+    return out
+
+
+def inplace(fn: Any, x: Tensor, *others: Any) -> Tensor:
+    """x <- fn(x, *others), written into x's memory; at every layer x gets a new history.
+
+    Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform only captured.
+    """
+    return inplace_at(current(), fn, x, others)
+
+
+def inplace_at(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+    """The same from a given frame outwards."""
+    args = (x, *others)
+    while frame.layer is not EAGER:
+        if frame.layer.handles(fn, args):
+            return frame.layer.inplace(frame, fn, x, others)
+        frame = frame.parent
+    return eager_inplace(frame, fn, x, others)
+
+
+def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+    """Compute, check, write, and renew the histories."""
+    tracked = frame.grad and fn.differentiable and any(isinstance(a, Tensor) and history(a) is not None for a in (x, *others))
+    name = fn.__name__.lower() + "_"
+    check_writable(x, tracked, name)
+    before = twin(x)
+    with_memory = [a.clone() if isinstance(a, Tensor) and tracked and shares(a, x) else a for a in others]
+    result = fn.compute(x._a, *[a._a if isinstance(a, Tensor) else a for a in with_memory])
+    check_result(x, result, name)
+    if frame.dual is not None:
+        from ..autograd.forward_ad import write
+
+        write(frame, fn, x, tuple(with_memory))
+    if tracked and 0 in fn.keeps:  # backward needs the value that is about to be overwritten
+        before._a, before._ver = x._a.copy(), None
+    np.copyto(x._a, result, casting="unsafe")
+    memory(x).bump(name, user_place())
+    if tracked:
+        regraph(None, fn, before, x, tuple(with_memory))
+    return x
+
+
+def shares(a: Tensor, x: Tensor) -> bool:
+    """Whether a write to x would change a, which the operation may have to keep."""
+    return a._layer is None and x._layer is None and np.may_share_memory(a._a, x._a)
+
+
+def check_writable(x: Tensor, tracked: bool, name: str) -> None:
+    """Refuse what would make gradients wrong."""
+    root = x
+    while root._view is not None:
+        if root._view.fixed is not None and tracked:
+            raise error(RuntimeError, name, f"a view is being modified in place, but {root._view.fixed}, so its base would not know",
+                        "make the view outside, or clone() it first")
+        root = root._view.parent
+    if tracked and type(history(root)) is Leaf:
+        what = "a leaf Variable" if root is x else "a view of a leaf Variable"
+        raise error(RuntimeError, name, f"{what} that requires grad is being used in an in-place operation",
+                    "use the out-of-place form, or work under no_grad()")
+
+
+def check_result(x: Tensor, result: np.ndarray, name: str) -> None:
+    """The result has to fit into x: its shape, its kind of dtype, and memory where each element has its own place."""
+    if any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
+        raise error(RuntimeError, name, f"unsupported operation: several elements of the expanded tensor of shape {tuple(x.shape)} refer "
+                    "to a single memory location", "clone() the tensor before writing to it")
+    if result.shape != x._a.shape:
+        raise error(RuntimeError, name, f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}",
+                    "use the out-of-place form, whose result may be larger")
+    if result.dtype.kind == "f" and x._a.dtype.kind != "f" or x._a.dtype.kind == "b" and result.dtype.kind != "b":
+        raise error(RuntimeError, name, f"result type {result.dtype} can't be cast to the desired output type {x._a.dtype}",
+                    "use the out-of-place form, or convert the tensor first")
+
+
+def regraph(layer: Any, fn: Any, before: Tensor, x: Tensor, others: tuple) -> None:
+    """x has been written: its history is now the operation on what it was before."""
+    from .function import record
+
+    old = before._edge
+    record(layer, fn, (before, *others), x)
+    move_retained(x, old, x._edge)
+    rebase(layer, x)
+
+
+def rebase(layer: Any, x: Tensor) -> None:
+    """A view was written: up the chain, each parent's history becomes 'itself with that region replaced'."""
+    from ..ops.families import ViewScatter
+    from .function import record
+
+    while x._view is not None:
+        view, parent = x._view, x._view.parent
+        before = twin(parent)
+        record(layer, ViewScatter, (before, x, view.fn, view.args), parent)
+        move_retained(parent, before._edge, parent._edge)
+        x._view = ViewOf(parent, view.fn, view.args, parent._edge)
+        x = parent

@@ -1,0 +1,186 @@
+"""Node: one executed operation.  It is the tensor's `grad_fn` and the `ctx` of a Function's methods.
+
+Inputs are always older than outputs and every node has a creation number, so descending numbers are a topological order:
+the engine needs no recursion and no counting.  Edges are written once.  What belongs to minigrad stands in slots with a
+leading underscore, because users write any attribute on their ctx, which is this object.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from ..errors import Place, error, user_place
+from .hooks import Handle, hooks_of
+from .saved import Freed, Saved, freed, save, unpack
+from .tensor import Tensor, next_number, place_of, producer
+
+_anomaly = threading.local()  # .on, .nan: detect_anomaly in this thread
+_metadata: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+class Node:
+    """One executed operation; every Function has a subclass of its own, named like PyTorch's (MulBackward0)."""
+
+    # _edges per input: Node, Port, Leaf or None | _seq creation number | _meta (shape, dtype) per output
+    # _saved what backward needs: Saved tensors and plain values; Freed after a backward that does not keep them
+    # _layer the Grad layer it belongs to (None: eager) | _trace the user's line, when anomalies are being looked for
+    __slots__ = ("__weakref__", "_edges", "_hooks", "_layer", "_meta", "_saved", "_seq", "_trace")
+    _fn: Any = None  # the Function; set by each subclass
+
+    def __init__(self, layer: Any, edges: tuple):
+        self._layer, self._edges, self._seq = layer, edges, next_number()
+        self._saved, self._meta, self._hooks = (), (), None
+        self._trace = user_place() if getattr(_anomaly, "on", False) else None
+
+    def name(self) -> str:
+        """The name of the operation with `Backward` behind it, as PyTorch prints it."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+    @property
+    def next_functions(self) -> tuple:
+        """Per input the node that made it (AccumulateGrad for a leaf) and which of its outputs it was."""
+        return tuple([(None, 0) if e is None else (producer(e), place_of(e)) for e in self._edges])
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """The tensors that were saved, checked for in-place changes.
+
+        Raises RuntimeError if one was changed, or if an earlier backward has freed them.
+        """
+        return tuple([unpack(s, self) for s in self._alive() if type(s) is Saved])
+
+    @property
+    def needs_input_grad(self) -> tuple:
+        """Per input of forward whether its gradient is wanted."""
+        return tuple([e is not None for e in self._edges])
+
+    def register_hook(self, fn: Any) -> Handle:
+        """Call `fn(grad_inputs, grad_outputs)` after this node's backward; a returned tuple replaces grad_inputs."""
+        return Handle(hooks_of(self).post, fn)
+
+    def register_prehook(self, fn: Any) -> Handle:
+        """Call `fn(grad_outputs)` before this node's backward; a returned tuple replaces them."""
+        return Handle(hooks_of(self).pre, fn)
+
+    def _sequence_nr(self) -> int:
+        return self._seq
+
+    def _alive(self) -> tuple:
+        """What was saved; RuntimeError if an earlier backward has freed it."""
+        if type(self._saved) is Freed:
+            raise freed(self)
+        return self._saved
+
+    def _free(self, place: Place | None) -> None:
+        """Drop saved tensors; a later backward through here says where this one was called."""
+        if type(self._saved) is tuple and any([type(s) is Saved for s in self._saved]):
+            self._saved = Freed(place)
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary for the user's own notes on this node."""
+        return _metadata.setdefault(self, {})
+
+
+class Ctx(Node):
+    """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx."""
+
+    # _given (shape, dtype) of each argument, None for those that are no tensors
+    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff")
+
+    def __init__(self, layer: Any, needs: tuple):
+        super().__init__(layer, ())
+        self._needs, self._given, self._dirty, self._nondiff = needs, (), (), ()
+        self._forward, self._jvp, self._materialize = None, False, True
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for backward, where `ctx.saved_tensors` gives them back.  At most once.
+
+        Raises TypeError for anything but tensors and None, RuntimeError when called twice.
+        """
+        self._check(tensors, "save_for_backward")
+        if self._saved:
+            raise error(RuntimeError, self.name(), f"save_for_backward was called twice; the first call saved {len(self._saved)} tensors",
+                        "save all tensors in one call")
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for jvp, where `ctx.saved_tensors` gives them back.  At most once."""
+        self._check(tensors, "save_for_forward")
+        if self._forward is not None:
+            raise error(RuntimeError, self.name(), "save_for_forward was called twice", "save all tensors in one call")
+        self._forward = tensors
+
+    def _check(self, tensors: tuple, method: str) -> None:
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise error(TypeError, self.name(), f"{method} can only save tensors, but argument {i} is of type {type(t).__name__}",
+                            "unpack lists with *, and keep numbers as attributes: ctx.n = n")
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """In backward what save_for_backward kept; in jvp what save_for_forward kept, if it was called."""
+        if self._jvp and self._forward is not None:
+            return self._forward
+        return tuple([unpack(s, self) for s in self._alive()])
+
+    def get_saved_variables(self) -> list:
+        """What save_for_backward kept, as a list (the C++ name)."""
+        return list(self.saved_tensors)
+
+    @property
+    def saved_data(self) -> dict:
+        """A dictionary for whatever else backward needs (the C++ name; attributes on ctx do the same)."""
+        return self.__dict__.setdefault("_saved_data", {})
+
+    @property
+    def needs_input_grad(self) -> tuple:
+        """Per argument of forward whether its gradient is wanted."""
+        return self._needs
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs forward has changed in place.  They have to be returned as well."""
+        self._check(tensors, "mark_dirty")
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no derivative."""
+        self._check(tensors, "mark_non_differentiable")
+        self._nondiff = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward and jvp get zeros (True, the default) or None for what has no gradient."""
+        self._materialize = bool(value)
+
+    @property
+    def materialize_grads(self) -> bool:
+        """What set_materialize_grads has set."""
+        return self._materialize
+
+    @materialize_grads.setter
+    def materialize_grads(self, value: bool) -> None:
+        self._materialize = bool(value)
+
+    def _keep(self, given: tuple, returned: tuple, outs: tuple, before: tuple) -> None:
+        """Turn what the user saved into Saved entries: outputs as twins, inputs as they were before the call."""
+
+        def kept(s: Any) -> Any:
+            for i, (r, o) in enumerate(zip(returned, outs, strict=True)):
+                if r is s and isinstance(s, Tensor):
+                    return save(o, i)
+            for g, b in zip(given, before, strict=True):
+                if g is s:
+                    return save(b)
+            return save(s)
+
+        self._saved = tuple([kept(s) for s in self._saved])
+
+
+def describe(outs: tuple) -> tuple:
+    """What a node remembers of its outputs: shape and dtype each."""
+    return tuple([(tuple(o.shape), o._np_dtype) if isinstance(o, Tensor) else None for o in outs])

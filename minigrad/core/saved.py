@@ -1,0 +1,142 @@
+"""What a node keeps for its backward: tensors with the version they had, packed by the user's hooks where there are any.
+
+An output of the node itself is kept as a twin without history (node -> tensor -> node would be a cycle), and gets its
+history back when it is unpacked.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from ..errors import Place, error
+from .context import current, use
+from .tensor import INFERENCE, Box, Port, Tensor, history, memory, version
+
+_hooks: ContextVar[tuple] = ContextVar("minigrad.saved_tensors_hooks", default=())
+
+
+class Freed:
+    """In place of saved tensors once a backward has freed them: says which one did."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Place | None):
+        self.place = place
+
+
+class Saved:
+    """One saved tensor.  `index` is the node's own output it is, or None; `unpack` the user's hook for a packed one."""
+
+    __slots__ = ("edge", "index", "tensor", "unpack", "version")
+
+    def __init__(self, tensor: Any, index: int | None, edge: Any = None, unpack: Any = None):
+        self.tensor, self.index, self.edge, self.unpack = tensor, index, edge, unpack
+        self.version = version(tensor) if isinstance(tensor, Tensor) and unpack is None else 0
+
+
+def save(t: Any, index: int | None = None) -> Any:
+    """What to keep of `t`, which is the node's output number `index`, or an input or intermediate (None)."""
+    if not isinstance(t, Tensor):
+        return t
+    if t._ver is INFERENCE:
+        raise error(RuntimeError, "save_for_backward", "inference tensors cannot be saved for backward",
+                    "clone() it outside inference_mode, or use no_grad instead of inference_mode")
+    if t._layer is None and (hooks := _hooks.get()):
+        pack, unpack = hooks[-1]
+        if isinstance(pack, str):
+            raise error(RuntimeError, "save_for_backward", pack)
+        with use(current().all_grad(False)):
+            return Saved(pack(t if index is None else t.detach()), index, history(t) if index is None else None, unpack)
+    if index is None:
+        return Saved(t, None)
+    memory(t)  # the twin has to share its counter
+    return Saved(t._value if type(t) is Box else t.detach(), index)
+
+
+def unpack(saved: Any, node: Any) -> Any:
+    """The tensor that was saved, as the code that asks has to see it."""
+    if not isinstance(saved, Saved):
+        return saved
+    t, layer = saved.tensor, node._layer
+    if saved.unpack is not None:
+        with use(current().all_grad(False)):
+            t = saved.unpack(t)
+        if not isinstance(t, Tensor):
+            raise error(TypeError, "saved_tensors_hooks", f"the unpack hook returned {type(t).__name__}, not a tensor")
+        return with_edge(t, saved.edge if saved.index is None else output_edge(node, saved.index))
+    if version(t) != saved.version:
+        raise modified(node, saved)
+    if layer is not None and not current().has(layer):  # the transform has ended: values one layer down
+        return t._value if saved.index is None and type(t) is Box and t._layer is layer else t
+    if saved.index is None:
+        return t
+    return with_edge(t if layer is None else layer.box(t), output_edge(node, saved.index))
+
+
+def with_edge(t: Tensor, edge: Any) -> Tensor:
+    """A tensor on t's memory with the given history."""
+    out = t if type(t) is Box else t.detach()
+    out._edge = edge
+    return out
+
+
+def output_edge(node: Any, index: int) -> Any:
+    """The edge that leads to one output of a node."""
+    return node if len(node._meta) == 1 else Port(node, index)
+
+
+def modified(node: Any, saved: Saved) -> Exception:
+    """The error for a saved tensor that was written to: who saved it, who wrote and where."""
+    t = saved.tensor
+    while type(t) is Box:
+        t = t._value
+    which = "its own result" if saved.index is not None else "one of its inputs"
+    wrote = f", last by {t._ver.writer} at {t._ver.place}" if t._ver.writer else ""
+    made = f" (made at {node._trace})" if node._trace is not None else ""
+    return error(RuntimeError, node.name(), f"{which}, a tensor of shape {tuple(t.shape)} that it saved for backward{made}, has been "
+                 f"modified by an inplace operation: it is at version {version(t)}, expected version {saved.version}{wrote}",
+                 "use the out-of-place form of that operation, or clone() the tensor before it")
+
+
+def freed(node: Any) -> Exception:
+    """The error for asking a node for what an earlier backward has freed."""
+    first = node._saved.place
+    return error(RuntimeError, node.name(), "trying to backward through the graph a second time, but its saved tensors were freed "
+                 f"by the first backward{f' at {first}' if first else ''}",
+                 "specify retain_graph=True in the first call, or compute the forward pass again")
+
+
+@contextmanager
+def saved_tensors_hooks(pack_hook: Any, unpack_hook: Any):
+    """Pass every tensor that is saved for backward through `pack_hook`, and what it returns through `unpack_hook` later.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([3.], requires_grad=True)
+    >>> with saved_tensors_hooks(lambda t: t.tolist(), lambda v: minigrad.tensor(v)):
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad
+    tensor([6.])
+    """
+    token = _hooks.set((*_hooks.get(), (pack_hook, unpack_hook)))
+    try:
+        yield
+    finally:
+        _hooks.reset(token)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str):
+    """Make saving a tensor for backward an error with this message."""
+    token = _hooks.set((*_hooks.get(), (error_message, None)))
+    try:
+        yield
+    finally:
+        _hooks.reset(token)
+
+
+def save_on_cpu(pin_memory: bool = False, device_type: str = "cuda"):
+    """Keep what is saved for backward in the CPU's memory, as copies."""
+    return saved_tensors_hooks(lambda t: (t.device, t.cpu().clone()), lambda kept: kept[1].to(kept[0]))

@@ -1,0 +1,545 @@
+"""Tensor: an array, its place in the graph, and, for views, how it came from its base.
+
+`_edge` is the one link to the past: the Node that made the tensor (a Port of it where it made several), a Leaf where the
+tensor wants `.grad`, or None.  A Box is a tensor as one running transform sees it: its `_value` lives one layer further
+down, so it has no array of its own and none can be computed with by mistake.  Methods come from minigrad/ops/methods.py.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from ..errors import Place, error
+from . import dtypes
+from .context import current
+
+next_number = count().__next__  # creation numbers of nodes and leaves: what is older has the smaller one
+new = object.__new__
+
+
+class Version:
+    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one."""
+
+    __slots__ = ("n", "place", "writer")
+
+    def __init__(self):
+        self.n, self.writer, self.place = 0, "", None
+
+    def bump(self, writer: str, place: Place | None) -> None:
+        """Note one more write, by which operation and at which of the user's lines."""
+        self.n += 1
+        self.writer, self.place = writer, place
+
+
+class InferenceVersion(Version):
+    """Of tensors made under inference_mode: writes are not counted, so such a tensor can never be saved for backward."""
+
+    def bump(self, writer: str, place: Place | None) -> None:
+        """Writes are free here."""
+
+
+INFERENCE = InferenceVersion()
+
+
+class Leaf:
+    """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
+
+    __slots__ = ("__weakref__", "_hooks", "_meta", "_ref", "_seq")
+    _edges, _layer, _saved, next_functions = (), None, (), ()
+
+    def __init__(self, t: Tensor):
+        self._ref, self._meta, self._seq, self._hooks = weakref.ref(t), ((t.shape, t._np_dtype),), next_number(), None
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The tensor whose `.grad` this end fills; None once it is gone."""
+        return self._ref()
+
+    def name(self) -> str:
+        """PyTorch's name for the end of an edge."""
+        return "AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+class Port:
+    """One output of a node that has several."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: Any, index: int):
+        self.node, self.index = node, index
+
+
+class ViewOf:
+    """How a view came about: `fn(parent, *args)`, and the parent's edge when the view's own history was derived.
+
+    `fixed`, if not None, says why the view's history may not be derived again (and in-place writes are refused).
+    """
+
+    __slots__ = ("args", "fixed", "fn", "parent", "seen")
+
+    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Any, fixed: str | None = None):
+        self.parent, self.fn, self.args, self.seen, self.fixed = parent, fn, args, seen, fixed
+
+
+class Tensor:
+    """An n-dimensional array that can remember how it was computed.
+
+    `Tensor(data)` makes a tensor of the default dtype as PyTorch's legacy constructor does; `minigrad.tensor` is the
+    usual way.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1., 2.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    # _a array | _edge (see above) | _ver version counter or None (never written) | _view ViewOf or None
+    # _tan (dual level, tangent) or None | _grad
+    __slots__ = ("__weakref__", "_a", "_edge", "_grad", "_tan", "_ver", "_view")
+    __array_ufunc__ = None  # ndarray * Tensor asks Tensor.__rmul__
+    __array_priority__ = 1000
+    _layer = None
+    __hash__ = object.__hash__
+
+    def __init__(self, *data: Any):
+        if len(data) == 1 and not isinstance(data[0], int):
+            a = np.array(data[0]._a if isinstance(data[0], Tensor) else data[0], dtypes.default())
+        else:
+            a = np.zeros(data, dtypes.default()) if data else np.zeros(0, dtypes.default())
+        self._a = a
+        self._edge = self._ver = self._view = self._tan = self._grad = None
+
+    # ------------------------------------------------------------------ what it is
+    shape = property(lambda t: Size(t._a.shape), doc="The sizes of all dimensions.")
+    dtype = property(lambda t: dtypes.of_numpy(t._np_dtype), doc="The type of the elements.")
+    ndim = property(lambda t: len(t.shape), doc="The number of dimensions.")
+    _np_dtype = property(lambda t: t._a.dtype)
+    itemsize = property(lambda t: t._np_dtype.itemsize, doc="Bytes of one element.")
+    nbytes = property(lambda t: t.numel() * t.itemsize, doc="Bytes of all elements.")
+    layout = property(lambda t: "strided", doc="Tensors are strided; there is no other layout.")
+    is_cuda = property(lambda t: t.device.type == "cuda", doc="Whether the memory is a GPU's.")
+    is_sparse = property(lambda t: False, doc="There are no sparse tensors.")
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return CPU
+
+    def size(self, dim: int | None = None):
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.itemsize
+
+    def stride(self, dim: int | None = None):
+        """Steps in memory, in elements, from one index of a dimension to the next."""
+        steps = tuple(s // self._a.itemsize for s in self._a.strides)
+        return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """Where the tensor begins in its storage, in elements."""
+        return (address(self._a) - address(storage(self._a))) // self._a.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return address(self._a)
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps."""
+        return self._a.flags.c_contiguous
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is float32 or float64."""
+        return self._np_dtype.kind == "f"
+
+    def is_complex(self) -> bool:
+        """Always False: there are no complex tensors."""
+        return False
+
+    def is_signed(self) -> bool:
+        """Whether the dtype can hold negative numbers."""
+        return self._np_dtype.kind in "fi"
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made under inference_mode."""
+        return self._ver is INFERENCE
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise error(TypeError, "len", "a 0-d tensor has no length", "use .item() for its value")
+        return self.shape[0]
+
+    def __iter__(self):
+        if not self.shape:
+            raise error(TypeError, "iter", "iteration over a 0-d tensor", "use .item() for its value")
+        return iter(self.unbind(0))
+
+    # ------------------------------------------------------------------ its place in the graph
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded for backward."""
+        return history(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for `.grad` (leaves only), in place.  Raises RuntimeError for integer tensors and for results of operations."""
+        flag = bool(requires_grad)
+        if not self.is_leaf:
+            if not flag:
+                raise error(RuntimeError, "requires_grad_", "you can only change requires_grad flags of leaf variables",
+                            "use .detach() for a tensor that is not tracked")
+            return self
+        if flag and self._np_dtype.kind != "f":
+            raise error(RuntimeError, "requires_grad_", f"only floating-point tensors can require gradients, not {self.dtype}",
+                        "convert first: x.float().requires_grad_()")
+        if self._layer is not None:
+            raise error(RuntimeError, "requires_grad_", f"called inside a `{self._layer.name}` transform, which decides itself "
+                        "what is tracked", "pass the tensor as an argument of the transformed function")
+        if flag != (self._edge is not None):
+            self._edge = Leaf(self) if flag else None
+        return self
+
+    is_leaf = property(lambda t: (e := history(t)) is None or type(e) is Leaf, doc="Whether no recorded operation made it.")
+    output_nr = property(lambda t: t._edge.index if type(t._edge) is Port else 0, doc="Which output of grad_fn it is.")
+
+    @property
+    def grad_fn(self):
+        """The node of the operation that made this tensor; None for leaves."""
+        edge = history(self)
+        return None if edge is None or type(edge) is Leaf else producer(edge)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward has accumulated here; None before the first."""
+        if self._grad is None and not self.is_leaf and not retains(self):
+            from ..autograd.anomaly import warn_non_leaf_grad
+
+            warn_non_leaf_grad(self)
+        return self._grad
+
+    @grad.setter
+    def grad(self, g: Tensor | None) -> None:
+        if g is not None:
+            if not isinstance(g, Tensor):
+                raise error(TypeError, "grad", f"expected a tensor or None, got {type(g).__name__}")
+            if g.shape != self.shape or g._np_dtype != self._np_dtype:
+                raise error(RuntimeError, "grad", f"assigned a gradient of shape {tuple(g.shape)} and {g.dtype} to a tensor of "
+                            f"shape {tuple(self.shape)} and {self.dtype}", "assign one of the same shape and dtype")
+            if g is self:
+                raise error(RuntimeError, "grad", "a tensor cannot be its own gradient")
+        self._grad = g
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def _version(self) -> int:
+        if self._ver is INFERENCE:
+            raise error(RuntimeError, "_version", "inference tensors do not track version counters")
+        return version(self)
+
+    @property
+    def _base(self) -> Tensor | None:
+        t = self
+        while t._view is not None:
+            t = t._view.parent
+        return None if t is self else t
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
+        return wrap(self._a)
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if not isinstance(other, Tensor):
+            raise error(TypeError, "data", f"expected a tensor, got {type(other).__name__}")
+        self._a = other._a
+        if type(self._edge) is Leaf:
+            self._edge._meta = ((self.shape, self._np_dtype),)
+
+    def detach(self) -> Tensor:
+        """The same memory, not tracked.  In-place writes to either are seen by both, and noticed by autograd."""
+        t = wrap(self._a)
+        t._ver = memory(self)
+        t._tan = self._tan
+        return t
+
+    def detach_(self) -> Tensor:
+        """Forget how this tensor was computed, in place.  Raises RuntimeError for views."""
+        if self._view is not None:
+            raise error(RuntimeError, "detach_", "cannot detach a view in place", "use .detach(), which makes a new tensor")
+        self._edge = None
+        return self
+
+    # ------------------------------------------------------------------ out of the graph
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The memory as a NumPy array, shared with the tensor.
+
+        Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
+        forward of a Function).
+        """
+        if not force and current().grad and history(self) is not None:
+            raise error(RuntimeError, "numpy", "can't call numpy() on a tensor that requires grad",
+                        "use tensor.detach().numpy()")
+        return self._a
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        a = self.numpy()
+        if copy is False and dtype is not None and a.dtype != dtype:
+            raise ValueError("cannot convert the dtype of a tensor without a copy")
+        return a.astype(dtype, copy=bool(copy)) if dtype is not None else a.copy() if copy else a
+
+    def __dlpack__(self, **options: Any):
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._a.__dlpack_device__()
+
+    def item(self):
+        """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
+        if self._a.size != 1:
+            raise error(RuntimeError, "item", f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
+                        "index one element first, or use .tolist()")
+        return self._a.item()
+
+    def tolist(self):
+        """All values as nested lists of Python numbers."""
+        return self._a.tolist()
+
+    def __bool__(self) -> bool:
+        if self._a.size != 1:
+            raise error(RuntimeError, "bool", f"the truth of a tensor of shape {tuple(self.shape)} with {self._a.size} elements is "
+                        "ambiguous", "use .any() or .all()")
+        return bool(self._a.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self._np_dtype.kind == "f":
+            raise error(TypeError, "index", f"a {self.dtype} tensor is no index", "convert with int(x)")
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __repr__(self) -> str:
+        from .printing import text
+
+        return text(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self.shape else format(repr(self), spec)
+
+    def __reduce__(self):
+        if not self.is_leaf:
+            raise error(RuntimeError, "pickle", "only leaf tensors can be pickled: this one is the result of "
+                        f"{self.grad_fn.name()}", "use .detach() first")
+        return restore, (type(self), self._a, self.requires_grad, self._grad)
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        if not self.is_leaf:
+            raise error(RuntimeError, "deepcopy", "only leaf tensors can be deep-copied: this one is the result of "
+                        f"{self.grad_fn.name()}", "use .detach().clone()")
+        if id(self) not in memo:
+            grad = None if self._grad is None else self._grad.__deepcopy__(memo)
+            memo[id(self)] = restore(type(self), self._a.copy(order="K"), self.requires_grad, grad)
+        return memo[id(self)]
+
+
+class Box(Tensor):
+    """A tensor as one transform sees it: `_value` lives one layer down, `_extra` is its tangent or batch dimension."""
+
+    __slots__ = ("_extra", "_layer", "_value")
+
+    def __init__(self, layer: Any, value: Any, extra: Any = None):
+        self._layer, self._value, self._extra = layer, value, extra
+        self._edge = self._ver = self._view = self._tan = self._grad = None
+
+    @property
+    def _a(self):
+        here = "" if current().has(self._layer) else " It escaped from that transform: return it from the transformed function."
+        raise error(RuntimeError, f"{self._layer.name}", "this tensor belongs to a running transform and has no NumPy value of its "
+                    f"own here, so numpy(), tolist() and the like do not work on it.{here}")
+
+    shape = property(lambda t: Size(t._layer.shape(t)))
+    _np_dtype = property(lambda t: t._value._np_dtype)
+
+    def detach(self) -> Tensor:
+        return self._layer.detach(self)
+
+    def item(self):
+        return self._layer.item(self)
+
+    def __repr__(self) -> str:
+        return f"{self._layer.name.capitalize()}Tensor({self._value!r})"
+
+
+class Size(tuple):
+    """A shape: a tuple of integers.
+
+    >>> Size((2, 3)).numel()
+    6
+    """
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"minigrad.Size({list(self)})"
+
+    def __add__(self, other: tuple) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __getitem__(self, i):
+        found = tuple.__getitem__(self, i)
+        return Size(found) if isinstance(i, slice) else found
+
+
+class device:
+    """A place for memory: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`."""
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: str | device, index: int | None = None):
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        name, _, number = type.partition(":")
+        if name not in ("cpu", "cuda"):
+            raise error(RuntimeError, "device", f"{type!r} is no device", "use 'cpu' or 'cuda'")
+        self.type, self.index = name, int(number) if number else index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
+
+
+CPU = device("cpu")
+
+
+def wrap(array: np.ndarray) -> Tensor:
+    """A plain tensor on this array, with no past."""
+    t = new(Tensor)
+    t._a = array
+    t._edge = t._ver = t._view = t._tan = t._grad = None
+    return t
+
+
+def restore(cls: type, array: np.ndarray, requires_grad: bool, grad: Tensor | None) -> Tensor:
+    """A leaf as pickle and deepcopy rebuild it."""
+    t = new(cls)
+    t._a = array
+    t._edge = t._ver = t._view = t._tan = None
+    t._grad = grad
+    if requires_grad:
+        t._edge = Leaf(t)
+    return t
+
+
+def address(a: np.ndarray) -> int:
+    """Where an array's first element lies in memory."""
+    return a.__array_interface__["data"][0]
+
+
+def storage(a: np.ndarray) -> np.ndarray:
+    """The array that owns the memory."""
+    while isinstance(a.base, np.ndarray):
+        a = a.base
+    return a
+
+
+def memory(t: Tensor) -> Version:
+    """The version counter of t's memory, made when first needed (by views, detach and in-place writes)."""
+    while type(t) is Box:
+        t = t._value
+    if t._ver is None:
+        t._ver = Version()
+    return t._ver
+
+
+def version(t: Tensor) -> int:
+    """How often t's memory has been written in place."""
+    while type(t) is Box:
+        t = t._value
+    return 0 if t._ver is None else t._ver.n
+
+
+def producer(edge: Any) -> Any:
+    """The node at the other end of an edge."""
+    return edge.node if type(edge) is Port else edge
+
+
+def place_of(edge: Any) -> int:
+    """Which of the node's outputs an edge leads to."""
+    return edge.index if type(edge) is Port else 0
+
+
+def meta(edge: Any) -> tuple:
+    """Shape and NumPy dtype of the tensor at an edge."""
+    return producer(edge)._meta[place_of(edge)]
+
+
+def retains(t: Tensor) -> bool:
+    """Whether retain_grad() was called on t."""
+    hooks = producer(t._edge)._hooks if t._edge is not None else None
+    return hooks is not None and place_of(t._edge) in hooks.retained
+
+
+def history(t: Tensor) -> Any:
+    """t's edge.  A view whose parent was written in place derives its new history from the parent, when next asked."""
+    view = t._view
+    if view is not None and view.fixed is None:
+        edge = history(view.parent)
+        if edge is not view.seen:
+            from .function import record
+
+            view.seen, t._edge = edge, None
+            if edge is not None:
+                record(t._layer, view.fn, (view.parent, *view.args), t)
+    return t._edge

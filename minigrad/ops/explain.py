@@ -1,0 +1,43 @@
+"""Errors of built-in operations: which operation, which shapes, the user's line, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import error
+
+KINDS = {IndexError: IndexError, TypeError: TypeError, NotImplementedError: NotImplementedError}
+
+
+def failed(cls: type, arrays: tuple, cause: Exception) -> Exception:
+    """The error to raise when `cls.impl(*arrays)` has raised `cause`."""
+    if hasattr(cause, "place"):  # made by `error` already
+        return cause
+    name = cls.__name__.lower()
+    shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
+    described = ", ".join(describe(a) for a in arrays)
+    if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:
+        return error(RuntimeError, name, f"the shapes {' and '.join(str(s) for s in shapes)} cannot be broadcast together: " + mismatch(shapes),
+                     "give both the same size there, or size 1 in one of them (unsqueeze, expand, transpose)")
+    kind = next((k for t, k in KINDS.items() if isinstance(cause, t)), RuntimeError)
+    return error(kind, name, f"{cause} (called with {described})")
+
+
+def describe(a: Any) -> str:
+    """An argument in a few words."""
+    if isinstance(a, np.ndarray):
+        return f"a tensor of shape {a.shape} and {a.dtype}"
+    return repr(a) if len(repr(a)) < 40 else type(a).__name__
+
+
+def mismatch(shapes: list) -> str:
+    """The dimension, counted from the end, at which shapes cannot meet."""
+    rank = max(len(s) for s in shapes)
+    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    for d in range(rank - 1, -1, -1):
+        sizes = {s[d] for s in padded} - {1}
+        if len(sizes) > 1:
+            return f"dimension {d - rank} has sizes {' and '.join(str(s[d]) for s in padded)}"
+    return "the sizes differ"

@@ -1,0 +1,418 @@
+"""Families: base classes from which an operation that states only its mathematics gets everything else.
+
+An operation is a class: `impl` computes on arrays, and a formula `d<name>` per differentiable argument gives that
+argument's derivative.  The names of a formula's parameters say what it reads, and so what has to be saved:
+
+- an argument of impl by its name, `out` for the result (`out0`, `out1` where there are several),
+- `g` the gradient of the result (`g0`, `g1`; None where an output was not used), `shape` the shape of the argument that
+  the formula is for, and for variadic arguments `index`, which of them it is for.
+
+| family | the formula d<x> is | jvp |
+|---|---|---|
+| Pointwise | the partial derivative of one element, or with `g` among its parameters g times it | the same formula |
+| Reduce | the partial derivative of the result by one element | its sum over the same dimensions |
+| Linear, View | the transpose, `dx = lambda g, ...` | the operation itself |
+| Bilinear | one transpose per argument | the product rule |
+| Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
+| NonDifferentiable | none | none |
+
+Formulas are made of operations on Tensors; a Pointwise one also runs on arrays and in Numba's kernels, from the same text.
+Under vmap an operation gets its tensors with the batch dimension in front, and `batch(*args)` says what changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.context import EAGER, OFF, ON, Frame, current
+from ..core.function import Function, apply_at, record
+from ..core.inplace import inplace, link_view
+from ..core.saved import save, unpack
+from ..core.tensor import INFERENCE, Tensor, history, wrap
+from ..errors import error
+from ..kernels import formula
+from . import explain
+
+STATIC = ("impl", "kernel", "ufunc", "batch", "vmap")  # lambdas of a class body that take no self
+
+
+class ShapeOf(tuple):
+    """Stands in a node for a tensor argument whose value no formula needs: only its shape is kept."""
+
+
+class Primitive(Function):
+    """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
+
+    primitive, view, differentiable = True, False, True
+    names: tuple = ()  # impl's parameters
+    variadic: int | None = None  # the position from which all arguments share the last name
+    formulas: dict = {}  # parameter's position -> formula
+    reads: dict = {}  # parameter's position -> names of what its formula reads
+    keeps: frozenset = frozenset()  # positions of the arguments that some formula reads
+    impl: Any = None
+    batch: Any = None
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        for name, f in list(cls.__dict__.items()):
+            if inspect.isfunction(f) and (name in STATIC or f.__name__ == "<lambda>"):
+                setattr(cls, name, staticmethod(f))
+        signature = cls.signature()
+        if signature is not None:
+            cls._read_formulas(signature)
+
+    @classmethod
+    def signature(cls) -> Callable | None:
+        """The function whose parameters name the operation's arguments."""
+        return cls.impl
+
+    @classmethod
+    def _read_formulas(cls, signature: Callable) -> None:
+        code = signature.__code__
+        starred = bool(code.co_flags & inspect.CO_VARARGS)
+        cls.names = code.co_varnames[: code.co_argcount + starred]
+        cls.variadic = len(cls.names) - 1 if starred else None
+        cls.formulas = {i: f for i, n in enumerate(cls.names) if (f := getattr(cls, "d" + n, None)) is not None}
+        cls.reads = {i: formula.parameters(f) for i, f in cls.formulas.items()}
+        cls.keeps = frozenset(i for i, n in enumerate(cls.names) if any(n in r for r in cls.reads.values()))
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run the operation on tensors, arrays and plain values."""
+        frame = current()
+        return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+
+    @classmethod
+    def _eager(cls, frame: Frame, args: tuple) -> Any:
+        raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
+        out = tuple([as_tensor(r) for r in raw]) if type(raw) is tuple else as_tensor(raw)
+        if cls.view:
+            link_view(frame, cls, args, out)
+        if frame.grad and cls.differentiable and any(isinstance(a, Tensor) and history(a) is not None for a in args):
+            record(None, cls, args, out)
+        if frame is not ON and frame is not OFF:
+            outs = out if type(out) is tuple else (out,)
+            if frame.inference and not cls.view:
+                for o in outs:
+                    o._ver = INFERENCE
+            if frame.dual is not None:
+                from ..autograd.forward_ad import push
+
+                push(frame, cls, args, outs)
+        return out
+
+    @classmethod
+    def compute(cls, *arrays: Any) -> Any:
+        """impl with NumPy's warnings about infinities off, and with its errors named after this operation."""
+        try:
+            with np.errstate(all="ignore"):
+                return cls.impl(*arrays)
+        except Exception as e:
+            raise explain.failed(cls, arrays, e) from None
+
+    # ------------------------------------------------------------------ what is saved, and what formulas read
+    @classmethod
+    def parameter(cls, i: int) -> int:
+        """The position among the parameters of argument number i."""
+        return i if cls.variadic is None else min(i, cls.variadic)
+
+    @classmethod
+    def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
+        """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
+        read = {n for i, e in enumerate(edges) if e is not None for n in cls.reads.get(cls.parameter(i), ())}
+        kept: list = []
+        for i, a in enumerate(args):
+            if isinstance(a, Tensor):
+                kept.append(save(a) if cls.names[cls.parameter(i)] in read else ShapeOf(a.shape))
+            else:
+                kept.append(a)
+        for k, o in enumerate(outs):
+            kept.append(save(o, k) if f"out{k}" in read or k == 0 and "out" in read else None)
+        return tuple(kept)
+
+    @classmethod
+    def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        """The formula of argument i, on the values that its parameters name; None if it has none."""
+        p = cls.parameter(i)
+        f = cls.formulas.get(p)
+        if f is None:
+            return None
+
+        def value(name: str) -> Any:
+            if name == "g":
+                return grads[0]
+            if name == "out":
+                return bound[n_args]
+            if name == "shape":
+                return tuple(bound[i]) if type(bound[i]) is ShapeOf else tuple(bound[i].shape)
+            if name == "index":
+                return i - p
+            if name in cls.names:
+                j = cls.names.index(name)
+                return bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args)
+            return (grads if name[0] == "g" else bound[n_args:])[int(name.lstrip("gout"))]
+
+        return f(*[value(n) for n in cls.reads[p]])
+
+    @classmethod
+    def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
+        """The value of argument j as a formula gets it."""
+        return bound[j] if j < n_args else None
+
+    # ------------------------------------------------------------------ the rules that the engine and the layers call
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        """One gradient per tracked argument."""
+        cls, n = ctx._fn, len(ctx._edges)
+        bound = tuple([unpack(s, ctx) for s in ctx._alive()])
+        return tuple([None if e is None else cls.evaluate(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
+
+    @classmethod
+    def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
+        """One tangent, or None, per output."""
+        if not cls.differentiable:
+            return [None] * len(outs)
+        result = cls.pushforward(primals, tangents, outs)
+        result = list(result) if isinstance(result, tuple) else [result]
+        return [own(t, cls, tangents) for t in result]
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """The tangents of the outputs.  In general the transpose of the pull-back, which is linear in the gradients."""
+        from ..layers.grad import transpose
+
+        tracked = [i for i, t in enumerate(tangents) if t is not None and cls.parameter(i) in cls.formulas]
+        n = len(primals)
+
+        def pull_back(*grads: Any) -> tuple:
+            return tuple([cls.evaluate(i, primals + outs, n, grads) for i in tracked])
+
+        return transpose(pull_back, outs, tuple([tangents[i] for i in tracked]))
+
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+        """Every tensor with the batch dimension in front, and `batch` to say what that changes."""
+        cls = info.function
+        if cls.batch is None:
+            raise error(NotImplementedError, cls.__name__.lower(), "has no rule for vmap")
+        args = tuple([front(a, d, info.batch_size) for a, d in zip(args, in_dims, strict=True)])
+        out = cls.apply(*cls.batch(*args))
+        return out, (0,) * len(out) if isinstance(out, tuple) else 0
+
+    # ------------------------------------------------------------------ in words, for drawings and documentation
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """The formula of argument i as it stands in the source."""
+        f = cls.formulas.get(cls.parameter(i))
+        return "" if f is None else formula.text(f) or ""
+
+
+def as_tensor(raw: Any) -> Tensor:
+    """A result of impl as a tensor."""
+    return wrap(raw if type(raw) is np.ndarray else np.asarray(raw))
+
+
+def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None:
+    """A tangent in memory of its own, unless the operation is a view: a later write must not reach another tangent."""
+    if t is None or cls.view or t._view is None and not any(t is s for s in tangents):
+        return t
+    return t.clone()
+
+
+def front(a: Any, dim: int | None, size: int) -> Any:
+    """A tensor with its batch dimension in front; one that has none is repeated there."""
+    if not isinstance(a, Tensor):
+        return a
+    return a.expand((size, *a.shape)) if dim is None else a.movedim(dim, 0)
+
+
+class Pointwise(Primitive):
+    """out[i] = kernel(x[i], y[i], ...), with broadcasting and PyTorch's type promotion.
+
+    `kernel` is one scalar formula.  `ufunc` is NumPy's function for it, if there is one; without, the formula itself
+    computes on small arrays and Numba compiles it for large ones.  `kind` says what comes out: "same" as the inputs,
+    "float" (integers are converted to the default dtype), "bool".
+    """
+
+    kernel: Any = None
+    ufunc: Any = None
+    kind = "same"
+    statics = 0  # how many of the last parameters are plain settings, not operands
+    defaults: tuple = ()  # of those settings
+    domain: tuple = (-2.0, 2.0)  # where the function is tested
+    samples: tuple = ()  # calls to test it with, where the usual shapes do not do
+    operands: tuple = ()  # PyTorch's names of the operands, where not input, other
+    name = ""  # the function's name, where not the class's in lower case
+    aliases: tuple = ()  # further names of the function
+    torch = ""  # where PyTorch has it, where not torch.<name>
+    method = True  # also a method of Tensor
+
+    @classmethod
+    def signature(cls) -> Callable | None:
+        return cls.kernel
+
+    @classmethod
+    def function_name(cls) -> str:
+        """What the operation is called in programs."""
+        return cls.name or cls.__name__.lower()
+
+    @classmethod
+    def impl(cls, *args: Any) -> Any:
+        from ..kernels import run
+
+        return run.forward(cls, args)
+
+    @classmethod
+    def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
+        """Numbers among the operands become 0-d tensors: x / 0.0 is an infinity, not an exception."""
+        a = bound[j] if j < n_args else None
+        if isinstance(a, (int, float)) and j < n_args - cls.statics:
+            like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype.kind == "f"), None)
+            return wrap(np.array(a, np.float64 if like is None else like._np_dtype))
+        return a
+
+    @classmethod
+    def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        d = super().evaluate(i, bound, n_args, grads)
+        return d if d is None or "g" in cls.reads[cls.parameter(i)] else times(grads[0], d)
+
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        """All wanted partials in one pass over memory where that pays, else the formulas on tensors."""
+        from ..kernels import run
+
+        if run.fusable(grads[0]):
+            bound = tuple([unpack(s, ctx) for s in ctx._alive()])
+            fused = run.backward(ctx._fn, ctx._edges, grads[0], bound)
+            if fused is not None:
+                return fused
+        return Primitive.backward(ctx, *grads)
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """Each output element depends on one element of each input: the same formulas, with tangents for gradients."""
+        total = None
+        for i, t in enumerate(tangents):
+            if t is not None and (term := cls.evaluate(i, primals + outs, len(primals), (t,))) is not None:
+                total = term if total is None else total + term
+        if total is None:
+            return None
+        total = total if total._np_dtype == outs[0]._np_dtype else total.to(outs[0].dtype)
+        return total if total.shape == outs[0].shape else total.expand(outs[0].shape)
+
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+        """The batch dimension in front, the ranks made equal behind it."""
+        rank = max(a.ndim - (d is not None) for a, d in zip(args, in_dims, strict=True) if isinstance(a, Tensor))
+        return info.function.apply(*[lift(a, d, rank) for a, d in zip(args, in_dims, strict=True)]), 0
+
+
+def lift(a: Any, dim: int | None, rank: int) -> Any:
+    """A batched tensor with the batch in front and `rank` dimensions behind it; others as they are."""
+    if dim is None:
+        return a
+    a = a.movedim(dim, 0)
+    return a if a.ndim == rank + 1 else a.reshape(a.shape[:1] + (1,) * (rank + 1 - a.ndim) + a.shape[1:])
+
+
+def times(g: Any, d: Any) -> Any:
+    """g * d, sparing the multiplication by one."""
+    if type(d) is int and d in (1, -1):
+        return g if d == 1 else -g
+    return g * d
+
+
+class Reduce(Primitive):
+    """A reduction `impl(x, dims, keepdim)` over a tuple of dimensions; dx is the partial by one element.
+
+    In dx, `out` has its reduced dimensions as 1, so that it meets x by broadcasting.
+    """
+
+    @classmethod
+    def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        x, dims, keepdim = bound[:3]
+        shape = tuple(x) if type(x) is ShapeOf else tuple(x.shape)
+        kept = tuple([1 if d in dims else n for d, n in enumerate(shape)])
+        if not keepdim and bound[n_args] is not None:
+            bound = (*bound[:n_args], bound[n_args].reshape(kept), *bound[n_args + 1 :])
+        d = Primitive.evaluate.__func__(cls, i, bound, n_args, ())
+        g = grads[0] if keepdim else grads[0].reshape(kept)
+        result = times(g, d)
+        return result if tuple(result.shape) == shape else result.expand(shape)
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        x, dims, keepdim = primals[:3]
+        kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
+        d = Primitive.evaluate.__func__(cls, 0, primals + tuple([o.reshape(kept) for o in outs]), len(primals), ())
+        return times(tangents[0], d).sum(dims, keepdim) if dims else times(tangents[0], d)
+
+    batch = lambda x, dims, keepdim, *rest: (x, tuple([d + 1 for d in dims]), keepdim, *rest)
+
+
+class Linear(Primitive):
+    """Linear in its first argument, the rest are plain values: its jvp is itself, its pull-back the transpose dx."""
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        return cls.apply(tangents[0], *primals[1:])
+
+
+class View(Linear):
+    """Linear, and the result shares the memory of its first argument."""
+
+    view = True
+
+
+class Bilinear(Primitive):
+    """Linear in each of its first two arguments."""
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        x, y, *rest = primals
+        terms = [cls.apply(tangents[0], y, *rest)] if tangents[0] is not None else []
+        terms += [cls.apply(x, tangents[1], *rest)] if tangents[1] is not None else []
+        return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+
+class Operation(Primitive):
+    """Any other differentiable operation: dx = lambda g, ... is the pull-back, and jvp follows by transposing it."""
+
+
+class NonDifferentiable(Primitive):
+    """An operation without a derivative: its result is never tracked."""
+
+    differentiable = False
+
+
+class ViewScatter(Primitive):
+    """History only: a tensor with the region of one of its views replaced, after the write has been done."""
+
+    names, reads, formulas = ("base", "view", "fn", "args"), {0: (), 1: ()}, {}
+
+    @classmethod
+    def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
+        return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:])
+
+    def backward(ctx: Any, g: Tensor) -> tuple:
+        """The view gets its region of g; the rest goes on to what the base was before."""
+        from .memory import Copy
+
+        _, _, fn, args = ctx._alive()
+        for_base = for_view = None
+        if ctx._edges[0] is not None:
+            for_base = g.clone()
+            inplace(Copy, fn.apply(for_base, *args), 0.0)
+        if ctx._edges[1] is not None:
+            for_view = fn.apply(g, *args)
+        return for_base, for_view, None, None
+
+
+def sum_to(g: Tensor, shape: tuple) -> Tensor:
+    """g summed over the dimensions along which a tensor of `shape` was broadcast."""
+    if tuple(g.shape) == tuple(shape):
+        return g
+    lead = g.ndim - len(shape)
+    dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1])
+    out = g.sum(dims, True) if dims else g
+    return out if tuple(out.shape) == tuple(shape) else out.reshape(shape)

@@ -1,0 +1,185 @@
+"""Copies and conversions: clone, contiguous, dtype and device, and Copy, the write behind every assignment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.inplace import inplace
+from ..core.tensor import CPU, Box, Tensor, device
+from ..errors import error
+from .families import Linear, Primitive, View, sum_to
+from .registry import op
+
+
+class Clone(Linear):
+    """A copy in memory of its own."""
+
+    impl = lambda x: x.copy(order="K")
+    dx = lambda g: g
+    batch = lambda x: (x,)
+
+
+class Contiguous(Linear):
+    """A copy in row-major order."""
+
+    impl = lambda x: x.copy(order="C")
+    dx = lambda g: g
+    batch = lambda x: (x,)
+
+
+class To(Linear):
+    """The elements converted to another dtype (its gradient is converted back by the engine)."""
+
+    impl = lambda x, dtype: x.astype(dtype)
+    dx = lambda g: g
+    batch = lambda x, dtype: (x, dtype)
+
+
+class Alias(View):
+    """The same memory as another tensor."""
+
+    impl = lambda x: x.view()
+    dx = lambda g: g
+    batch = lambda x: (x,)
+
+
+class Copy(Primitive):
+    """What x holds after `y` was written over it: y, broadcast to x's shape and converted to x's dtype."""
+
+    impl = lambda x, y: np.broadcast_to(np.asarray(y).astype(x.dtype, copy=False), x.shape)
+    dx = lambda g: None
+    dy = lambda g: g
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        x, t = outs[0], tangents[1]
+        return x.new_zeros(x.shape) if t is None else t.to(x.dtype).expand(x.shape)
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, y: Any) -> tuple:
+        """x keeps its shape; a batch dimension of y comes to stand where x has its own."""
+        x = x.expand((info.batch_size, *x.shape)) if in_dims[0] is None else x.movedim(in_dims[0], 0)
+        if in_dims[1] is not None:
+            y = y.movedim(in_dims[1], 0)
+            y = y.reshape(y.shape[:1] + (1,) * (x.ndim - y.ndim) + y.shape[1:])
+        return Copy.apply(x, y), 0
+
+
+@op("T(3, 4)", "T(4, 3).mT", "T()")
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy in memory of its own, tracked: the gradient flows on to `input`.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1., 2.])
+    >>> y = x.clone()
+    >>> y[0] = 5.
+    >>> x
+    tensor([1., 2.])
+    """
+    return Clone.apply(input)
+
+
+@op("T(4, 3).mT", "T(3)", torch="Tensor.contiguous")
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The same tensor if its memory is in row-major order without gaps, else a copy that is."""
+    if type(input) is not Box and input._a.flags.c_contiguous:
+        return input
+    return Contiguous.apply(input)
+
+
+@op(torch="Tensor.to")
+def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
+
+    Returns `input` itself where nothing changes and `copy` is False.
+    """
+    for a in args:
+        if isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, (str, type(CPU))):
+            device = a
+        elif isinstance(a, bool):
+            copy = a
+        elif a is not None:
+            dtype = a
+    on_device(device)
+    target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
+    if target == input._np_dtype:
+        return Clone.apply(input) if copy else input
+    return To.apply(input, target)
+
+
+def on_device(place: Any) -> device:
+    """The device that a user named; RuntimeError for one that is not there."""
+    where = CPU if place is None else device(place)
+    if where.type == "cuda":
+        raise error(RuntimeError, "device", "there is no CUDA device in this version", "use device='cpu'")
+    return where
+
+
+@op("T(3), T(3)", torch="Tensor.type_as")
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input` with the dtype of `other`."""
+    return to(input, other.dtype)
+
+
+@op("T(2, 3), T(2, 3)", torch="Tensor.view_as")
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """A view of `input` with the shape of `other`."""
+    return Alias.apply(input) if input is other else input.view(other.shape)
+
+
+@op("T(1, 3), T(2, 3)", torch="Tensor.expand_as")
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input` broadcast to the shape of `other`, without copying."""
+    return input.expand(other.shape)
+
+
+@op("T(2, 3), 3", torch="Tensor.sum_to_size")
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """`input` summed to a shape from which it could have been broadcast."""
+    return sum_to(input, tuple(size[0]) if isinstance(size[0], (tuple, list)) else size)
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write `src`, broadcast and converted, into this tensor's memory."""
+    return inplace(Copy, self, src)
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value into every element."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise error(RuntimeError, "fill_", f"expected a number or a 0-d tensor, got one of shape {tuple(value.shape)}", "use copy_")
+    return inplace(Copy, self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros."""
+    return inplace(Copy, self, 0)
+
+
+def casts() -> dict:
+    """The methods `float()`, `double()`, `int()`, ... by name."""
+
+    def method(name: str, dtype: Any) -> Any:
+        def cast(self: Tensor) -> Tensor:
+            return to(self, dtype)
+
+        cast.__name__, cast.__doc__ = name, f"The tensor converted to {dtype}."
+        return cast
+
+    kinds = {"float": dtypes.float32, "double": dtypes.float64, "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16,
+             "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_}  # fmt: skip
+    return {name: method(name, dtype) for name, dtype in kinds.items()}
+
+
+def cpu(self: Tensor) -> Tensor:
+    """The tensor in the CPU's memory: itself, if it is there."""
+    return to(self, CPU)
+
+
+def cuda(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor in a GPU's memory."""
+    return to(self, "cuda" if device is None else device)

@@ -1,0 +1,88 @@
+"""Tensor's methods and operators, from the table of operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import hooks
+from ..core.inplace import inplace
+from ..core.tensor import Tensor
+from . import index, memory, registry
+from .families import Pointwise
+
+# operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
+BINARY = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+          "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}  # fmt: skip
+COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
+
+
+def binary(cls: type[Pointwise], swap: bool) -> Any:
+    """`x + y`, or `y + x` where Python asks the right operand."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, OPERAND):
+            return NotImplemented
+        return cls.apply(other, self) if swap else cls.apply(self, other)
+
+    registry.CODES[method.__code__] = cls.function_name()
+    return method
+
+
+OPERAND = (Tensor, int, float, np.ndarray, np.generic)
+
+
+def in_place(cls: type[Pointwise]) -> Any:
+    """`x += y`: writes into x."""
+
+    def method(self: Tensor, other: Any) -> Tensor:
+        return inplace(cls, self, other)
+
+    registry.CODES[method.__code__] = cls.function_name() + "_"
+    return method
+
+
+def install_operators(T: Any) -> None:
+    """Python's operators."""
+    table = registry.TABLE
+    for name, op in BINARY.items():
+        if op not in table: continue
+        cls = table[op].cls
+        setattr(T, f"__{name}__", binary(cls, False))
+        setattr(T, f"__r{name}__", binary(cls, True))
+        setattr(T, f"__i{name}__", in_place(cls))
+    for name, op in COMPARE.items():
+        if op not in table: continue
+        setattr(T, f"__{name}__", binary(table[op].cls, False))
+    for name, op in UNARY.items():
+        if op not in table: continue
+        setattr(T, f"__{name}__", table[op].function)
+    T.__pos__ = lambda self: self
+    if "matmul" in table: T.__matmul__ = table["matmul"].function
+    T.__rmatmul__ = lambda self, other: table["matmul"].function(other, self)
+    T.__hash__ = object.__hash__  # by identity, though == compares values
+
+
+def backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Add the gradients of this tensor to the `.grad` of the leaves it was computed from.
+
+    `gradient` (of this tensor's shape) is needed unless it has one element.
+    """
+    from ..autograd import backward
+
+    backward(self, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+
+def install() -> None:
+    """Give Tensor everything of the table, and what is not an operation."""
+    T: Any = Tensor
+    install_operators(T)
+    T.backward = backward
+    T.register_hook, T.retain_grad = hooks.register_hook, hooks.retain_grad
+    T.register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
+    T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = memory.copy_, memory.fill_, memory.zero_, memory.cpu, memory.cuda
+    for name, cast in memory.casts().items():
+        setattr(T, name, cast)
+    registry.attach(T)

@@ -1,0 +1,162 @@
+"""The table of operations: what a user can call, under which name, with which samples.
+
+`@op(samples...)` enters a function; `functions(Class, ...)` makes the functions of Pointwise classes, whose arguments
+follow from the declaration.  Tensor's methods, the in-place forms, the documentation's table, the parity tests against
+PyTorch, the finite-difference tests and the vmap tests are all derived from this table.
+
+A sample is the text of a call's arguments.  In it `T(2, 3)` is a random float tensor of that shape (within the operation's
+domain), `P(2, 3)` a positive one, `I(2, 3, high)` integers below `high`, `B(2, 3)` booleans, `S(n, n)` symmetric positive
+definite.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.inplace import inplace
+from ..core.tensor import Tensor
+from ..errors import error
+from ..kernels import formula
+
+
+@dataclass
+class Entry:
+    """One operation of the table."""
+
+    name: str
+    function: Callable
+    samples: tuple
+    module: str
+    cls: Any = None  # the class of a Pointwise operation
+    method: bool = True  # also a method of Tensor
+    inplace: bool = False  # also `name_`
+    out: bool = False  # takes out=
+    torch: str = ""  # where PyTorch has it, if not torch.<name>: "nn.functional.gelu"
+    domain: tuple = (-2.0, 2.0)
+    differentiable: bool = True
+    options: dict = field(default_factory=dict)  # for tests: e.g. {"parity": "unordered"}
+
+
+TABLE: dict[str, Entry] = {}
+CODES: dict[Any, str] = {}  # code object of an operation's function -> its name: how a recording knows what the user called
+
+
+def op(*samples: str, name: str | None = None, method: bool = True, inplace: bool = False, out: bool = False, torch: str = "",
+       domain: tuple = (-2.0, 2.0), differentiable: bool = True, aliases: tuple = (), **options: Any) -> Callable:
+    """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self."""
+
+    def enter(f: Callable) -> Callable:
+        key = name or f.__name__
+        CODES[f.__code__] = key
+        function = with_out(f) if out else f
+        entry = Entry(key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options)
+        TABLE[key] = entry
+        for alias in aliases:
+            TABLE[alias] = Entry(**{**entry.__dict__, "name": alias})
+        return function
+
+    return enter
+
+
+def with_out(f: Callable) -> Callable:
+    """The function with an argument `out=`, a tensor that the result is written into."""
+
+    @functools.wraps(f)
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return f(*args, **kwargs) if out is None else write_out(f.__name__, f(*args, **kwargs), out)
+
+    CODES[function.__code__] = f.__name__
+    return function
+
+
+def write_out(name: str, result: Any, out: Any) -> Any:
+    """Write a result, or several, into the tensors given as `out=`; they are resized where they have another shape."""
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise error(TypeError, name, f"out= needs {len(result)} tensors", f"pass out=({', '.join('abc'[: len(result)])})")
+        return tuple([write_out(name, r, o) for r, o in zip(result, out)])
+    if not isinstance(out, Tensor):
+        raise error(TypeError, name, f"out= has to be a tensor, got {type(out).__name__}")
+    if result.requires_grad or out.requires_grad:
+        raise error(RuntimeError, name, "functions with out=... arguments don't support automatic differentiation, but one of the "
+                    "arguments requires grad", "leave out= away, or work under no_grad()")
+    if out.shape != result.shape:
+        out._a = result._a.astype(out._a.dtype)
+        return out
+    return out.copy_(result)
+
+
+def functions(*classes: Any) -> tuple:
+    """The public functions of Pointwise classes, in order, each entered into the table."""
+    return tuple([function_of(cls) for cls in classes])
+
+
+def function_of(cls: Any) -> Callable:
+    """`sin(input, *, out=None)` from `class Sin(Pointwise)`: the operands under PyTorch's names, the settings as declared."""
+    n = len(cls.names) - cls.statics
+    operands = cls.operands or (("input",), ("input", "other"), cls.names)[min(n, 3) - 1]
+    settings = [f"{p}={v!r}" for p, v in zip(cls.names[n:], cls.defaults)]
+    name = cls.function_name()
+    given = ", ".join((*operands, *cls.names[n:]))
+    text = (f"def {name}({', '.join((*operands, *settings))}, *, out=None):\n"
+            f"    return apply({given}) if out is None else write_out({name!r}, apply({given}), out)\n")
+    scope = {"apply": cls.apply, "write_out": write_out}
+    exec(compile(text, __file__, "exec"), scope)
+    f = scope[name]
+    f.__doc__, f.__module__, f.__qualname__ = cls.__doc__, cls.__module__, name
+    formula.OPERATIONS[name] = cls
+    CODES[f.__code__] = name
+    samples = cls.samples or default_samples(n)
+    TABLE[name] = Entry(name, f, samples, cls.__module__, cls, cls.method, cls.kind != "bool" and cls.method, True, cls.torch, cls.domain,
+                        cls.differentiable and bool(cls.formulas))
+    for alias in cls.aliases:
+        TABLE[alias] = Entry(**{**TABLE[name].__dict__, "name": alias})
+    return f
+
+
+def default_samples(n: int) -> tuple:
+    """Shapes that meet in every way that broadcasting knows."""
+    if n == 1:
+        return ("T(3, 4)", "T()", "T(0, 2)", "T(1)", "T(4, 3).mT", "T(6)[1::2]")
+    if n == 2:
+        return ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(3), 1.5", "T(0, 2), T(2)", "T(4, 3).mT, T(1, 4)")
+    return (", ".join(["T(3, 4)"] * n), ", ".join(["T(3, 1)"] + ["T(4)"] * (n - 1)), ", ".join(["T()"] * n))
+
+
+def attach(tensor: type) -> None:
+    """Give Tensor its methods: every operation of the table that is one, and the in-place forms."""
+    for name, entry in TABLE.items():
+        if not entry.method:
+            continue
+        if not hasattr(tensor, name):
+            setattr(tensor, name, entry.function)
+        if entry.inplace and not hasattr(tensor, name + "_"):
+            setattr(tensor, name + "_", in_place(name, entry))
+
+
+def in_place(name: str, entry: Entry) -> Callable:
+    """The method `name_`: the same operation, its result written into self."""
+    if entry.cls is None:
+        from .memory import Copy
+
+        def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            return inplace(Copy, self, entry.function(self, *args, **kwargs))
+    else:
+        signature, n = inspect.signature(entry.function), len(entry.cls.names)
+
+        def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            if kwargs or len(args) != n - 1:
+                bound = signature.bind(self, *args, **kwargs)
+                bound.apply_defaults()
+                args = tuple(bound.arguments.values())[1:n]
+            return inplace(entry.cls, self, *args)
+
+    method.__name__ = method.__qualname__ = name + "_"
+    method.__doc__ = f"In-place form of {name}."
+    method.__code__ = method.__code__.replace(co_name=name + "_")
+    CODES[method.__code__] = name + "_"
+    return method

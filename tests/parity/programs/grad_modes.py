@@ -1,0 +1,302 @@
+"""`no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`: as contexts, decorators, functions, per thread."""
+
+import threading
+
+from tests.parity.harness import attempt, gives, leaf
+
+
+@gives([False, True, False, True])
+def no_grad_makes_constants(torch):
+    x = leaf(torch, [1.0])
+    with torch.no_grad():
+        y = x * 2
+        inside = torch.is_grad_enabled()
+    return y.requires_grad, y.is_leaf, inside, torch.is_grad_enabled()
+
+
+@gives([False, True, False, True, False, True])
+def no_grad_nested_with_enable_grad(torch):
+    x, flags = leaf(torch, [1.0]), []
+    with torch.no_grad():
+        flags.append((x * 1).requires_grad)
+        with torch.enable_grad():
+            flags.append((x * 1).requires_grad)
+            with torch.no_grad():
+                flags.append((x * 1).requires_grad)
+            flags.append((x * 1).requires_grad)
+        flags.append((x * 1).requires_grad)
+    return flags + [(x * 1).requires_grad]
+
+
+@gives([KeyError, True])
+def no_grad_is_left_when_an_exception_passes(torch):
+    def fail():
+        with torch.no_grad():
+            raise KeyError("out")
+
+    return attempt(fail), torch.is_grad_enabled()
+
+
+@gives([False, False, "one", "One.", True])
+def no_grad_as_decorator_with_and_without_call(torch):
+    x = leaf(torch, [1.0])
+
+    @torch.no_grad()
+    def one(t):
+        """One."""
+        return t * 2
+
+    @torch.no_grad
+    def two(t):
+        return t * 3
+
+    return one(x).requires_grad, two(x).requires_grad, one.__name__, one.__doc__, torch.is_grad_enabled()
+
+
+@gives([True, False])
+def enable_grad_as_decorator(torch):
+    x = leaf(torch, [1.0])
+
+    @torch.enable_grad()
+    def compute(t):
+        return t * 2
+
+    with torch.no_grad():
+        return compute(x).requires_grad, (x * 2).requires_grad
+
+
+@gives([[3.0], False])
+def decorator_on_a_method(torch):
+    class Model:
+        def __init__(self):
+            self.weight = leaf(torch, [1.0])
+
+        @torch.no_grad()
+        def predict(self, factor, *, offset=0):
+            return self.weight * factor + offset
+
+    y = Model().predict(2, offset=1)
+    return y, y.requires_grad
+
+
+@gives([False, True, [[False, False], "hello"], True])
+def decorator_on_a_generator_function(torch):
+    x = leaf(torch, [1.0])
+
+    @torch.no_grad()
+    def numbers():
+        flags = [torch.is_grad_enabled()]
+        sent = yield (x * 1).requires_grad
+        flags.append(torch.is_grad_enabled())
+        yield [flags, sent]
+
+    source = numbers()
+    first = next(source)
+    outside = torch.is_grad_enabled()
+    return first, outside, source.send("hello"), torch.is_grad_enabled()
+
+
+@gives([1, False, "end", True])
+def decorated_generator_passes_exceptions_and_return_values(torch):
+    @torch.no_grad()
+    def numbers():
+        try:
+            yield 1
+        except ValueError:
+            yield torch.is_grad_enabled()
+        return "end"
+
+    def delegate():
+        result = yield from numbers()
+        yield result
+
+    source = delegate()
+    first = next(source)
+    return first, source.throw(ValueError("in")), next(source), torch.is_grad_enabled()
+
+
+@gives([[False, False, False, False], True])
+def decorator_on_a_recursive_function(torch):
+    @torch.no_grad()
+    def descend(depth):
+        return [torch.is_grad_enabled()] + (descend(depth - 1) if depth else [])
+
+    return descend(3), torch.is_grad_enabled()
+
+
+@gives([False, True, False, True])
+def one_context_object_used_twice(torch):
+    guard, flags = torch.no_grad(), []
+    for _ in range(2):
+        with guard:
+            flags.append(torch.is_grad_enabled())
+        flags.append(torch.is_grad_enabled())
+    return flags
+
+
+@gives([False, True, True, True, True])
+def set_grad_enabled_as_context(torch):
+    flags = []
+    for mode in (False, True):
+        with torch.set_grad_enabled(mode):
+            flags.append(torch.is_grad_enabled())
+        flags.append(torch.is_grad_enabled())
+    with torch.no_grad(), torch.set_grad_enabled(True):
+        flags.append(torch.is_grad_enabled())
+    return flags
+
+
+@gives([False, True])
+def set_grad_enabled_as_function(torch):
+    flags = []
+    torch.set_grad_enabled(False)
+    flags.append(torch.is_grad_enabled())
+    torch.set_grad_enabled(True)
+    return flags + [torch.is_grad_enabled()]
+
+
+@gives([True, True])
+def set_grad_enabled_as_function_inside_a_context(torch):
+    with torch.no_grad():
+        torch.set_grad_enabled(True)
+        inside = torch.is_grad_enabled()
+    return inside, torch.is_grad_enabled()
+
+
+@gives([True, False, True])
+def set_grad_enabled_as_decorator(torch):
+    @torch.set_grad_enabled(False)
+    def compute():
+        return torch.is_grad_enabled()
+
+    return torch.is_grad_enabled(), compute(), torch.is_grad_enabled()
+
+
+@gives([[True, False, False, True], False, True, False])
+def inference_mode_makes_inference_tensors(torch):
+    x = leaf(torch, [1.0])
+    with torch.inference_mode():
+        y = x * 2
+        flags = [torch.is_inference_mode_enabled(), torch.is_grad_enabled(), y.requires_grad, y.is_inference()]
+    return flags, torch.is_inference_mode_enabled(), y.is_inference(), x.is_inference()
+
+
+@gives([RuntimeError, True, True])
+def inference_tensor_cannot_be_saved_for_backward(torch):
+    x = leaf(torch, [3.0])
+    with torch.inference_mode():
+        c = torch.tensor([2.0])
+    y = attempt(lambda: x * c)
+    return y, (x + c).requires_grad, (x * c.clone()).requires_grad
+
+
+@gives([RuntimeError, RuntimeError, RuntimeError, [4.0]])
+def inference_tensor_refuses_to_be_tracked_or_written_outside(torch):
+    with torch.inference_mode():
+        c = torch.tensor([2.0])
+        c.add_(1)
+    return attempt(c.requires_grad_), attempt(c.add_, 1), attempt(lambda: c._version), c
+
+
+@gives([[True, False], True])
+def inference_mode_as_decorator_and_switched_off(torch):
+    x = leaf(torch, [1.0])
+
+    @torch.inference_mode()
+    def compute(t):
+        with torch.inference_mode(False):
+            tracked = (t * 2).requires_grad
+        return tracked, (t * 2).requires_grad
+
+    @torch.inference_mode(mode=False)
+    def usual(t):
+        return (t * 2).requires_grad
+
+    return compute(x), usual(x)
+
+
+@gives([[2.0], 1, False, False])
+def inference_mode_in_place_on_normal_tensor(torch):
+    x = torch.tensor([1.0])
+    with torch.inference_mode():
+        x.add_(1)
+        v = x[0:1]
+    return x, x._version, v.is_inference(), x.is_inference()
+
+
+@gives([True, False])
+def modes_belong_to_a_thread(torch):
+    flags = []
+    with torch.no_grad():
+        thread = threading.Thread(target=lambda: flags.append(torch.is_grad_enabled()))
+        thread.start()
+        thread.join()
+        flags.append(torch.is_grad_enabled())
+    return flags
+
+
+@gives(True)
+def thread_cannot_switch_the_mode_of_another(torch):
+    def work():
+        torch.set_grad_enabled(False)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return torch.is_grad_enabled()
+
+
+@gives([6.0])
+def backward_in_another_thread(torch):
+    x = leaf(torch, [3.0])
+    y = (x * x).sum()
+    thread = threading.Thread(target=y.backward)
+    thread.start()
+    thread.join()
+    return x.grad
+
+
+@gives([16.0])
+def threads_accumulate_into_one_leaf(torch):
+    x = leaf(torch, [1.0])
+    threads = [threading.Thread(target=lambda: (x * 2).sum().backward()) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return x.grad
+
+
+@gives([True, True, True])
+def factories_with_requires_grad_ignore_no_grad(torch):
+    with torch.no_grad():
+        x = torch.tensor([1.0], requires_grad=True)
+        y = x.detach().requires_grad_()
+    return x.requires_grad, y.requires_grad, (x * y).requires_grad
+
+
+@gives([[20.0], None])
+def leaf_in_no_grad_is_still_a_leaf_for_later(torch):
+    x = leaf(torch, [2.0])
+    with torch.no_grad():
+        scale = x * 10
+    (x * scale).sum().backward()
+    return x.grad, scale.grad
+
+
+@gives([[2.0], True])
+def custom_function_under_no_grad(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(torch, [1.0])
+    with torch.no_grad():
+        y = Double.apply(x)
+    return y, y.grad_fn is None

@@ -1,0 +1,285 @@
+"""Introspection of the graph: nodes, `next_functions`, names, metadata; anomaly detection."""
+
+from math import inf, nan
+
+from tests.parity.harness import attempt, gives, leaf
+
+
+def _shape(node):
+    """The graph below a node as nested lists of operation names, without PyTorch's `Backward0`."""
+    if node is None:
+        return None
+    name = node.name().rsplit("::", 1)[-1].lower()
+    name = name.split("backward")[0]
+    return [name, *(_shape(function) for function, _ in node.next_functions)]
+
+
+@gives([True, 0, True, 0, "tuple"])
+def next_functions_of_a_product(torch):
+    x, c = leaf(torch, [1.0]), torch.tensor([2.0])
+    node = (x * c).grad_fn
+    (first, second) = node.next_functions
+    return first[0].variable is x, first[1], second[0] is None, second[1], type(node.next_functions).__name__
+
+
+@gives(["add", ["mul", ["accumulategrad"], ["accumulategrad"]], ["exp", ["accumulategrad"]]])
+def structure_of_a_graph(torch):
+    x, w = leaf(torch, [1.0]), leaf(torch, [2.0])
+    return _shape((x * w + w.exp()).grad_fn)
+
+
+@gives([["mul", None, ["accumulategrad"]], ["sub", ["accumulategrad"], None]])
+def structure_with_untracked_and_detached_parts(torch):
+    x, w = leaf(torch, [1.0]), leaf(torch, [2.0])
+    return _shape((x.detach() * w).grad_fn), _shape((w - torch.ones(1)).grad_fn)
+
+
+@gives([True, "AccumulateGrad", [], True])
+def leaf_has_one_accumulating_node(torch):
+    x = leaf(torch, [1.0])
+    a, b = (x * 2).grad_fn, (x * 3).grad_fn
+    node = a.next_functions[0][0]
+    return node is b.next_functions[0][0], node.name().split("::")[-1], list(node.next_functions), node.variable is x
+
+
+@gives(
+    {
+        "add": True,
+        "mul": True,
+        "div": True,
+        "pow": True,
+        "exp": True,
+        "sum": True,
+        "mean": True,
+        "mm": True,
+        "view": True,
+        "cat": True,
+        "tanh": True,
+        "relu": True,
+        "sigmoid": True,
+        "clone": True,
+        "neg": True,
+        "stack": True,
+        "where": True,
+        "expand": True,
+        "permute": True,
+        "softmax": True,
+    }
+)
+def names_contain_the_operation(torch):
+    x = leaf(torch, [[0.5, 0.25], [0.5, 1.0]])
+    results = {
+        "add": x + 1, "mul": x * 2, "div": x / 2, "pow": x**2, "exp": x.exp(), "sum": x.sum(), "mean": x.mean(),
+        "mm": x.mm(x), "view": x.view(4), "cat": torch.cat([x, x]), "tanh": x.tanh(), "relu": x.relu(),
+        "sigmoid": x.sigmoid(), "clone": x.clone(), "neg": -x, "stack": torch.stack([x, x]),
+        "where": torch.where(x > 0, x, x), "expand": x.expand(3, 2, 2), "permute": x.permute(1, 0),
+        "softmax": x.softmax(0),
+    }  # fmt: skip
+    return {name: name in y.grad_fn.name().lower() for name, y in results.items()}
+
+
+@gives(["MyFancyOpBackward", ["AccumulateGrad"]])
+def name_of_a_custom_function(torch):
+    class MyFancyOp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    y = MyFancyOp.apply(leaf(torch, [1.0]))
+    return y.grad_fn.name(), [function.name().split("::")[-1] for function, _ in y.grad_fn.next_functions]
+
+
+@gives([[0, 1], True])
+def output_number_leads_to_the_right_output(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0])
+    a, b = x.split([1, 2])
+    product = (a * b).grad_fn
+    return [index for _, index in product.next_functions], product.next_functions[0][0] is product.next_functions[1][0]
+
+
+@gives(["mine", True])
+def metadata_is_a_dictionary_of_the_user(torch):
+    node = (leaf(torch, [1.0]) * 2).grad_fn
+    node.metadata["note"] = "mine"
+    return node.metadata["note"], isinstance(node.metadata, dict)
+
+
+@gives([[True, True], False])
+def nodes_are_nodes(torch):
+    x = leaf(torch, [1.0])
+    y = x * 2
+    kinds = [y.grad_fn, y.grad_fn.next_functions[0][0]]
+    return [isinstance(node, torch.autograd.graph.Node) for node in kinds], isinstance(x, torch.autograd.graph.Node)
+
+
+@gives([True, False])
+def custom_node_is_a_node(torch):
+    class Func(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    node = Func.apply(leaf(torch, [1.0])).grad_fn
+    return isinstance(node, torch.autograd.graph.Node), callable(node)
+
+
+@gives([True, True, 1, 0])
+def grad_fn_stays_the_same_object(torch):
+    y = leaf(torch, [1.0]) * 2
+    return y.grad_fn is y.grad_fn, y.grad_fn == y.grad_fn, len({y.grad_fn, y.grad_fn}), y.output_nr
+
+
+@gives([True, True])
+def grad_fn_keeps_the_graph_alive(torch):
+    x = leaf(torch, [2.0])
+    y = x * x
+    node = y.grad_fn
+    del y
+    return [function.variable is x for function, _ in node.next_functions]
+
+
+@gives([AttributeError, AttributeError, AttributeError])
+def grad_fn_cannot_be_assigned(torch):
+    y = leaf(torch, [1.0]) * 2
+    return (
+        attempt(setattr, y, "grad_fn", None),
+        attempt(setattr, y, "is_leaf", True),
+        attempt(setattr, y, "_version", 3),
+    )
+
+
+def gradient_edges_through_a_whole_graph(torch):
+    x = leaf(torch, [3.0])
+    y = x.exp() * 2
+    edge = torch.autograd.graph.GradientEdge(y.grad_fn, 0)
+    return torch.autograd.grad((y * 5).sum(), [edge, x])
+
+
+@gives([6.0])
+def gradient_edge_as_root(torch):
+    x = leaf(torch, [3.0])
+    y = (x * x).sum()
+    edge = torch.autograd.graph.get_gradient_edge(y)
+    torch.autograd.backward(edge)
+    return x.grad
+
+
+@gives([1, RuntimeError])
+def increment_version_is_noticed(torch):
+    x = leaf(torch, [3.0])
+    y = x * 1
+    z = (y * y).sum()
+    torch.autograd.graph.increment_version(y)
+    return y._version, attempt(z.backward)
+
+
+@gives(RuntimeError)
+def anomaly_mode_finds_nan_in_backward(torch):
+    x = leaf(torch, [-1.0, 4.0])
+    with torch.autograd.detect_anomaly():
+        y = x.sqrt()
+        return attempt(y.sum().backward)
+
+
+@gives(["RuntimeError", True, True])
+def anomaly_error_names_the_operation(torch):
+    x = leaf(torch, [0.0])
+    with torch.autograd.detect_anomaly():
+        error = attempt(((x / x) * 2).sum().backward)
+    return type(error).__name__, "div" in str(error).lower(), "nan" in str(error).lower()
+
+
+@gives([0.25])
+def anomaly_mode_lets_good_gradients_pass(torch):
+    x = leaf(torch, [4.0])
+    with torch.autograd.detect_anomaly():
+        x.sqrt().sum().backward()
+    return x.grad
+
+
+@gives([None, [nan]])
+def anomaly_mode_without_nan_check(torch):
+    x = leaf(torch, [-1.0])
+    with torch.autograd.detect_anomaly(check_nan=False):
+        error = attempt(x.sqrt().sum().backward)
+    return error, x.grad
+
+
+@gives([None, [inf]])
+def anomaly_mode_lets_infinity_pass(torch):
+    x = leaf(torch, [0.0])
+    with torch.autograd.detect_anomaly():
+        error = attempt(x.sqrt().sum().backward)
+    return error, x.grad
+
+
+@gives(["RuntimeError", True])
+def anomaly_mode_on_a_custom_function(torch):
+    class Bad(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float("nan")
+
+    x = leaf(torch, [1.0])
+    with torch.autograd.detect_anomaly():
+        error = attempt(Bad.apply(x).sum().backward)
+    return type(error).__name__, "Bad" in str(error)
+
+
+@gives(KeyError)
+def anomaly_mode_does_not_hide_other_errors(torch):
+    class Bad(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise KeyError("mine")
+
+    with torch.autograd.detect_anomaly():
+        return attempt(Bad.apply(leaf(torch, [1.0])).sum().backward)
+
+
+@gives([False, True, False, True, False, RuntimeError])
+def set_detect_anomaly_as_context_and_function(torch):
+    x, flags = leaf(torch, [-1.0]), [torch.is_anomaly_enabled()]
+    with torch.autograd.set_detect_anomaly(True):
+        flags.append(torch.is_anomaly_enabled())
+        error = attempt(x.sqrt().sum().backward)
+    flags.append(torch.is_anomaly_enabled())
+    torch.autograd.set_detect_anomaly(True)
+    flags.append(torch.is_anomaly_enabled())
+    torch.autograd.set_detect_anomaly(False)
+    return flags + [torch.is_anomaly_enabled(), error]
+
+
+@gives([RuntimeError, False, None])
+def anomaly_mode_is_left_after_an_error(torch):
+    x = leaf(torch, [-1.0])
+
+    def run():
+        with torch.autograd.detect_anomaly():
+            x.sqrt().sum().backward()
+
+    return attempt(run), torch.is_anomaly_enabled(), attempt(x.sqrt().sum().backward)
+
+
+@gives(RuntimeError)
+def anomaly_in_second_backward(torch):
+    x = leaf(torch, [0.0])
+    with torch.autograd.detect_anomaly():
+        (g,) = torch.autograd.grad((x.abs() ** 1.5).sum(), x, create_graph=True)
+        return attempt(torch.autograd.grad, (g / g).sum(), x)

@@ -1,0 +1,474 @@
+"""Tensors apart from operations: leaves, `requires_grad`, `grad`, `data`, `detach`, conversions, copies, pickles."""
+
+import copy
+import pickle
+
+from tests.parity.harness import attempt, gives, leaf
+
+
+def leaf_rules(torch):
+    x, c = leaf(torch, [1.0]), torch.tensor([1.0])
+    with torch.no_grad():
+        quiet = x * 2
+    tensors = {
+        "leaf": x,
+        "constant": c,
+        "result": x * 2,
+        "of constants": c * 2,
+        "quiet": quiet,
+        "detached": (x * 2).detach(),
+        "clone": x.clone(),
+        "comparison": x > 0,
+        "argmax": x.argmax(),
+        "to same dtype": x.to(torch.float32),
+        "to other dtype": x.to(torch.float64),
+    }
+    return {name: [t.is_leaf, t.requires_grad, t.grad_fn is None] for name, t in tensors.items()}
+
+
+@gives([True, False, True, False, False, False, True, True, False, False])
+def requires_grad_of_results(torch):
+    x, c = leaf(torch, [1.0, 2.0]), torch.tensor([1.0, 2.0])
+    results = [x + c, c + c, x.sum(), x.long(), x.bool(), x == c, x.floor(), x.sign(), x.argsort(), x.detach() + c]
+    return [r.requires_grad for r in results]
+
+
+@gives([RuntimeError, RuntimeError, RuntimeError, RuntimeError, RuntimeError, False])
+def integers_cannot_require_grad(torch):
+    i, b = torch.tensor([1, 2]), torch.tensor([True])
+    return [
+        attempt(i.requires_grad_),
+        attempt(b.requires_grad_),
+        attempt(torch.tensor, [1], requires_grad=True),
+        attempt(torch.zeros, 2, dtype=torch.int32, requires_grad=True),
+        attempt(setattr, i, "requires_grad", True),
+        i.requires_grad_(False).requires_grad,
+    ]
+
+
+@gives([RuntimeError, RuntimeError, [2.0]])
+def requires_grad_of_non_leaf_cannot_be_switched_off(torch):
+    y = leaf(torch, [1.0]) * 2
+    return (
+        attempt(y.requires_grad_, False),
+        attempt(setattr, y, "requires_grad", False),
+        attempt(y.requires_grad_, True),
+    )
+
+
+@gives([False, True, False, None, None])
+def requires_grad_switched_on_and_off_on_a_leaf(torch):
+    x = torch.tensor([1.0, 2.0])
+    before = x * 2
+    x.requires_grad_()
+    after = x * 2
+    x.requires_grad = False
+    return before.requires_grad, after.requires_grad, (x * 2).requires_grad, attempt(after.sum().backward), x.grad
+
+
+@gives([True, [12.0], None])
+def requires_grad_switched_on_for_a_detached_result(torch):
+    x = leaf(torch, [3.0])
+    y = (x * 2).detach().requires_grad_()
+    (y * y).sum().backward()
+    return y.is_leaf, y.grad, x.grad
+
+
+@gives([None, [2.0], None, None])
+def grad_starts_as_none_and_can_be_deleted(torch):
+    x = leaf(torch, [1.0])
+    before = x.grad
+    (x * 2).sum().backward()
+    middle = x.grad
+    x.grad = None
+    after = x.grad
+    (x * 5).sum().backward()
+    del x.grad
+    return before, middle, after, x.grad
+
+
+@gives([13.0, 23.0])
+def grad_assignment(torch):
+    x = leaf(torch, [1.0, 2.0])
+    x.grad = torch.tensor([10.0, 20.0])
+    (x * 3).sum().backward()
+    return x.grad
+
+
+@gives([[RuntimeError, RuntimeError, RuntimeError, RuntimeError, TypeError, TypeError], None])
+def grad_assignment_checks(torch):
+    x = leaf(torch, [1.0, 2.0])
+    wrong = [torch.zeros(3), torch.zeros(2, dtype=torch.float64), torch.zeros(2, dtype=torch.int64), x, [1.0, 2.0], 3.0]
+    return [attempt(setattr, x, "grad", value) for value in wrong], x.grad
+
+
+@gives([[2.0], False])
+def grad_of_untracked_tensor_can_be_assigned(torch):
+    x = torch.tensor([1.0])
+    x.grad = torch.tensor([2.0])
+    return x.grad, x.requires_grad
+
+
+@gives([None, [6.0]])
+def grad_of_non_leaf_stays_none(torch):
+    x = leaf(torch, [1.0])
+    y = x * 2
+    (y * 3).sum().backward()
+    return y.grad, x.grad
+
+
+@gives([[3.0, 3.0], True, False])
+def grad_is_zeroed_in_place(torch):
+    x = leaf(torch, [1.0, 2.0])
+    (x * x).sum().backward()
+    g = x.grad
+    x.grad.zero_()
+    (x * 3).sum().backward()
+    return g, g is x.grad, x.grad.requires_grad
+
+
+@gives([[100.0, 6.0], False, True, True, False])
+def detach_shares_memory_and_drops_history(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 3
+    d = y.detach()
+    d[0] = 100.0
+    return y, d.requires_grad, d.grad_fn is None, d.is_leaf, d is y.detach()
+
+
+@gives([2.0, 3.0])
+def detached_factor_is_a_constant(torch):
+    x = leaf(torch, [2.0, 3.0])
+    (x * x.detach()).sum().backward()
+    return x.grad
+
+
+@gives([False, [10.0, 20.0], [20.0, 40.0], 0])
+def data_is_detached_and_shares_memory(torch):
+    x = leaf(torch, [1.0, 2.0])
+    x.data.mul_(10)
+    (x * x).sum().backward()
+    return x.data.requires_grad, x, x.grad, x._version
+
+
+@gives([[3.0, 4.0, 5.0], True, [6.0, 8.0, 10.0]])
+def data_can_be_replaced(torch):
+    x = leaf(torch, [1.0, 2.0])
+    x.data = torch.tensor([3.0, 4.0, 5.0])
+    (x * x).sum().backward()
+    return x, x.is_leaf, x.grad
+
+
+@gives([[1.0, 2.0], [3.0, 3.0]])
+def clone_passes_the_gradient(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x.clone()
+    with torch.no_grad():
+        y.mul_(100)
+    (y * 3).sum().backward()
+    return x, x.grad
+
+
+@gives([[3.0, 4.0], True, True, "float64"])
+def conversion_passes_the_gradient_back_in_the_first_dtype(torch):
+    x = leaf(torch, [1.0, 2.0])
+    (x.double() * torch.tensor([3.0, 4.0], dtype=torch.float64)).float().sum().backward()
+    return x.grad, x.to(torch.float32) is x, x.to("cpu") is x, x.to(torch.zeros(1, dtype=torch.float64)).dtype
+
+
+@gives([[3.0, 8.0], [3.0, 4.0], [1.0, 2.0]])
+def gradient_has_the_dtype_of_its_leaf(torch):
+    x, y = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0], torch.float64)
+    z = x * y
+    z.sum().backward()
+    return z, x.grad, y.grad
+
+
+@gives(
+    [
+        2.5,
+        2.5,
+        2,
+        True,
+        3,
+        True,
+        [1.0, 2.0],
+        2.5,
+        [[1], [2]],
+        False,
+        RuntimeError,
+        RuntimeError,
+        ValueError,
+        ValueError,
+        RuntimeError,
+    ]
+)
+def conversions_to_python(torch):
+    t, many = torch.tensor(2.5), torch.tensor([1.0, 2.0])
+    return [
+        t.item(), float(t), int(t), bool(t), torch.tensor([[3]]).item(), torch.tensor(True).item(),
+        many.tolist(), t.tolist(), torch.tensor([[1], [2]]).tolist(), bool(torch.zeros(1, 1)),
+        attempt(many.item), attempt(bool, many), attempt(float, many), attempt(int, many),
+        attempt(bool, torch.zeros(0)),
+    ]  # fmt: skip
+
+
+@gives([1.5, 1.5, [1.5], RuntimeError, [1.5]])
+def conversions_of_tracked_tensors(torch):
+    x = leaf(torch, [1.5])
+    return x.item(), float(x), x.tolist(), attempt(x.numpy), x.detach().numpy().tolist()
+
+
+@gives([[5.0, 7.0, 9.0], [5.0, 7.0, 9.0], "float32"])
+def numpy_shares_memory_both_ways(torch):
+    x = torch.zeros(3)
+    array = x.numpy()
+    array[0] = 5.0
+    x[1] = 7.0
+    back = torch.from_numpy(array)
+    back[2] = 9.0
+    return x, array.tolist(), str(array.dtype)
+
+
+@gives([[3.0, 0.0], [0.0, 0.0], True])
+def as_tensor_shares_tensor_copies(torch):
+    array = torch.zeros(2).numpy()
+    shared, copied = torch.as_tensor(array), torch.tensor(array)
+    array[0] = 3.0
+    return shared, copied, torch.as_tensor(shared) is shared
+
+
+@gives([[2, 0, 3], 3, 3, 3, 0, [2, 0, 3], 0, 2, 3])
+def size_and_shape(torch):
+    x = torch.zeros(2, 0, 3)
+    return [tuple(x.size()), x.size(-1), x.dim(), x.ndim, x.numel(), tuple(x.shape), x.nelement(), len(x), x.stride(0)]
+
+
+@gives([True, True, 6, 2, [2, 5], "torch.Size([2, 3])"])
+def shape_is_a_tuple_with_numel(torch):
+    shape = torch.zeros(2, 3).shape
+    return shape == (2, 3), isinstance(shape, tuple), shape.numel(), shape[0], list(shape[:1] + (5,)), repr(shape)
+
+
+@gives([TypeError, TypeError, TypeError, 0])
+def length_and_iteration_of_zero_dimensional_raise(torch):
+    t = torch.tensor(1.0)
+    return attempt(len, t), attempt(iter, t), attempt(list, t), len(torch.zeros(0, 3))
+
+
+@gives([[True, False], [False, True], "a", True, False, True])
+def equality_is_elementwise_and_hash_is_identity(torch):
+    a, b = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0])
+    table = {a: "a", b: "b"}
+    return a == b, a != b, table[a], a in [a], hash(a) == hash(a.view(2)), torch.equal(a, a.clone())
+
+
+@gives([False, True, False, TypeError])
+def comparison_with_none_and_strings(torch):
+    a = torch.tensor([1.0])
+    return a == None, a != None, a == "x", attempt(lambda: a < None)  # noqa: E711
+
+
+@gives([True, False, True])
+def containment(torch):
+    a = torch.tensor([1.0, 2.0])
+    return 2.0 in a, 3.0 in a, torch.tensor(1.0) in a
+
+
+@gives([[1.0, 2.0], [0.0, 0.0], True, [2.0, 4.0], False])
+def deepcopy_of_a_leaf(torch):
+    x = leaf(torch, [1.0, 2.0])
+    (x * x).sum().backward()
+    y = copy.deepcopy(x)
+    with torch.no_grad():
+        y.zero_()
+    return x, y, y.is_leaf, y.grad, y.grad is x.grad
+
+
+@gives([RuntimeError, [2.0]])
+def deepcopy_of_a_result_raises(torch):
+    x = leaf(torch, [1.0])
+    return attempt(copy.deepcopy, x * 2), copy.deepcopy((x * 2).detach())
+
+
+@gives([[0.0, 5.0, 0.0, 0.0], [5.0, 0.0], True, [0.0, 0.0, 0.0, 0.0]])
+def deepcopy_keeps_sharing(torch):
+    x = torch.zeros(4)
+    y, v, same = copy.deepcopy([x, x[1:3], x])
+    y[1] = 5.0
+    return y, v, same is y, x
+
+
+@gives([[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]], [1, 3]])
+def deepcopy_keeps_layout(torch):
+    x = torch.arange(6.0).view(2, 3).t()
+    y = copy.deepcopy(x)
+    return y, y.stride()
+
+
+@gives([[1.0, 2.0], [1, 2], True, []])
+def pickle_keeps_values_dtype_and_flag(torch):
+    tensors = [leaf(torch, [1.0, 2.0]), torch.tensor([1, 2], dtype=torch.int16), torch.tensor(True), torch.zeros(0, 2)]
+    return [pickle.loads(pickle.dumps(t)) for t in tensors]
+
+
+@gives([[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]], [1, 3]])
+def pickle_keeps_layout(torch):
+    x = pickle.loads(pickle.dumps(torch.arange(6.0).view(2, 3).t()))
+    return x, x.stride()
+
+
+@gives(None)
+def pickle_of_a_leaf_keeps_its_grad_apart(torch):
+    x = leaf(torch, [1.0])
+    (x * 2).sum().backward()
+    return pickle.loads(pickle.dumps(x)).grad
+
+
+@gives([True, True, [2.0, 4.0], True, True, False])
+def parameter_requires_grad_and_is_a_leaf(torch):
+    p = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+    q = torch.nn.Parameter(leaf(torch, [1.0]) * 2, requires_grad=False)
+    (p * p).sum().backward()
+    return p.is_leaf, p.requires_grad, p.grad, isinstance(p, torch.Tensor), q.is_leaf, q.requires_grad
+
+
+@gives([[[[0.0, 0.0]], [[1, 1]], [0.0, 0.0, 0.0], [1.0, 2.0], [1.0]], [[3.0, 3.0]], [7.0, 7.0], [[], []]])
+def like_and_new_factories(torch):
+    x = leaf(torch, [[1.0, 2.0]], torch.float64)
+    made = [
+        torch.zeros_like(x),
+        torch.ones_like(x, dtype=torch.int64),
+        x.new_zeros(3),
+        x.new_tensor([1, 2]),
+        x.new_ones(1),
+    ]
+    return made, torch.full_like(x, 3.0, requires_grad=True), x.new_full((2,), 7.0), x.new_empty(2, 0)
+
+
+@gives([[[0.0], [0.0, 1.0], [2.0], [1.0]], [True, True, True, True]])
+def factories_with_requires_grad(torch):
+    made = [torch.zeros(1, requires_grad=True), torch.arange(2.0, requires_grad=True), torch.full((1,), 2.0)]
+    with torch.no_grad():
+        made.append(torch.ones(1, requires_grad=True))
+    return made, [t.is_leaf for t in made]
+
+
+@gives(
+    {
+        "ints": "int64",
+        "floats": "float32",
+        "bools": "bool",
+        "bool and int": "int64",
+        "nothing": "float32",
+        "full int": "int64",
+        "full bool": "bool",
+        "arange int": "int64",
+        "arange float": "float32",
+        "linspace": "float32",
+        "eye": "float32",
+        "randperm": "int64",
+        "numpy float64": "float64",
+    }
+)
+def dtype_of_factories(torch):
+    made = {
+        "ints": torch.tensor([1, 2]),
+        "floats": torch.tensor([1, 2.0]),
+        "bools": torch.tensor([True, False]),
+        "bool and int": torch.tensor([True, 2]),
+        "nothing": torch.tensor([]),
+        "full int": torch.full((1,), 2),
+        "full bool": torch.full((1,), True),
+        "arange int": torch.arange(3),
+        "arange float": torch.arange(0, 1, 0.5),
+        "linspace": torch.linspace(0, 1, 3),
+        "eye": torch.eye(2),
+        "randperm": torch.randperm(3),
+        "numpy float64": torch.tensor(torch.zeros(1, dtype=torch.float64).numpy()),
+    }
+    return {name: t.dtype for name, t in made.items()}
+
+
+@gives([ValueError, ValueError, RuntimeError])
+def ragged_and_foreign_data_raise(torch):
+    return attempt(torch.tensor, [[1.0, 2.0], [3.0]]), attempt(torch.tensor, ["a"]), attempt(torch.tensor, [None])
+
+
+@gives(["float32", [[1.0], [0.5], [0.0], [0.0, 1.0], [1]], "float32", TypeError])
+def default_dtype(torch):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        made = [torch.tensor([1.0]), torch.tensor([1]) / 2, torch.zeros(1), torch.linspace(0, 1, 2), torch.tensor([1])]
+    finally:
+        torch.set_default_dtype(before)
+    return before, made, torch.tensor([1.0]).dtype, attempt(torch.set_default_dtype, torch.int64)
+
+
+@gives(
+    [
+        [
+            [True, 4, 4],
+            [True, 8, 8],
+            [False, 1, 1],
+            [False, 2, 2],
+            [False, 4, 4],
+            [False, 8, 8],
+            [False, 1, 1],
+            [False, 1, 1],
+        ],
+        [True, True, True, True],
+    ]
+)
+def dtype_properties(torch):
+    dtypes = [torch.float32, torch.float64, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool]
+    return [[d.is_floating_point, d.itemsize, torch.zeros(1, dtype=d).element_size()] for d in dtypes], [
+        torch.float is torch.float32, torch.double is torch.float64, torch.long is torch.int64, torch.int is torch.int32
+    ]  # fmt: skip
+
+
+def repr_of_tensors(torch):
+    tensors = [
+        torch.tensor([1.0, 2.5]), torch.tensor([1.0, 2.0]), torch.tensor(3), torch.tensor([True, False]),
+        torch.tensor([[1, 2], [30, 4]]), torch.tensor([1.0], dtype=torch.float64), torch.tensor([1], dtype=torch.int8),
+        torch.tensor([]), torch.zeros(2, 0), torch.tensor([1.0], requires_grad=True), torch.tensor([1e-8, 1.0]),
+        torch.tensor([float("nan"), float("inf"), -1.0]), torch.tensor([0.1, 123456.0]), torch.tensor(0.5),
+        torch.tensor([[1.5, -2.0], [3.0, 4.0]]), torch.arange(12.0).view(3, 2, 2),
+    ]  # fmt: skip
+    return [repr(t) for t in tensors]
+
+
+@gives([True, True])
+def repr_of_a_result_names_its_grad_fn(torch):
+    text = repr(leaf(torch, [1.0]) * 2)
+    return text.startswith("tensor([2.], grad_fn=<Mul"), str(torch.ones(1)) == repr(torch.ones(1))
+
+
+@gives(["1.23", "7", "2.0e+00"])
+def format_of_zero_dimensional(torch):
+    return f"{torch.tensor(1.23456):.2f}", f"{torch.tensor(7):d}", format(torch.tensor(2.0), ".1e")
+
+
+def python_number_on_the_left(torch):
+    x = leaf(torch, [2.0, 4.0])
+    results = [1 + x, 1 - x, 3 * x, 1 / x, 2**x, 5 // x.detach(), 7 % x.detach()]
+    (results[1] + results[3] + results[4]).sum().backward()
+    return results, x.grad
+
+
+@gives([True, [2.0, 4.0], [1.0, 1.0]])
+def numpy_array_on_the_left(torch):
+    x = leaf(torch, [2.0, 4.0])
+    number = torch.ones(1).numpy()[0]
+    y = number * x
+    y.sum().backward()
+    return isinstance(y, torch.Tensor), y, x.grad
+
+
+@gives([7.0, 4.0, []])
+def backward_through_zero_dimensional_and_python_mix(torch):
+    x = leaf(torch, 3.0)
+    y = (x**2 + 2 * x - 1) / 2
+    y.backward()
+    return y, x.grad, list(x.grad.shape)

@@ -1,0 +1,321 @@
+"""Views: what shares memory and version, which history a view has, and the gradients through chains of views."""
+
+from tests.parity.harness import attempt, gives, leaf
+
+
+@gives([[1.0, 4.0, 2.0, 5.0], [0.0, 1.0, 3.0, 0.0, 2.0, 4.0]])
+def view_chain_gradient(torch):
+    x = leaf(torch, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    y = x.view(2, 3).t()[1:].reshape(-1)
+    (y * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
+    return y, x.grad
+
+
+@gives([[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]])
+def transpose_gradient(torch):
+    x = leaf(torch, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    (x.t() * torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
+    return x.grad
+
+
+@gives(
+    [
+        [1, 12, 4],
+        [
+            [[0.0, 6.0, 12.0, 18.0], [1.0, 7.0, 13.0, 19.0], [2.0, 8.0, 14.0, 20.0]],
+            [[3.0, 9.0, 15.0, 21.0], [4.0, 10.0, 16.0, 22.0], [5.0, 11.0, 17.0, 23.0]],
+        ],
+    ]
+)
+def permute_gradient(torch):
+    x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    y = x.permute(2, 0, 1)
+    (y * torch.arange(24.0).reshape(4, 2, 3)).sum().backward()
+    return y.stride(), x.grad
+
+
+@gives([[3, 2, 1], [[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]]])
+def movedim_and_swapaxes_gradient(torch):
+    x = torch.arange(6.0).reshape(1, 2, 3).requires_grad_()
+    y = x.movedim(0, -1).swapaxes(0, 1)
+    (y.squeeze(-1) * torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
+    return list(y.shape), x.grad
+
+
+@gives([0.0, 10.0, 0.0, 20.0, 0.0])
+def step_slice_gradient(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0, 4.0, 5.0])
+    (x[1::2] * torch.tensor([10.0, 20.0])).sum().backward()
+    return x.grad
+
+
+@gives([[2.0, 5.0], [0.0, 2.0]])
+def select_gradient(torch):
+    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
+    (x.select(1, 1) * x[0]).sum().backward()
+    return x.grad
+
+
+@gives([[1, 2], [0.0, 12.0, 12.0, 0.0]])
+def narrow_and_unsqueeze_gradient(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0, 4.0])
+    y = x.narrow(0, 1, 2).unsqueeze(0)
+    (y * torch.tensor([[5.0], [7.0]])).sum().backward()
+    return list(y.shape), x.grad
+
+
+@gives([[1, 0], [[6.0], [15.0]]])
+def expand_gradient_sums(torch):
+    x = leaf(torch, [[1.0], [2.0]])
+    y = x.expand(2, 3)
+    (y * torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).sum().backward()
+    return y.stride(), x.grad
+
+
+@gives([[4, 2, 3], [[12.0], [12.0]]])
+def expand_with_minus_one_and_new_dimension(torch):
+    x = leaf(torch, [[1.0], [2.0]])
+    y = x.expand(4, -1, 3)
+    y.sum().backward()
+    return list(y.shape), x.grad
+
+
+@gives([[2.0, 6.0], [[0.0, 10.0, 0.0], [0.0, 0.0, 20.0]]])
+def diagonal_gradient(torch):
+    x = leaf(torch, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    y = x.diagonal(offset=1)
+    (y * torch.tensor([10.0, 20.0])).sum().backward()
+    return y, x.grad
+
+
+@gives([[[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]], [1.0, 12.0, 23.0, 30.0]])
+def overlapping_windows_accumulate(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0, 4.0])
+    y = x.unfold(0, 2, 1)
+    (y * torch.tensor([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])).sum().backward()
+    return y, x.grad
+
+
+@gives([2.0, 1.0, 4.0, 3.0, 7.0])
+def split_and_unbind_gradient(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0, 4.0, 5.0])
+    a, b, c = x.split(2)
+    first, second = a.unbind()
+    (first * second + b.prod() + 7 * c.sum()).backward()
+    return x.grad
+
+
+@gives([2.0, 4.0, 0.0, 0.0])
+def unused_part_of_split_gets_zero(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0, 4.0])
+    a, _ = x.chunk(2)
+    (a * a).sum().backward()
+    return x.grad
+
+
+@gives([True, True, True])
+def base_of_a_view_of_a_view_is_the_root(torch):
+    x = torch.arange(6.0)
+    y = x.view(2, 3)
+    z = y[0]
+    return x._base is None, y._base is x, z._base is x
+
+
+@gives([True, True, True, True])
+def base_of_tracked_view(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 2
+    v = y[0:1]
+    return x[0]._base is x, y._base is None, v._base is y, v.t()._base is y
+
+
+@gives([[5.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+def reshape_of_contiguous_is_a_view_else_a_copy(torch):
+    x = torch.zeros(2, 3)
+    x.reshape(3, 2)[0, 0] = 5.0
+    x.t().reshape(6)[1] = 7.0
+    return x
+
+
+@gives([[[1.0, 0.0], [0.0, 2.0]], True])
+def flatten_and_contiguous_share_when_they_can(torch):
+    x = torch.zeros(2, 2)
+    x.flatten()[0] = 1.0
+    x.contiguous()[1, 1] = 2.0
+    x.t().contiguous()[0, 1] = 9.0
+    return x, x.contiguous() is x
+
+
+@gives([RuntimeError, [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]])
+def view_of_incompatible_layout_raises(torch):
+    x = torch.arange(6.0).view(2, 3).t()
+    return attempt(x.view, -1), x.reshape(-1)
+
+
+@gives([RuntimeError, RuntimeError, RuntimeError, [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]])
+def view_of_wrong_size_raises(torch):
+    x = torch.arange(6.0)
+    return attempt(x.view, 4), attempt(x.view, -1, -1), attempt(x.view, -1, 4), x.view(-1, 2)
+
+
+@gives(
+    {
+        "slice": [[12, 4, 2], 4, False],
+        "t": [[1, 4], 0, False],
+        "select": [[1], 20, True],
+        "diagonal": [[12, 5], 0, False],
+        "expand": [[0, 1], 0, False],
+    }
+)
+def layout_of_views(torch):
+    x = torch.arange(24.0).view(2, 3, 4)
+    views = {
+        "slice": x[:, 1:, ::2],
+        "t": x[0].t(),
+        "select": x[1, 2],
+        "diagonal": x.diagonal(dim1=1, dim2=2),
+        "expand": x[0, 0].expand(3, 4),
+    }
+    return {name: [v.stride(), v.storage_offset(), v.is_contiguous()] for name, v in views.items()}
+
+
+@gives([[4.0, 6.0], [4.0, 6.0], [[0.0, 4.0, 0.0], [0.0, 6.0, 0.0]]])
+def views_see_writes_to_the_base(torch):
+    x = torch.zeros(2, 3)
+    v, w = x.t()[1], x[:, 1]
+    x[0, 1] = 4.0
+    v[1] = 6.0
+    return v, w, x
+
+
+@gives([[0, 0, 0], [1, 1, 1], [2, 2, 2], [0.0, 2.0, 2.0, 2.0]])
+def version_is_shared_among_base_views_and_detached(torch):
+    x = torch.zeros(4)
+    v, d = x[1:], x.detach()
+    before = [x._version, v._version, d._version]
+    v.add_(1)
+    middle = [x._version, v._version, d._version]
+    d.mul_(2)
+    return before, middle, [x._version, v._version, d._version], x
+
+
+@gives([[3.0, 3.0], 0, 1])
+def data_has_its_own_version(torch):
+    x = torch.ones(2)
+    d = x.data
+    d.mul_(3)
+    return x, x._version, d._version
+
+
+@gives([0, 1, 2, 3, 4])
+def version_counts_each_write(torch):
+    x = torch.zeros(3)
+    counts = [x._version]
+    for write in (lambda: x.add_(1), lambda: x.zero_(), lambda: x.__setitem__(0, 2.0), lambda: x[1:].mul_(2)):
+        write()
+        counts.append(x._version)
+    return counts
+
+
+@gives([2, 0, 0])
+def clone_starts_a_new_version(torch):
+    x = torch.zeros(3).add_(1).mul_(2)
+    return x._version, x.clone()._version, (x + 1)._version
+
+
+@gives([False, True, True, True])
+def view_of_leaf_is_not_a_leaf(torch):
+    x = leaf(torch, [1.0, 2.0])
+    v = x[:1]
+    with torch.no_grad():
+        w = x[:1]
+    return v.is_leaf, v.requires_grad, w.is_leaf, w.requires_grad
+
+
+@gives([[10, 1, 12, 13, 4, 15], False, True])
+def views_of_integers(torch):
+    x = torch.arange(6)
+    y = x.view(2, 3)[:, ::2]
+    y += 10
+    return x, y.requires_grad, y.is_leaf
+
+
+@gives([[2], [2, 1], [1, 2, 1], [2, 1], [1, 2]])
+def squeeze_of_a_longer_dimension_does_nothing(torch):
+    x = torch.zeros(1, 2, 1)
+    return [list(s.shape) for s in (x.squeeze(), x.squeeze(0), x.squeeze(1), x.squeeze((0, 1)), x.squeeze(-1))]
+
+
+@gives([[[], [2], [3, 2]], RuntimeError])
+def t_of_few_dimensions(torch):
+    shapes = [torch.tensor(1.0).t(), torch.ones(2).t(), torch.ones(2, 3).t()]
+    return [list(s.shape) for s in shapes], attempt(torch.ones(1, 2, 3).t)
+
+
+@gives(
+    [
+        [[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]],
+        [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]],
+        [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]],
+        RuntimeError,
+    ]
+)
+def capital_t_and_mt(torch):
+    x = torch.arange(6.0).view(1, 2, 3)
+    return x.mT, x[0].T, x[0].mT, attempt(lambda: torch.ones(2).mT)
+
+
+@gives([7.0, 0.0])
+def same_view_taken_twice_adds_gradients(torch):
+    x = leaf(torch, [3.0, 4.0])
+    (x[0] * x[0] + x[0]).backward()
+    return x.grad
+
+
+@gives([[[5.0, 5.0], [1.0, 1.0]], [1.0, 1.0]])
+def iteration_and_unpacking_give_views(torch):
+    x = torch.zeros(2, 2)
+    for row in x:
+        row.add_(1)
+    a, b = x
+    a.mul_(5)
+    return x, b
+
+
+@gives([True, False, [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]], [1, 3]])
+def backward_into_noncontiguous_leaf(torch):
+    x = torch.arange(6.0).view(2, 3).t().requires_grad_()
+    (x * x).sum().backward()
+    return x.is_leaf, x.is_contiguous(), x.grad, x.grad.stride()
+
+
+@gives([[0, 2], 0.0, [[0.0, 0.0]]])
+def zero_size_views(torch):
+    x = leaf(torch, [[1.0, 2.0]])
+    y = x[1:]
+    y.sum().backward()
+    return list(y.shape), y.sum(), x.grad
+
+
+@gives([[[1.0, 1.0, 1.0], [3.0, 3.0, 3.0]], [3.0, 0.0, 3.0, 0.0]])
+def view_as_and_expand_as(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0, 4.0])
+    y = x.view_as(torch.zeros(2, 2))[:, :1].expand_as(torch.zeros(2, 3))
+    y.sum().backward()
+    return y, x.grad
+
+
+@gives([6.0, 9.0])
+def broadcast_to_gradient(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = torch.broadcast_to(x, (3, 2))
+    (y * torch.arange(6.0).view(3, 2)).sum().backward()
+    return x.grad
+
+
+@gives([[0.0, 3.0, 1.0, 4.0, 2.0, 5.0], [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]])
+def unflatten_and_view_of_dtype_preserving_gradient(torch):
+    x = torch.arange(6.0, dtype=torch.float64).requires_grad_()
+    y = x.unflatten(0, (2, -1)).swapaxes(0, 1).flatten()
+    (y * torch.arange(6.0, dtype=torch.float64)).sum().backward()
+    return y, x.grad

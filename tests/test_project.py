@@ -1,0 +1,139 @@
+"""What holds for the project as a whole: its names, the time it takes to start, what its files may mention."""
+
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import minigrad
+
+ROOT = Path(__file__).parent.parent
+IMPORT_ALLOWANCE = 0.15  # seconds beyond numba's own import
+ROUNDS = 5
+
+# Folders of one machine. What follows a letter, digit or dot is part of a longer address and means something else; ada
+# is the user that our examples invent.
+MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(?:work|root|Users|home/(?!ada\b)\w+|opt/\w+)(?![\w-])")
+OUTSIDE_PATH = re.compile(r"\.\./shared\b")
+
+
+def repository_files():
+    """The files that are, or are about to be, in the repository."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    return [path for name in listing.stdout.decode().split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def seconds_to_run(code):
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Tensor",
+        "tensor",
+        "zeros",
+        "ones",
+        "arange",
+        "no_grad",
+        "enable_grad",
+        "float32",
+        "float64",
+        "int64",
+        "bool",
+        "exp",
+        "sin",
+        "matmul",
+        "autograd.Function",
+        "autograd.grad",
+        "autograd.backward",
+        "autograd.forward_ad.dual_level",
+        "autograd.forward_ad.make_dual",
+    ],
+)
+def test_top_level_has_pytorch_name(name):
+    found = minigrad
+    for part in name.split("."):
+        found = getattr(found, part)
+
+
+def test_every_listed_name_exists():
+    missing = [name for name in getattr(minigrad, "__all__", ()) if not hasattr(minigrad, name)]
+    assert not missing
+
+
+def test_version_is_the_one_in_the_changelog():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert minigrad.__version__ in changelog
+
+
+def test_minigrad_never_imports_viz():
+    code = "import sys, minigrad; sys.exit('viz' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_import_takes_little_longer_than_numbas():
+    seconds_to_run("import minigrad")  # the first run writes bytecode
+    rounds = [(seconds_to_run("import numba"), seconds_to_run("import minigrad")) for _ in range(ROUNDS)]
+    numba, ours = (min(column) for column in zip(*rounds, strict=True))
+    assert ours <= numba + IMPORT_ALLOWANCE, f"import minigrad takes {ours:.2f} s, import numba {numba:.2f} s"
+
+
+@pytest.mark.parametrize("pattern", [MACHINE_PATH, OUTSIDE_PATH], ids=["machine", "outside"])
+def test_no_file_mentions_a_path_of_one_machine(pattern):
+    found = []
+    for path in repository_files():
+        text = path.read_bytes().decode("utf-8", errors="ignore")
+        found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in pattern.finditer(text)]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("see /{}/main".format("work"), True),
+        ('"/{}"'.format("root"), True),
+        ("cd /{}/me/x".format("home"), True),
+        ("https://example.org/" + "work/x", False),
+        ("~/.cache/minigrad", False),
+        ("docs/work/x.md", False),
+    ],
+)
+def test_machine_path_pattern(text, is_one):
+    assert bool(MACHINE_PATH.search(text)) == is_one
+
+
+def test_every_documentation_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in repository_files() if ROOT / "docs" in path.parents]
+    missing = [page for page in pages if page.endswith(".md") and page not in navigation]
+    assert not missing
+
+
+def test_imports_of_the_wheel_are_the_packages_in_it():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
+        assert Path(importlib.import_module(name).__file__).parent == ROOT / name
+
+
+def test_command_line_help_answers():
+    command = shutil.which("minigrad", path=Path(sys.executable).parent)
+    assert command, "the environment has no command minigrad: run make test, which installs the project"
+    answer = subprocess.run([command, "--help"], capture_output=True, text=True, timeout=60)
+    assert answer.returncode == 0, answer.stderr
+    assert "minigrad" in answer.stdout

@@ -1,0 +1,97 @@
+"""The graph that is drawn: which cards, which edges, which copies."""
+
+import pytest
+
+from viz.graph import Graph
+
+from . import records
+
+
+def keys(graph, kind):
+    return [node.key for node in graph.nodes if node.kind == kind]
+
+
+def test_every_forward_operation_is_one_card_and_every_use_one_edge():
+    record = records.two_uses()
+    graph = Graph(record)
+    assert keys(graph, "op") == ["op-0", "op-1", "op-2", "op-3"]
+    assert len(graph.edges) == sum(len(op["inputs"]) for op in record["ops"])
+
+
+def test_a_leaf_used_twice_is_one_card():
+    graph = Graph(records.two_uses())
+    assert keys(graph, "parameter") == ["value-0", "value-2"]
+    assert keys(graph, "copy") == []
+
+
+def test_a_leaf_used_often_is_one_card_and_a_copy_for_each_other_use():
+    record = records.recurrent(steps=40, weights=1)
+    graph = Graph(record)
+    uses = sum(op["inputs"].count(0) for op in record["ops"])
+    assert keys(graph, "parameter") == ["value-0"]
+    assert len([node for node in graph.nodes if node.kind == "copy" and node.outputs == [0]]) == uses - 1 > 3
+
+
+def test_copies_have_ids_of_their_own():
+    graph = Graph(records.recurrent(steps=60))
+    names = [node.key for node in graph.nodes]
+    assert len(names) == len(set(names))
+
+
+def test_a_use_far_from_the_first_is_a_copy():
+    r = records.Builder()
+    w = r.value(1.0, "parameter", "w")
+    h = r.value(1.0, "input", "h")
+    for step in range(20):
+        h, before = r.value(1.0), h
+        r.op("mul", [before, w] if step in (0, 19) else [before], [h], "h = h * w")
+    assert keys(Graph(r.record), "copy") == ["value-0-copy-1"]
+
+
+def test_operations_of_other_passes_are_no_cards():
+    record = records.two_uses()
+    record["ops"].append({**record["ops"][0], "id": 4, "phase": "backward", "of": 3})
+    assert keys(Graph(record), "op") == ["op-0", "op-1", "op-2", "op-3"]
+
+
+def test_edges_may_hang_on_the_backward_operation():
+    record = records.two_uses()
+    moved, record["ops"][3]["edges"] = record["ops"][3]["edges"], []
+    record["ops"].append({**record["ops"][3], "id": 4, "phase": "backward", "of": 3, "edges": moved})
+    flows = {edge.key: edge.flow for edge in Graph(record).edges}
+    assert flows["edge-5-3-0"] == moved[0] and flows["edge-0-3-1"] == moved[1]
+
+
+def test_an_operand_used_twice_gets_its_two_flows_in_order():
+    r = records.Builder()
+    x, y = r.value(3.0, "parameter", "x"), r.value(9.0)
+    one, three, also = r.value(1.0, "gradient"), r.value(3.0, "gradient"), r.value(3.0, "gradient")
+    op = r.op("mul", [x, x], [y], "y = x * x")
+    r.flow(op, x, "y", one, three)
+    r.flow(op, x, "x", one, also)
+    assert [edge.flow["gives"] for edge in Graph(r.record).edges] == [three, also]
+
+
+def test_contributions_sum_to_the_gradient():
+    graph = Graph(records.two_uses())
+    for value in graph.gradients:
+        if terms := graph.contributions(value):
+            total = sum(term["summary"]["values"] for term in terms)
+            assert total == pytest.approx(graph.gradient(value)["summary"]["values"], rel=1e-6)
+
+
+def test_a_gradient_that_the_record_does_not_list_is_taken_from_the_edges():
+    record = records.two_uses()
+    upstream = record["ops"][1]["edges"][0]["upstream"]
+    del record["gradients"]["4"]
+    assert Graph(record).gradients[4] == upstream
+
+
+def test_an_output_that_is_an_input_is_a_card():
+    r = records.Builder()
+    r.record["outputs"] = [r.value(1.0, "input", "x")]
+    assert keys(Graph(r.record), "input") == ["value-0"]
+
+
+def test_saved_bytes_count_a_value_once_however_many_keep_it():
+    assert Graph(records.two_uses()).saved_bytes() == 3 * 4

@@ -1,0 +1,282 @@
+"""The pictures: structure, contents and formats; never bytes or coordinates."""
+
+import io
+import json
+import re
+import xml.etree.ElementTree as ET
+import zlib
+
+import numpy as np
+import pytest
+
+import viz
+
+from . import records
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = [
+    "</text><script>alert(1)</script>",
+    "\"&<>'",
+    "]]>",
+    "\x00\x1b[31m\x7f",
+    "\ud800",
+    "\u202eevil",
+    "名前" * 30,
+    "a" * 5000,
+    "$x_1$",
+    "\\l\\N\\",
+    "{|}",
+    "\n\n",
+    "🙂",
+    "",
+]
+
+
+def tree(drawing):
+    return ET.fromstring(drawing.svg())
+
+
+def by_id(root):
+    return {element.get("id"): element for element in root.iter() if element.get("id")}
+
+
+def words(element):
+    return " ".join(text.text or "" for text in element.iter(f"{SVG}text"))
+
+
+@pytest.fixture
+def backward():
+    return by_id(tree(viz.draw(records.two_uses(), passes="backward")))
+
+
+@pytest.mark.parametrize("name", ["forward", "backward", "jvp"])
+def test_every_operation_value_and_edge_is_an_element_of_its_own(name):
+    record = records.two_uses()
+    elements = by_id(tree(viz.draw(record, passes=name)))
+    for op in record["ops"]:
+        assert elements[f"op-{op['id']}"].get("data-op") == str(op["id"])
+        for slot, value in enumerate(op["inputs"]):
+            edge = elements[f"edge-{value}-{op['id']}-{slot}"]
+            assert (edge.get("data-value"), edge.get("data-op")) == (str(value), str(op["id"]))
+    for value in range(7):
+        assert elements[f"value-{value}"].get("data-value") == str(value)
+
+
+@pytest.mark.parametrize("passes", ["forward", "all"])
+def test_ids_are_unique(passes):
+    ids = re.findall(r' id="([^"]*)"', viz.draw(records.two_uses(), passes=passes).svg())
+    assert len(ids) == len(set(ids)) > 10
+
+
+def test_an_operation_shows_formula_value_shape_saved_bytes_and_the_users_line():
+    card = words(by_id(tree(viz.draw(records.two_uses())))["op-2"])
+    for part in (
+        "tanh",
+        "(v4)",
+        "tanh(x)",
+        "h = 0.6044",
+        "float32 ()",
+        "saved for backward: h\u00a0(4\u00a0B)",
+        "net.py:3",
+        "h = tanh(w*x + b)",
+    ):
+        assert part in card
+
+
+def test_backward_edges_show_upstream_times_partial_and_what_it_gives(backward):
+    assert words(backward["edge-4-2-0"]) == "0.5 × (1 - out * out) = 0.3174"
+
+
+def test_a_leaf_shows_its_gradient_and_the_sum_it_is(backward):
+    assert "grad = 1.239" in words(backward["value-0"])
+    assert "sum of 2 contributions: 0.6347 + 0.6044" in words(backward["value-0"])
+
+
+def test_a_plus_marks_where_contributions_meet():
+    root = tree(viz.draw(records.two_uses(), passes="backward"))
+    assert [g.get("data-value") for g in root.iter(f"{SVG}g") if (g.get("class") or "").startswith("sum ")] == ["0"]
+
+
+def test_the_backward_picture_says_where_it_starts(backward):
+    assert "here backward starts" in words(backward["op-3"])
+
+
+def test_an_edge_without_gradient_has_no_label():
+    elements = by_id(tree(viz.draw(records.mlp(), passes="backward")))
+    edge = elements["edge-0-0-0"]
+    assert "no-gradient" in edge.get("class") and words(edge) == ""
+
+
+def test_a_rule_that_names_the_upstream_gradient_is_no_factor():
+    edge = by_id(tree(viz.draw(records.mlp(), passes="backward")))["edge-2-0-1"]
+    assert words(edge).startswith("g.T @ x =")
+
+
+def test_jvp_shows_tangents_beside_values_and_their_rule():
+    card = words(by_id(tree(viz.draw(records.two_uses(), passes="jvp")))["op-3"])
+    for part in ("y = 0.3022", "tangent = 1.239", "= y · dh + x · dw"):
+        assert part in card
+
+
+def test_kinds_are_classes():
+    root = tree(viz.draw(records.mlp()))
+    classes = {g.get("id"): g.get("class") for g in root.iter(f"{SVG}g") if (g.get("class") or "").startswith("node")}
+    assert classes["value-0"] == "node input" and classes["value-2"] == "node parameter"
+    assert classes["op-1"] == "node function" and classes["op-3"] == "node op output"
+
+
+def test_a_small_copy_names_the_value_it_stands_for():
+    record = records.recurrent(steps=40, weights=1)
+    copy = by_id(tree(viz.draw(record)))["value-0-copy-1"]
+    assert copy.get("data-value") == "0" and copy.get("class") == "node copy" and words(copy) == "W0"
+
+
+def test_in_place_layers_and_several_outputs_are_shown():
+    elements = by_id(tree(viz.draw(records.odd())))
+    assert "in place · vmap › grad" in words(elements["op-1"])
+    assert "left = [[1, 2], [3, 4]]" in words(elements["op-2"]) and "right = 2" in words(elements["op-2"])
+    assert words(elements["value-5"]) == "right = 2 float32 () · 4 B"
+
+
+def test_odd_values_are_named_as_they_are():
+    elements = by_id(tree(viz.draw(records.odd())))
+    assert "[1, nan, inf]" in words(elements["value-0"])
+    assert "no elements" in words(elements["value-1"])
+    assert words(elements["value-7"]) == "v7 float32 (100,) · 400 B"  # not known: nothing is made up
+
+
+def test_large_values_are_summed_up():
+    assert re.search(r"min -\S+  mean \S+  max \S+", words(by_id(tree(viz.draw(records.mlp())))["value-0"]))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_text_of_the_user_breaks_a_format(text):
+    record = records.two_uses()
+    for value in record["values"]:
+        value["name"] = text
+    for op in record["ops"]:
+        op.update(name=text, formula=text, function=text, layer=[text], where={"file": text, "line": 1, "code": text})
+        op["inputs"].append({"const": text})
+        for edge in op["edges"]:
+            edge["partial"] = text
+    record["program"].update(name=text, file=text)
+    drawing = viz.draw(record, passes="all")
+    root = ET.fromstring(drawing.svg())
+    assert not list(root.iter(f"{SVG}script")) and not list(root.iter("script"))
+    assert max(drawing.pictures()["forward"].width, 1) < 5000
+    pygraphviz = pytest.importorskip("pygraphviz")
+    assert len(pygraphviz.AGraph(string=drawing.dot()).nodes()) == 3 * 7
+    drawing.pdf()
+    drawing.png(scale=0.5)
+
+
+def test_several_passes_lie_in_one_svg_with_the_pass_before_each_id():
+    elements = by_id(tree(viz.draw(records.two_uses(), passes="all")))
+    assert {"pass-forward", "pass-backward", "pass-jvp", "forward-op-0", "backward-op-0", "jvp-op-0"} <= set(elements)
+
+
+def test_every_text_states_its_width():
+    texts = list(tree(viz.draw(records.mlp())).iter(f"{SVG}text"))
+    assert texts and all(float(text.get("textLength")) > 0 for text in texts)
+
+
+def test_colours_are_not_needed_to_tell_kinds_apart():
+    from viz.picture import SHAPES
+    from viz.style import LOOKS
+
+    def outline(kind):
+        look = LOOKS[f"paper-{kind}"]
+        return SHAPES[kind], look.dash, kind == "function"  # which has a bar
+
+    kinds = ["op", "function", "input", "parameter", "copy", "constant"]
+    assert len({outline(kind) for kind in kinds}) == len(kinds)
+
+
+def test_dot_has_the_ids_and_classes_of_the_svg():
+    drawing = viz.draw(records.two_uses(), passes="backward")
+    pygraphviz = pytest.importorskip("pygraphviz")
+    graph = pygraphviz.AGraph(string=drawing.dot())
+    assert {node.attr["id"] for node in graph.nodes()} == set(drawing.cards)
+    assert {edge.attr["id"] for edge in graph.edges()} == {edge.key for edge in drawing.graph.edges}
+    assert {edge.attr["dir"] for edge in graph.edges()} == {"back"}
+    assert graph.get_node("op-0").attr["class"] == "node op"
+
+
+def test_png_is_an_image_of_the_picture_twice_its_size():
+    drawing = viz.draw(records.two_uses())
+    image = drawing.png()
+    page = drawing.pictures()["forward"]
+    assert image.startswith(b"\x89PNG") and int.from_bytes(image[16:20], "big") == pytest.approx(2 * page.width, abs=2)
+
+
+def test_png_shows_ink_in_each_card():
+    from matplotlib.image import imread
+
+    drawing = viz.draw(records.two_uses())
+    pixels = imread(io.BytesIO(drawing.png(scale=1)))
+    page = drawing.pictures()["forward"]
+    shift = page.items[2].shift
+    for key, (x, y) in drawing.layout.corners.items():
+        card = drawing.cards[key]
+        x, y = int(x + shift[0]), int(y + shift[1] + card.strip)
+        inside = pixels[y + 3 : y + int(card.height - card.strip) - 3, x + 12 : x + int(card.width) - 12, :3]
+        assert np.ptp(inside) > 0.5, key
+
+
+def test_pdf_has_a_page_for_each_pass_and_its_texts_are_text():
+    document = viz.draw(records.two_uses(), passes="all").pdf()
+    assert document.startswith(b"%PDF") and len(re.findall(rb"/Type /Page\b(?!s)", document)) == 3
+    streams = re.findall(rb"stream\r?\n(.*?)endstream", document, re.S)
+    texts = b"".join(zlib.decompressobj().decompress(stream) for stream in streams if stream[:1] == b"x")
+    assert b"BT" in texts and b"Tf" in texts
+
+
+def test_save_takes_the_format_from_the_suffix(tmp_path):
+    drawing = viz.draw(records.two_uses())
+    starts = {
+        ".svg": b"<svg",
+        ".png": b"\x89PNG",
+        ".pdf": b"%PDF",
+        ".dot": b"digraph",
+        ".gv": b"digraph",
+        ".json": b"{",
+    }
+    for suffix, start in starts.items():
+        assert drawing.save(tmp_path / f"x{suffix}").read_bytes().startswith(start)
+
+
+def test_an_unknown_suffix_names_the_known_ones_and_writes_nothing(tmp_path):
+    with pytest.raises(ValueError, match=r"'\.bmp'.*\.svg, \.png"):
+        viz.draw(records.two_uses()).save(tmp_path / "x.bmp")
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_is_the_record():
+    record = records.two_uses()
+    assert json.loads(viz.draw(record).json()) == record
+
+
+def test_a_pass_that_was_not_recorded_is_refused_with_the_way_to_record_it():
+    with pytest.raises(ValueError, match=r"no jvp pass, only forward, backward.*minigrad\.record"):
+        viz.draw(records.mlp(), passes="jvp")
+
+
+def test_an_unknown_pass_is_refused():
+    with pytest.raises(ValueError, match="'sideways'"):
+        viz.draw(records.mlp(), passes="sideways")
+
+
+def test_what_cannot_be_drawn_is_refused_by_its_type():
+    pytest.importorskip("minigrad.trace.record")
+    with pytest.raises(TypeError, match="int cannot be drawn"):
+        viz.draw(3)
+
+
+def test_a_record_without_operations_is_drawn():
+    r = records.Builder(name="nothing")
+    for suffix in (".svg", ".png", ".pdf", ".dot"):
+        assert viz.draw(r.record).rendered(suffix)
+
+
+def test_a_notebook_gets_the_svg():
+    assert viz.draw(records.two_uses())._repr_mimebundle_()["image/svg+xml"].startswith("<svg")

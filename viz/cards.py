@@ -1,0 +1,238 @@
+"""What stands on each card, for each pass, and how large the card must be.
+
+A card has a head (name, arguments, formula), its values, one section that differs between the passes (what is saved;
+the gradient and its sum; the tangent and its rule) and the user's line.  Above it lies a strip with one label for each
+edge that backward sends up.  Sizes fit the widest pass, so the pictures of the passes can be laid over one another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from . import text
+from .graph import Edge, Graph, Node
+from .style import TEXTS, measure
+
+SIDE, ABOVE, BETWEEN = 11, 6, 16  # padding left and right, above and below a section, between texts
+COLUMNS = 50  # characters after which a text is wrapped
+KINDS = {"computed": "value"}  # a leaf made before the recording began
+
+Run = tuple[str, str]  # a text and the name of its style
+
+
+@dataclass
+class Line:
+    """A line of text: runs from the left, and one at the right."""
+
+    left: list[Run]
+    right: Run | None = None
+
+    @property
+    def width(self) -> float:
+        """What the line needs."""
+        return sum(measure(*run) for run in self.left) + (BETWEEN + measure(*self.right) if self.right else 0)
+
+    @property
+    def height(self) -> float:
+        """The height of its largest text."""
+        return max(TEXTS[style].height for _, style in (*self.left, *([self.right] if self.right else ())))
+
+
+@dataclass
+class Block:
+    """Lines that belong together, and the id of the value they tell of."""
+
+    role: str  # head | value | saved | gradient | tangent | source
+    lines: list[Line]
+    value: int | None = None
+
+    @property
+    def height(self) -> float:
+        """The height of the lines, without padding."""
+        return sum(line.height for line in self.lines)
+
+
+@dataclass
+class Card:
+    """The contents of a node and its measures; the strip of labels is part of the box that the layout places."""
+
+    node: Node
+    head: list[Block]
+    body: list[Block] = field(default_factory=list)
+    passes: dict[str, list[Block]] = field(default_factory=dict)
+    foot: list[Block] = field(default_factory=list)
+    labels: list[list[Line]] = field(default_factory=list)  # backward: one for each edge in
+
+    def __post_init__(self):
+        blocks = [*self.head, *self.body, *self.foot, *(b for section in self.passes.values() for b in section)]
+        widest = max(line.width for block in blocks for line in block.lines) + 2 * SIDE
+        needs = [max((line.width for line in label), default=0) + 26 for label in self.labels]
+        self.width = float(math.ceil(max(widest, sum(needs), 60)))
+        self.slots, self.inset = needs, (self.width - sum(needs)) / 2
+        self.strip = max((sum(line.height for line in label) + 32 for label in self.labels if label), default=0)
+        self.parts = [
+            padded(self.head),
+            padded(self.body),
+            max(map(padded, self.passes.values()), default=0),
+            padded(self.foot),
+        ]
+        self.height = float(round(self.strip + sum(self.parts)))
+
+    def entry(self, slot: int) -> float:
+        """How far from the left an edge comes in."""
+        return self.inset + sum(self.slots[:slot]) + self.slots[slot] / 2
+
+    def exit(self, port: int) -> float:
+        """How far from the left an edge goes out."""
+        return self.width * (2 * port + 1) / (2 * len(self.node.outputs))
+
+
+def padded(blocks: list[Block]) -> float:
+    """The height of a section."""
+    return sum(block.height for block in blocks) + 2 * ABOVE if blocks else 0
+
+
+def card(graph: Graph, node: Node) -> Card:
+    """The card of a node."""
+    if node.kind == "copy":
+        return Card(node, [Block("head", [Line([(text.shorten(graph.name(node.outputs[0]), 24), "call")])])])
+    passes = {
+        name: section
+        for name, section in (
+            ("forward", _saved(graph, node)),
+            ("backward", _gradients(graph, node)),
+            ("jvp", _tangents(graph, node)),
+        )
+        if section and name in graph.passes
+    }
+    body = [_value(graph, value, with_name=node.is_op) for value in node.outputs]
+    if not node.is_op:
+        return Card(node, [_leaf_head(graph, node)], body, passes)
+    where = text.source(node.record.get("where"))
+    foot = [Block("source", [Line([(line, "code")]) for line in text.wrap(where, 56, 3)])] if where else []
+    labels = [flow_label(graph, edge) if "backward" in graph.passes else [] for edge in node.inputs]
+    return Card(node, [_op_head(graph, node)], body, passes, foot, labels)
+
+
+def flow_label(graph: Graph, edge: Edge) -> list[Line]:
+    """What backward does along an edge: upstream times local partial, and the contribution that this gives."""
+    if edge.flow is None:
+        return []
+    rule, upstream = text.clean(edge.flow["partial"]), graph.values.get(edge.flow["upstream"])
+    if not text.uses_upstream(rule):
+        amount = text.contents(upstream)
+        rule = f"{amount if amount and 'min' not in amount and len(amount) <= 28 else 'g'} × {text.factor(rule)}"
+    gives = text.gist(graph.values.get(edge.flow["gives"]))
+    lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)]
+    return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
+
+
+def _op_head(graph: Graph, node: Node) -> Block:
+    op = node.record
+    names = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
+    if len(names) > 5:
+        names = [*names[:3], f"… {len(names) - 3} more"]
+    name, call = text.shorten(op.get("function") or op["name"], 32), "(" + ", ".join(names) + ")"
+    formula = text.clean(op.get("formula") or "")
+    lines = [Line([(name, "name"), (call, "call")])]
+    if formula and formula != op["name"]:
+        if len(name) + len(call) + len(formula) <= COLUMNS:
+            lines[0].right = (formula, "formula")
+        else:
+            lines += [Line([(line, "formula")]) for line in text.wrap(formula, COLUMNS, 3)]
+    tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
+    tags += [" › ".join(text.clean(layer) for layer in op["layer"])] if op.get("layer") else []
+    tags += ["output"] * any(value in graph.outputs for value in node.outputs)
+    return Block("head", lines + [Line([(" · ".join(tags), "tag")])] if tags else lines)
+
+
+def _leaf_head(graph: Graph, node: Node) -> Block:
+    value = node.outputs[0]
+    kind = KINDS.get(node.kind, node.kind) + " · output" * (value in graph.outputs)
+    return Block("head", [Line([(text.shorten(graph.name(value), 32), "name")], (kind, "tag"))], value)
+
+
+def _constant(entry: dict) -> str:
+    constant = entry.get("const")
+    return text.shorten(text.number(constant) if isinstance(constant, (int, float)) else str(constant), 20)
+
+
+def _value(graph: Graph, value: int, with_name: bool) -> Block:
+    entry = graph.values[value]
+    lines = _assigned(text.shorten(graph.name(value), 24) if with_name else "", text.contents(entry), "value")
+    return Block("value", [*lines, Line([(text.kind_of(entry), "type")])], value)
+
+
+def _assigned(name: str, amount: str, style: str) -> list[Line]:
+    """`name = amount`, wrapped, as far as both are known."""
+    whole = f"{name}{' ' if amount.startswith('min') else ' = '}{amount}" if name and amount else name or amount
+    return [Line([(line, style)]) for line in text.wrap(whole, COLUMNS, 3)] if whole else []
+
+
+def _saved(graph: Graph, node: Node) -> list[Block]:
+    kept = node.record.get("saved") if node.is_op else None
+    if not kept:
+        return []
+    items = [
+        f"{text.shorten(graph.name(entry['value']), 16)} ({text.size(entry['bytes'])})".replace(" ", "\u00a0")
+        for entry in kept[:6]
+    ]
+    items += [f"{len(kept) - 6} more"] if len(kept) > 6 else []
+    words = text.wrap("saved for backward: " + ", ".join(items), 56, 3)
+    return [Block("saved", [Line([(line, "saved")]) for line in words])]
+
+
+def _gradients(graph: Graph, node: Node) -> list[Block]:
+    blocks = []
+    for value in node.outputs:
+        gradient, terms = graph.gradient(value), graph.contributions(value)
+        if gradient is None and not terms:
+            continue
+        lines = _assigned("grad", text.contents(gradient), "gradient")
+        if len(terms) > 1:
+            lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), 50, 2)]
+        elif not terms and value in graph.outputs:
+            lines += [Line([("here backward starts", "sum")])]
+        blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))
+    freed = sum(entry["bytes"] for entry in node.record.get("saved", ()) if entry.get("freed_by") is not None)
+    if blocks and freed:
+        blocks[-1].lines.append(Line([(f"then frees {text.size(freed)}", "saved")]))
+    return blocks
+
+
+def _sum(terms: list[dict]) -> str:
+    """How contributions meet, with the numbers where they are few and short.
+
+    >>> _sum([{"shape": [], "summary": {"values": 1.5}}, {"shape": [], "summary": {"values": -0.5}}])
+    'sum of 2 contributions: 1.5 + -0.5'
+    """
+    amounts = [text.contents(term, whole=1) for term in terms]
+    shown = len(terms) <= 4 and all(amount and "min" not in amount for amount in amounts)
+    return f"sum of {len(terms)} contributions" + (": " + " + ".join(amounts) if shown else "")
+
+
+def _tangents(graph: Graph, node: Node) -> list[Block]:
+    blocks = []
+    for value in node.outputs:
+        tangent = graph.tangent(value)
+        if tangent is None:
+            continue
+        lines = _assigned("tangent", text.contents(tangent), "tangent")
+        rule = _rule(graph, node) if node.is_op else ""
+        lines += [Line([(line, "rule")]) for line in text.wrap(rule, COLUMNS, 3)] if rule else []
+        blocks.append(Block("tangent", lines, tangent["id"]))
+    return blocks
+
+
+def _rule(graph: Graph, node: Node) -> str:
+    """How the tangents of the inputs give the tangent of the output: partials times tangents, added."""
+    edges = [edge for edge in node.inputs if edge.flow and graph.tangent(edge.value)]
+    if edges and not any(text.uses_upstream(edge.flow["partial"]) for edge in edges):
+        terms = [
+            f"{text.factor(text.clean(edge.flow['partial']))} · d{text.shorten(graph.name(edge.value), 16)}"
+            for edge in edges
+        ]
+        return "= " + " + ".join(terms)
+    formulas = [text.clean(op["formula"]) for op in graph.rules["jvp", node.record["id"]] if op.get("formula")]
+    return "by " + "; ".join(formulas) if formulas else ""

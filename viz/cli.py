@@ -1,0 +1,134 @@
+"""The command `minigrad`: `minigrad render prog.py:NAME` draws what a program computes.
+
+minigrad, Graphviz and Matplotlib are imported when a command needs them, so that help comes at once.  What goes wrong in
+the user's program ends with 1 and the user's lines of the traceback; what is wrong with the command ends with 2; either
+way nothing is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+
+from .program import Failure, Usage, arguments, find, run
+
+PASSES = Literal["forward", "backward", "jvp", "all"]
+SUFFIXES = (".svg", ".png", ".pdf", ".dot", ".gv", ".json")
+
+
+def _version() -> str:
+    from minigrad import __version__
+
+    return __version__
+
+
+app = App(
+    name="minigrad",
+    help="Draw the forward, backward and jvp pass of a program.",
+    help_format="plaintext",
+    version=_version,
+)
+
+
+@app.command
+def render(
+    target: str,
+    /,
+    *,
+    passes: Annotated[PASSES, Parameter(name=["--pass", "-p"])] = "forward",
+    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
+    args: Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True)] = None,
+) -> None:
+    """Draw a tensor that a program computes, or one of its functions.
+
+    Parameters
+    ----------
+    target
+        PROG.py:NAME. The program runs as a script does; NAME is a tensor or a function that it leaves behind.
+    passes
+        Which pass to draw; all puts the three side by side, on one layout.
+    output
+        File to write, in the format of its suffix: .svg .png .pdf .dot .gv, or .json for the record itself.
+        - writes SVG to the standard output. Without it: NAME.svg.
+    args
+        The function's arguments, in Python, as in --args "tensor([1., 2.]), 3". They may use the program's names.
+        Without it: the program's example_inputs.
+    """
+    file, name = _target(target)
+    place, suffix = _place(output, name)
+    with contextlib.redirect_stdout(sys.stderr) if place is None else contextlib.nullcontext():
+        drawing = _draw(file, name, passes, args)
+        made = drawing.rendered(suffix)
+    if place is None:
+        sys.stdout.buffer.write(made)
+        sys.stdout.flush()
+    else:
+        place.write_bytes(made)
+        print(f"wrote {place}")
+
+
+def _target(target: str) -> tuple[Path, str]:
+    """The file and the name of PROG.py:NAME."""
+    file, colon, name = target.rpartition(":")
+    if not colon or not name.isidentifier():
+        raise Usage(f"{target!r} names nothing to draw. Write PROG.py:NAME, such as net.py:loss.")
+    if not Path(file).is_file():
+        raise Usage(f"there is no file {file}.")
+    return Path(file), name
+
+
+def _place(output: str | None, name: str) -> tuple[Path | None, str]:
+    """Where to write (None: standard output) and the suffix of the format; both are checked before anything runs."""
+    if output == "-":
+        return None, ".svg"
+    place = Path(output or f"{name}.svg")
+    if place.suffix.lower() not in SUFFIXES:
+        raise Usage(f"{place}: no format has the suffix {place.suffix!r}. Use one of {' '.join(SUFFIXES)}.")
+    if not place.parent.is_dir():
+        raise Usage(f"{place}: there is no folder {place.parent}.")
+    return place, place.suffix
+
+
+def _draw(file: Path, name: str, passes: str, args: str | None):
+    """Run the program and draw what it calls `name`."""
+    from . import draw
+
+    names = run(file)
+    what, given = find(names, name, file), ()
+    if callable(what):
+        given = arguments(names, args, name, file)
+    elif args is not None:
+        raise Usage(f"--args is for functions, and {name} is a tensor.")
+    try:
+        return draw(what, *given, passes=passes, name=name)
+    except Exception as error:
+        raise Failure.of(error) from error
+
+
+def main(tokens: list[str] | None = None) -> None:
+    """Run the command; the process ends with 0, 1 (the user's program failed) or 2 (the command is wrong)."""
+    try:
+        app(tokens, exit_on_error=False, result_action="return_value")
+    except CycloptsError:  # it has said what is wrong
+        sys.exit(2)
+    except Usage as wrong:
+        sys.exit(_say(f"minigrad: {wrong}", 2))
+    except Failure as failed:
+        sys.exit(_say(str(failed), 1))
+    except BrokenPipeError:  # the reader of -o - has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _say(words: str, code: int) -> int:
+    print(words, file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    main()

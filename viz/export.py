@@ -1,0 +1,128 @@
+"""A picture as PNG or PDF, drawn by Matplotlib: its fonts come with it, so a machine without any draws the same.
+
+A PNG holds the passes side by side, a PDF has a page for each.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+from .picture import Picture
+from .shapes import Group, Path, Text
+from .style import LOOKS, TEXTS
+
+SIDE, AREA = 30_000, 60_000_000  # pixels: beyond, a PNG is scaled down rather than fail
+LEGIBLE = {"png": 1.5, "pdf": 0.3}  # pixels or points: smaller text is left out
+FONTS = {"sans": "DejaVu Sans", "mono": "DejaVu Sans Mono"}
+PAGE = 14_400  # points: the longest side that PDF readers accept
+
+
+def png(pictures: dict[str, Picture], scale: float = 2.0) -> bytes:
+    """Pictures side by side, with `scale` pixels for each unit of the picture, on white."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    width = sum(page.width for page in pictures.values())
+    height = max(page.height for page in pictures.values())
+    scale = min(scale, SIDE / max(width, height), (AREA / (width * height)) ** 0.5)
+    unit = scale / 100  # inches, at 100 pixels each
+    figure = Figure((width * unit, height * unit), dpi=100, facecolor="white")
+    pen = Pen(figure, unit, height, smallest=LEGIBLE["png"] / scale)
+    side = 0.0
+    for page in pictures.values():
+        pen.draw(page.items, side, 0.0)
+        side += page.width
+    out = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # it draws a box instead, which is what we want
+        FigureCanvasAgg(figure).print_png(out)
+    return out.getvalue()
+
+
+def pdf(pictures: dict[str, Picture]) -> bytes:
+    """A page for each picture, as vectors and with its fonts."""
+    import matplotlib
+    from matplotlib.backends.backend_pdf import PdfPages
+    from matplotlib.figure import Figure
+
+    out = io.BytesIO()
+    with matplotlib.rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        with PdfPages(out, metadata={"CreationDate": None}) as pages:
+            for page in pictures.values():
+                unit = min(1.0, PAGE / max(page.width, page.height)) / 72
+                figure = Figure((page.width * unit, page.height * unit), facecolor="white")
+                Pen(figure, unit, page.height, LEGIBLE["pdf"] / (72 * unit)).draw(page.items, 0.0, 0.0)
+                pages.savefig(figure)
+    return out.getvalue()
+
+
+class Pen:
+    """Adds groups, paths and texts to a figure, one above the other in the order of the picture."""
+
+    def __init__(self, figure, unit: float, height: float, smallest: float):
+        from matplotlib.transforms import Affine2D
+
+        self.figure, self.points, self.smallest = figure, unit * 72, smallest
+        self.to_page = Affine2D().scale(unit, -unit).translate(0, height * unit) + figure.dpi_scale_trans
+        self.drawn = 0
+
+    def draw(self, items: list, x: float, y: float) -> None:
+        """Draw items whose origin lies at x, y."""
+        for item in items:
+            if isinstance(item, Group):
+                self.draw(item.items, x + item.shift[0], y + item.shift[1])
+            elif isinstance(item, Path):
+                self._path(item, x, y)
+            elif TEXTS[item.style].size >= self.smallest:
+                self._text(item, x, y)
+
+    def _path(self, path: Path, x: float, y: float) -> None:
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path as Steps
+
+        codes = {"M": [Steps.MOVETO], "L": [Steps.LINETO], "C": [Steps.CURVE4] * 3, "Z": [Steps.CLOSEPOLY]}
+        points, kinds = [], []
+        for letter, *numbers in path.steps:
+            kinds += codes[letter]
+            points += [(x + a, y + b) for a, b in zip(numbers[::2], numbers[1::2])] or [(x, y)]
+        look = LOOKS[path.look]
+        dash = (0, [length / look.width for length in look.dash]) if look.dash else "solid"
+        self._add(
+            PathPatch(
+                Steps(points, kinds),
+                facecolor=look.fill,
+                edgecolor=look.stroke,
+                linestyle=dash,
+                linewidth=look.width * self.points,
+                capstyle="butt",
+            )
+        )
+
+    def _text(self, text: Text, x: float, y: float) -> None:
+        from matplotlib.text import Text as Words
+
+        style = TEXTS[text.style]
+        anchor = {"start": "left", "middle": "center", "end": "right"}[text.anchor]
+        self._add(
+            Words(
+                x + text.x,
+                y + text.y,
+                text.text,
+                color=style.colour,
+                fontsize=style.size * self.points,
+                fontfamily=FONTS[style.family],
+                fontweight="bold" if style.bold else "normal",
+                horizontalalignment=anchor,
+                verticalalignment="baseline",
+                parse_math=False,
+            )
+        )
+
+    def _add(self, artist) -> None:
+        artist.set_transform(self.to_page)
+        artist.set_zorder(self.drawn)
+        artist.set_figure(self.figure)
+        self.figure.add_artist(artist)
+        self.drawn += 1

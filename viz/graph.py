@@ -1,0 +1,161 @@
+"""A record as a graph to draw: its forward operations and the leaf values that feed them, joined by edges.
+
+Backward and jvp pass bring no nodes of their own: what they add is looked up by value (`gradient`, `tangent`) or hangs
+on an edge (`flow`), so one graph and one layout serve all three.  A leaf with many uses is drawn once at its first use
+and as a small copy at the others, and so is a use far away: hub-like leaves would make every edge cross every other, and the layout not end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+PASSES = ("forward", "backward", "jvp")
+MANY, FAR = 3, 8  # more uses, or operations since the first use: a copy
+
+
+@dataclass
+class Node:
+    """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
+
+    key: str  # its id in the picture: op-3, value-1, value-1-copy-2
+    kind: str  # op | function | input | parameter | constant | computed | copy
+    record: dict  # the record's entry: an operation or a value
+    outputs: list[int]  # values that leave it, one port each
+    inputs: list["Edge"] = field(default_factory=list)  # in the order of the arguments
+
+    @property
+    def is_op(self) -> bool:
+        """Whether the node is an operation."""
+        return self.kind in ("op", "function")
+
+
+@dataclass
+class Edge:
+    """A value on its way into an operation."""
+
+    key: str  # edge-<value>-<operation>-<place among the inputs>
+    value: int
+    source: Node
+    port: int  # which output of the source
+    target: Node
+    slot: int  # which input of the target
+    flow: dict | None = None  # what goes back along it: partial, upstream, gives
+
+
+class Graph:
+    """The drawable graph of a record.
+
+    >>> value = {"name": "", "kind": "input", "shape": [], "dtype": "float64", "device": "cpu", "bytes": 8}
+    >>> values = [{**value, "id": 0, "name": "x"}, {**value, "id": 1, "kind": "computed"}]
+    >>> sine = {"id": 0, "phase": "forward", "name": "sin", "inputs": [0], "outputs": [1]}
+    >>> graph = Graph({"program": {"passes": ["forward"]}, "values": values, "ops": [sine], "outputs": [1]})
+    >>> [node.key for node in graph.nodes], [edge.key for edge in graph.edges]
+    (['value-0', 'op-0'], ['edge-0-0-0'])
+    """
+
+    def __init__(self, record: dict):
+        self.record = record
+        self.values = {value["id"]: value for value in record["values"]}
+        self.ops = [op for op in record["ops"] if op["phase"] == "forward"]
+        self.outputs = set(record.get("outputs", ()))
+        self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
+        self.nodes: list[Node] = []
+        self.edges: list[Edge] = []
+        self.rules: dict[tuple[str, int], list[dict]] = defaultdict(list)  # by pass and forward operation
+        self.flows: dict[int, list[dict]] = defaultdict(list)  # what goes back through an operation
+        self._attach()
+        self.gradients = self._gradients()
+        self.tangents = self._tangents()
+        self._build()
+        self.back: dict[int, list[dict]] = defaultdict(list)  # flows by the value they reach
+        for edge in self.edges:
+            if edge.flow:
+                self.back[edge.value].append(edge.flow)
+
+    def name(self, value: int) -> str:
+        """What a value is called: the user's name for it, else v and its id."""
+        return self.values[value].get("name") or f"v{value}"
+
+    def gradient(self, value: int) -> dict | None:
+        """The value that is the gradient of `value`."""
+        return self.values.get(self.gradients.get(value))
+
+    def tangent(self, value: int) -> dict | None:
+        """The value that is the tangent of `value`."""
+        return self.values.get(self.tangents.get(value))
+
+    def contributions(self, value: int) -> list[dict]:
+        """The values that add up to the gradient of `value`, one for each edge back into it."""
+        return [self.values[flow["gives"]] for flow in self.back.get(value, ()) if flow["gives"] in self.values]
+
+    def saved_bytes(self) -> int:
+        """Bytes kept for backward by all operations; what several keep counts once."""
+        kept = {entry["value"]: entry["bytes"] for op in self.ops for entry in op.get("saved", ())}
+        return sum(kept.values())
+
+    def _attach(self) -> None:
+        """Hang every operation of another pass, and the edges of backward, on the forward operation they belong to."""
+        for op in self.record["ops"]:
+            home = op["id"] if op["phase"] == "forward" else op.get("of")
+            self.flows[home].extend(op.get("edges", ()))
+            self.rules[op["phase"], home].append(op)
+
+    def _gradients(self) -> dict[int, int]:
+        """Gradient by value; where the record names none, what is upstream of the operation that made the value."""
+        known = {int(value): gradient for value, gradient in self.record.get("gradients", {}).items()}
+        for op in self.ops:
+            for edge in self.flows[op["id"]] if len(op["outputs"]) == 1 else ():
+                known.setdefault(op["outputs"][0], edge["upstream"])
+        return known
+
+    def _tangents(self) -> dict[int, int]:
+        return {int(value): tangent for op in self.record["ops"] for value, tangent in op.get("tangents", {}).items()}
+
+    def _build(self) -> None:
+        made = {value: (op["id"], port) for op in self.ops for port, value in enumerate(op["outputs"])}
+        uses = Counter(i for op in self.ops for i in op["inputs"] if not isinstance(i, dict) and i not in made)
+        homes: dict[int, Node] = {}  # by operation
+        leaves: dict[int, Node] = {}
+        first: dict[int, int] = {}  # by leaf, when it is first used
+        copies: Counter = Counter()
+        for time, op in enumerate(self.ops):
+            node = Node(f"op-{op['id']}", "function" if op.get("function") else "op", op, op["outputs"])
+            pending = list(self.flows[op["id"]])
+            slot = 0
+            for value in op["inputs"]:
+                if isinstance(value, dict):  # a Python constant: written in the card
+                    continue
+                if value in made and made[value][0] in homes:
+                    source, port = homes[made[value][0]], made[value][1]
+                elif value in leaves and (uses[value] > MANY or time - first[value] > FAR):
+                    copies[value] += 1
+                    source, port = Node(f"value-{value}-copy-{copies[value]}", "copy", self.values[value], [value]), 0
+                    self.nodes.append(source)
+                else:
+                    source, port = self._leaf(value, leaves), 0
+                    first.setdefault(value, time)
+                edge = Edge(f"edge-{value}-{op['id']}-{slot}", value, source, port, node, slot, _take(pending, value))
+                node.inputs.append(edge)
+                self.edges.append(edge)
+                slot += 1
+            homes[op["id"]] = node
+            self.nodes.append(node)
+        for value in sorted(self.outputs - set(made)):  # an output that is an input
+            self._leaf(value, leaves)
+
+    def _leaf(self, value: int, leaves: dict[int, Node]) -> Node:
+        if value not in leaves:
+            entry = self.values[value]
+            kind = entry["kind"] if entry["kind"] in ("input", "parameter", "constant") else "computed"
+            leaves[value] = Node(f"value-{value}", kind, entry, [value])
+            self.nodes.append(leaves[value])
+        return leaves[value]
+
+
+def _take(flows: list[dict], value: int) -> dict | None:
+    """The next flow into `value`: the record lists them in the order of the arguments."""
+    for i, flow in enumerate(flows):
+        if flow["input"] == value:
+            return flows.pop(i)
+    return None

@@ -1,0 +1,88 @@
+"""A picture as SVG text: one group for each operation, value and edge, classes instead of repeated attributes.
+
+Every text states the width that its card left for it (textLength), so a machine with other fonts cuts nothing.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from .picture import Picture
+from .shapes import Group, Path, Text
+from .style import LOOKS, TEXTS
+
+FAMILIES = {
+    "sans": "'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif",
+    "mono": "'DejaVu Sans Mono',Menlo,Consolas,'Liberation Mono',monospace",
+}
+
+
+def svg(pictures: dict[str, Picture]) -> str:
+    """Pictures by pass as one SVG, side by side; with more than one, ids begin with the pass."""
+    width = sum(page.width for page in pictures.values())
+    height = max(page.height for page in pictures.values())
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="minigrad" width="{_n(width)}" height="{_n(height)}" '
+        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img">',
+        f"<style>{_css()}</style>",
+    ]
+    side = 0.0
+    for name, page in pictures.items():
+        prefix = f"{name}-" if len(pictures) > 1 else ""
+        out.append(f'<g id="pass-{name}" class="pass" transform="translate({_n(side)} 0)">')
+        for group in page.items:
+            _group(group, prefix, out)
+        out.append("</g>")
+        side += page.width
+    return "\n".join([*out, "</svg>", ""])
+
+
+def _css() -> str:
+    """The two tables of style.py as rules that touch nothing but our own picture."""
+    rules = [
+        f".minigrad .t-{name}{{font:{'bold ' if t.bold else ''}{t.size}px {FAMILIES[t.family]};fill:{t.colour}}}"
+        for name, t in TEXTS.items()
+    ]
+    rules += [
+        f".minigrad .l-{name}{{fill:{look.fill};stroke:{look.stroke}"
+        + (f";stroke-width:{look.width}" if look.stroke != "none" else "")
+        + (f";stroke-dasharray:{','.join(map(_n, look.dash))}" if look.dash else "")
+        + "}"
+        for name, look in LOOKS.items()
+    ]
+    return "\n".join([".minigrad text{white-space:pre}", *rules])
+
+
+def _group(group: Group, prefix: str, out: list[str]) -> None:
+    attributes = f' id="{prefix}{group.id}"' if group.id else ""
+    attributes += f' class="{escape(group.classes)}"' if group.classes else ""
+    attributes += "".join(f' data-{key}="{value}"' for key, value in group.data.items())
+    if group.shift != (0.0, 0.0):
+        attributes += f' transform="translate({_n(group.shift[0])} {_n(group.shift[1])})"'
+    out.append(f"<g{attributes}>")
+    if group.tip:
+        out.append(f"<title>{escape(group.tip)}</title>")
+    for item in group.items:
+        if isinstance(item, Group):
+            _group(item, prefix, out)
+        else:
+            out.append(_path(item) if isinstance(item, Path) else _text(item))
+    out.append("</g>")
+
+
+def _path(path: Path) -> str:
+    steps = "".join(letter + " ".join(map(_n, numbers)) for letter, *numbers in path.steps)
+    return f'<path class="l-{path.look}" d="{steps}"/>'
+
+
+def _text(text: Text) -> str:
+    anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
+    return (
+        f'<text class="t-{text.style}" x="{_n(text.x)}" y="{_n(text.y)}"{anchor} textLength="{_n(text.width)}" '
+        f'lengthAdjust="spacingAndGlyphs">{escape(text.text, quote=False)}</text>'
+    )
+
+
+def _n(x: float) -> str:
+    """A coordinate to a tenth."""
+    return f"{x:.1f}".rstrip("0").rstrip(".") if isinstance(x, float) else str(x)

@@ -1,0 +1,199 @@
+"""The words of a picture: numbers, shapes, bytes and names from a record, as short text.
+
+Small values are shown whole with four significant digits, larger ones as least, mean and greatest element.
+Everything a user may have typed passes through `clean`, so that no name can break an SVG, a PDF or a terminal.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import textwrap
+import unicodedata
+
+WHOLE = 6  # values with more elements are summed up
+
+
+def number(x, digits: int = 4) -> str:
+    """A number with so many significant digits.
+
+    >>> number(0.123456), number(3.0), number(True), number(float("nan"))
+    ('0.1235', '3', 'True', 'nan')
+    """
+    return f"{x:.{digits}g}" if isinstance(x, (float, complex)) else clean(str(x))
+
+
+def nested(values) -> str:
+    """Nested lists of numbers as text.
+
+    >>> nested([[1.0, 2.5], [3.0, 4.0]])
+    '[[1, 2.5], [3, 4]]'
+    """
+    if isinstance(values, (list, tuple)):
+        return "[" + ", ".join(nested(v) for v in values) + "]"
+    return number(values)
+
+
+def flat(values) -> list:
+    """The elements of nested lists in one list.
+
+    >>> flat([[1, 2], [3]])
+    [1, 2, 3]
+    """
+    if not isinstance(values, (list, tuple)):
+        return [values]
+    return [x for v in values for x in flat(v)]
+
+
+def contents(value: dict | None, whole: int = WHOLE) -> str:
+    """What a recorded value holds, or "" where the record does not know.
+
+    >>> contents({"shape": [2], "summary": {"values": [1.0, 2.0]}})
+    '[1, 2]'
+    >>> contents({"shape": [8, 8], "summary": {"min": -1.0, "mean": 0.25, "max": 2.0}})
+    'min -1  mean 0.25  max 2'
+    """
+    summary = (value or {}).get("summary") or {}
+    if "values" in summary:
+        elements = flat(summary["values"])
+        if len(elements) <= whole:
+            return nested(summary["values"]) if elements else "no elements"
+        summary = spread(elements)
+    parts = [f"{key} {number(summary[key], 3)}" for key in ("min", "mean", "max") if summary.get(key) is not None]
+    parts += [f"{key} {summary[key]}×" for key in ("nan", "inf") if summary.get(key)]
+    return "  ".join(parts)
+
+
+def gist(value: dict | None) -> str:
+    """What a value holds for the narrow label of an edge: all of it, or its shape and greatest magnitude.
+
+    >>> gist({"shape": [8, 8], "summary": {"min": -3.0, "mean": 0.25, "max": 2.0}})
+    '(8, 8), |max| 3'
+    """
+    amount = contents(value)
+    if not amount or not amount.startswith("min"):
+        return amount
+    summary = value["summary"]
+    if "values" in summary:
+        summary = spread(flat(summary["values"]))
+    return f"{shape(value['shape'])}, |max| {number(max(abs(summary['min']), abs(summary['max'])), 3)}"
+
+
+def spread(elements: list) -> dict:
+    """Least, mean and greatest of the finite elements, and how many are not.
+
+    >>> spread([1.0, 3.0, float("nan")])
+    {'min': 1.0, 'mean': 2.0, 'max': 3.0, 'nan': 1, 'inf': 0}
+    """
+    numbers = [x for x in elements if isinstance(x, (int, float))]
+    finite = [x for x in numbers if math.isfinite(x)]
+    least = {"min": min(finite), "mean": math.fsum(finite) / len(finite), "max": max(finite)} if finite else {}
+    return {**least, "nan": sum(math.isnan(x) for x in numbers), "inf": sum(math.isinf(x) for x in numbers)}
+
+
+def shape(sizes) -> str:
+    """A shape as Python writes it.
+
+    >>> shape([3]), shape([2, 4]), shape([])
+    ('(3,)', '(2, 4)', '()')
+    """
+    return str(tuple(sizes))
+
+
+def size(count: int) -> str:
+    """A number of bytes for people.
+
+    >>> size(12), size(2048), size(5_000_000)
+    ('12 B', '2.0 kB', '4.8 MB')
+    """
+    amount, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1024 or unit == "GB":
+            break
+        amount /= 1024
+    return f"{int(amount)} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def kind_of(value: dict) -> str:
+    """One line on a value's type: dtype, shape, bytes.
+
+    >>> kind_of({"dtype": "float32", "shape": [3], "bytes": 12})
+    'float32 (3,) · 12 B'
+    """
+    return f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}"
+
+
+def source(where: dict | None) -> str:
+    """The user's line: file, number, code.
+
+    >>> source({"file": "/home/ada/net.py", "line": 3, "code": "y = w * x"})
+    'net.py:3  y = w * x'
+    """
+    if not where or not where.get("file"):
+        return ""
+    return f"{file_name(where['file'])}:{where.get('line', '?')}  {clean(where.get('code') or '').strip()}"
+
+
+def file_name(path: str | None) -> str:
+    """The last part of a path, of whichever system.
+
+    >>> file_name("C:\\\\ada\\\\net.py"), file_name(None)
+    ('net.py', '')
+    """
+    return clean(path or "").replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def factor(text: str) -> str:
+    """A formula as one factor of a product: in brackets where it is a sum.
+
+    >>> factor("1 - out * out"), factor("x / y"), factor("cos(x)")
+    ('(1 - out * out)', 'x / y', 'cos(x)')
+    """
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):  # a rule in words
+        return text
+    loose = isinstance(tree, (ast.UnaryOp, ast.IfExp, ast.Compare, ast.BoolOp, ast.Lambda))
+    return f"({text})" if loose or isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Add, ast.Sub)) else text
+
+
+def uses_upstream(partial: str) -> bool:
+    """Whether a rule already names the upstream gradient `g`, so that it is no factor but the whole product.
+
+    >>> uses_upstream("g @ w.T"), uses_upstream("sign(x)")
+    (True, False)
+    """
+    return re.search(r"\b(g|grad|grad_out|grad_output)\b", partial) is not None
+
+
+def clean(text: str) -> str:
+    """Text without characters that XML, terminals or fonts cannot take: controls, surrogates and direction marks.
+
+    >>> clean("a\\x00b\\tc")
+    'a\\ufffdb c'
+    """
+    out = str(text).replace("\t", " ").replace("\r", " ").replace("\n", " ")
+    if out.isascii() and out.isprintable():
+        return out
+    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn") else c for c in out)
+
+
+def shorten(text: str, width: int) -> str:
+    """Text of at most `width` characters, its end replaced by an ellipsis.
+
+    >>> shorten("a rather long name", 10)
+    'a rather …'
+    """
+    text = clean(text)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def wrap(text: str, width: int, most: int) -> list[str]:
+    """Text in at most `most` lines of `width` characters.
+
+    >>> wrap("one two three", 8, 3)
+    ['one two', 'three']
+    """
+    lines = textwrap.wrap(clean(text), width, max_lines=most, placeholder=" …", break_on_hyphens=False)
+    return lines or [""]
