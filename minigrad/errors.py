@@ -7,6 +7,7 @@ Every error of the library is built by `error`, in the type that PyTorch raises 
 import linecache
 import os
 import sys
+import warnings
 from types import FrameType
 from typing import NamedTuple
 
@@ -64,3 +65,15 @@ def error(kind: type[Exception], who: str, what: str, fix: str = "", where: Plac
     e = kind("\n".join(lines))
     e.place = where  # type: ignore[attr-defined]  # marks it as complete: nobody has to explain it again
     return e
+
+
+def warn(who: str, what: str, fix: str = "") -> None:
+    """Give a MinigradWarning at the user's line."""
+    frame = user_frame(2)
+    text = f"{who}: {what}" + (f"\n  To fix: {fix}" if fix else "")
+    if frame is None:
+        warnings.warn(text, MinigradWarning, stacklevel=2)
+        return
+    names = frame.f_globals
+    warnings.warn_explicit(text, MinigradWarning, frame.f_code.co_filename, frame.f_lineno, names.get("__name__"),
+                           names.setdefault("__warningregistry__", {}))

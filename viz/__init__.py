@@ -4,6 +4,7 @@
 each), layout (where it lies) and picture (shapes of one pass) to svg, export or dot.  The command line is in cli.
 """
 
+from . import notebook
 from .drawing import Drawing, draw
 
-__all__ = ["Drawing", "draw"]
+__all__ = ["Drawing", "draw", "notebook"]

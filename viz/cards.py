@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from . import text
+from . import formula, text
 from .graph import Edge, Graph, Node
 from .style import TEXTS, measure
 
@@ -119,32 +119,45 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     """What backward does along an edge: upstream times local partial, and the contribution that this gives."""
     if edge.flow is None:
         return []
-    rule, upstream = text.clean(edge.flow["partial"]), graph.values.get(edge.flow["upstream"])
-    if not text.uses_upstream(rule):
-        amount = text.contents(upstream)
-        rule = f"{amount if amount and 'min' not in amount and len(amount) <= 28 else 'g'} × {text.factor(rule)}"
+    partial, amount = text.clean(edge.flow["partial"]), text.whole(graph.values.get(edge.flow["upstream"]))
+    amount = amount if 0 < len(amount) <= 28 else "g"
+    rule = formula.renamed(partial, *_names(graph, edge.target))
+    if partial.endswith(".backward"):  # of a custom Function
+        rule = f"{partial}({amount})"
+    elif not formula.uses_upstream(partial):
+        rule = f"{amount} × {formula.factor(rule)}"
+        if graph.elements(edge.flow["upstream"]) > graph.elements(edge.flow["gives"]):  # it was broadcast
+            rule = f"sum({rule})"
     gives = text.gist(graph.values.get(edge.flow["gives"]))
     lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)]
     return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
 
 
 def _op_head(graph: Graph, node: Node) -> Block:
-    op = node.record
-    names = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
-    if len(names) > 5:
-        names = [*names[:3], f"… {len(names) - 3} more"]
-    name, call = text.shorten(op.get("function") or op["name"], 32), "(" + ", ".join(names) + ")"
-    formula = text.clean(op.get("formula") or "")
-    lines = [Line([(name, "name"), (call, "call")])]
-    if formula and formula != op["name"]:
-        if len(name) + len(call) + len(formula) <= COLUMNS:
-            lines[0].right = (formula, "formula")
+    op, (operands, out) = node.record, _names(graph, node)
+    name, given = text.shorten(op.get("function") or op["name"], 32), text.clean(op.get("formula") or "")
+    shown = formula.renamed(given, operands, out)
+    if len(operands) > 5:
+        operands = [*operands[:3], f"… {len(operands) - 3} more"]
+    call = f"({', '.join(operands)})"
+    if given.startswith(name + "("):  # the formula is but the call, with its keywords
+        call, shown = shown[len(name) :] if shown != given else call, ""
+    lines = [Line([(name, "name"), (text.shorten(call, COLUMNS), "call")])]
+    if shown and shown != name:
+        if len(name) + len(call) + len(shown) <= COLUMNS:
+            lines[0].right = (shown, "formula")
         else:
-            lines += [Line([(line, "formula")]) for line in text.wrap(formula, COLUMNS, 3)]
+            lines += [Line([(line, "formula")]) for line in text.wrap(shown, COLUMNS, 3)]
     tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
-    tags += [" › ".join(text.clean(layer) for layer in op["layer"])] if op.get("layer") else []
+    tags += [text.shorten(" › ".join(op["layer"]), COLUMNS)] if op.get("layer") else []
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     return Block("head", lines + [Line([(" · ".join(tags), "tag")])] if tags else lines)
+
+
+def _names(graph: Graph, node: Node) -> tuple[list[str], str]:
+    """What formulas call the operands and the result of an operation."""
+    operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in node.record["inputs"]]
+    return operands, text.shorten(graph.name(node.outputs[0]), 16) if node.outputs else ""
 
 
 def _leaf_head(graph: Graph, node: Node) -> Block:
@@ -207,8 +220,8 @@ def _sum(terms: list[dict]) -> str:
     >>> _sum([{"shape": [], "summary": {"values": 1.5}}, {"shape": [], "summary": {"values": -0.5}}])
     'sum of 2 contributions: 1.5 + -0.5'
     """
-    amounts = [text.contents(term, whole=1) for term in terms]
-    shown = len(terms) <= 4 and all(amount and "min" not in amount for amount in amounts)
+    amounts = [text.whole(term, most=1) for term in terms]
+    shown = len(terms) <= 4 and all(amounts)
     return f"sum of {len(terms)} contributions" + (": " + " + ".join(amounts) if shown else "")
 
 
@@ -226,13 +239,14 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
 
 
 def _rule(graph: Graph, node: Node) -> str:
-    """How the tangents of the inputs give the tangent of the output: partials times tangents, added."""
-    edges = [edge for edge in node.inputs if edge.flow and graph.tangent(edge.value)]
-    if edges and not any(text.uses_upstream(edge.flow["partial"]) for edge in edges):
-        terms = [
-            f"{text.factor(text.clean(edge.flow['partial']))} · d{text.shorten(graph.name(edge.value), 16)}"
-            for edge in edges
-        ]
-        return "= " + " + ".join(terms)
-    formulas = [text.clean(op["formula"]) for op in graph.rules["jvp", node.record["id"]] if op.get("formula")]
-    return "by " + "; ".join(formulas) if formulas else ""
+    """The tangent of the result, made of partials and of the tangents of the inputs."""
+    slots = [i for i, value in enumerate(node.record["inputs"]) if not isinstance(value, dict)]
+    moving = [i for i, edge in zip(slots, node.inputs) if graph.tangent(edge.value)]
+    flows = {i: edge.flow for i, edge in zip(slots, node.inputs)}
+    if not moving or any(flows[i] is None for i in moving):
+        return ""
+    operands, out = _names(graph, node)
+    partials = [text.clean(flow["partial"]) if (flow := flows.get(i)) else "" for i in range(len(operands))]
+    sums = any(graph.elements(node.inputs[slots.index(i)].value) > graph.elements(node.outputs[0]) for i in moving)
+    rule = formula.tangent_rule(node.record, partials, operands, moving, out, sums)
+    return "= " + rule if rule else ""

@@ -1,8 +1,8 @@
 """The command `minigrad`: `minigrad render prog.py:NAME` draws what a program computes.
 
-minigrad, Graphviz and Matplotlib are imported when a command needs them, so that help comes at once.  What goes wrong in
-the user's program ends with 1 and the user's lines of the traceback; what is wrong with the command ends with 2; either
-way nothing is written.
+minigrad, Graphviz and Matplotlib are imported when a command needs them, so that help comes at once.  What goes wrong
+in the user's program ends with 1 and the user's lines of the traceback; what is wrong with the command ends with 2;
+either way nothing is written.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .program import Failure, Usage, arguments, find, run
-
-PASSES = Literal["forward", "backward", "jvp", "all"]
-SUFFIXES = (".svg", ".png", ".pdf", ".dot", ".gv", ".json")
+from .drawing import SUFFIXES, Drawing, MissingPass, draw
+from .graph import PASSES
+from .program import Failure, Usage, arguments, record_program
 
 
 def _version() -> str:
@@ -40,7 +39,7 @@ def render(
     target: str,
     /,
     *,
-    passes: Annotated[PASSES, Parameter(name=["--pass", "-p"])] = "forward",
+    passes: Annotated[Literal["forward", "backward", "jvp", "all"], Parameter(name=["--pass", "-p"])] = "forward",
     output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
     args: Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True)] = None,
 ) -> None:
@@ -68,7 +67,10 @@ def render(
         sys.stdout.buffer.write(made)
         sys.stdout.flush()
     else:
-        place.write_bytes(made)
+        try:
+            place.write_bytes(made)
+        except OSError as refused:
+            raise Usage(f"{place} cannot be written: {refused.strerror}.") from refused
         print(f"wrote {place}")
 
 
@@ -94,18 +96,20 @@ def _place(output: str | None, name: str) -> tuple[Path | None, str]:
     return place, place.suffix
 
 
-def _draw(file: Path, name: str, passes: str, args: str | None):
+def _draw(file: Path, name: str, passes: str, args: str | None) -> Drawing:
     """Run the program and draw what it calls `name`."""
-    from . import draw
-
-    names = run(file)
-    what, given = find(names, name, file), ()
-    if callable(what):
-        given = arguments(names, args, name, file)
-    elif args is not None:
-        raise Usage(f"--args is for functions, and {name} is a tensor.")
+    wanted = PASSES if passes == "all" else (passes,)
     try:
-        return draw(what, *given, passes=passes, name=name)
+        made, names = record_program(file, name, wanted)
+        if not made:
+            return draw(names[name], *arguments(names, args, name, file), passes=wanted, name=name)
+        if args is not None:
+            raise Usage(f"--args is for functions, and {name} is a tensor.")
+        return draw(made, passes=wanted)
+    except MissingPass as missing:
+        raise Usage(f"{name} in {file}: {missing}") from missing
+    except (Usage, Failure):
+        raise
     except Exception as error:
         raise Failure.of(error) from error
 

@@ -11,10 +11,12 @@ from .cards import Block, Card
 from .graph import Edge, Graph
 from .style import LOOKS
 
-SHAPES = {"parameter": "octagon", "copy": "octagon", "function": "component"}  # the others are boxes
 STYLES = {
-    kind: f"{form},filled"
-    for kind, form in (("input", "rounded"), ("constant", "dashed"), ("computed", "dashed"), ("copy", "dashed"))
+    "input": "rounded,filled",
+    "parameter": "diagonals,filled",
+    "constant": "dashed,filled",
+    "computed": "dashed,filled",
+    "copy": "diagonals,dashed,filled",
 }
 
 
@@ -55,7 +57,7 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[
             "label": _label([*card.head, *card.body, *card.passes.get(name, []), *card.foot]),
             "fillcolor": quoted(LOOKS["paper-copy" if kind == "copy" else f"band-{kind}"].fill),
         }
-        attributes |= {"shape": SHAPES[kind]} if kind in SHAPES else {}
+        attributes |= {"shape": "component"} if kind == "function" else {}
         attributes |= {"style": quoted(STYLES[kind])} if kind in STYLES else {}
         attributes |= {"penwidth": "2.5"} if output else {}
         lines.append(f"  {quoted(prefix + key)} {_written(attributes)}")
@@ -80,9 +82,6 @@ def _written(attributes: dict[str, str]) -> str:
 
 def _label(blocks: list[Block]) -> str:
     """Texts line by line, set to the left."""
-    lines = [
-        " ".join(run for run, _ in (*line.left, *([line.right] if line.right else ())))
-        for block in blocks
-        for line in block.lines
-    ]
-    return quoted(*lines, end="\\l")
+    lines = [line for block in blocks for line in block.lines]
+    texts = ["".join(run for run, _ in line.left) + (f"  {line.right[0]}" if line.right else "") for line in lines]
+    return quoted(*texts, end="\\l")

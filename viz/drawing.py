@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from .picture import Picture, picture
 SUFFIXES = (".svg", ".png", ".pdf", ".dot", ".gv", ".json")
 
 
-def draw(what: Any, *args: Any, passes: str | tuple[str, ...] = ("forward",), name: str | None = None) -> "Drawing":
+def draw(what: Any, *args: Any, passes: str | tuple[str, ...] = ("forward",), name: str | None = None) -> Drawing:
     """Draw a record, the graph behind a tensor, or a function called with `args`.
 
     Args:
@@ -35,35 +36,39 @@ def draw(what: Any, *args: Any, passes: str | tuple[str, ...] = ("forward",), na
     wanted = PASSES if passes == "all" else (passes,) if isinstance(passes, str) else tuple(passes)
     if unknown := [one for one in wanted if one not in PASSES]:
         raise ValueError(f"draw: no pass is called {unknown[0]!r}. The passes are {', '.join(PASSES)}, and 'all'.")
-    return Drawing(_record(what, args, wanted, name), wanted)
+    if not isinstance(what, dict) and not hasattr(what, "to_dict"):
+        what = _recorded(what, args, wanted)
+    record = what if isinstance(what, dict) else what.to_dict()
+    if name:
+        record = {**record, "program": {**record["program"], "name": name}}
+    return Drawing(record, wanted, getattr(what, "notes", ()))
 
 
-def _record(what: Any, args: tuple, wanted: tuple[str, ...], name: str | None) -> dict:
-    """The record of whatever was given, as plain data."""
-    if isinstance(what, dict):
-        record = what
-    elif hasattr(what, "to_dict"):
-        record = what.to_dict()
-    else:
-        record = _recorded(what, args, wanted, name).to_dict()
-    return {**record, "program": {**record["program"], "name": name}} if name else record
-
-
-def _recorded(what: Any, args: tuple, wanted: tuple[str, ...], name: str | None):
+def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
+    """The recording of a tensor or a function."""
     import minigrad
     from minigrad.trace import record_of
 
     if isinstance(what, minigrad.Tensor):
         return record_of(what)
     if isinstance(what, Callable):
-        return minigrad.record(what, *args, passes=wanted, name=name)
+        made = minigrad.record(what, *args, passes=wanted)
+        code = getattr(inspect.unwrap(what), "__code__", None)
+        made.file = code.co_filename if code else ""
+        return made
     raise TypeError(
         f"draw: {type(what).__name__} cannot be drawn. Give a record, a tensor or a function with its arguments."
     )
 
 
+class MissingPass(ValueError):
+    """A record does not hold the pass that is to be drawn."""
+
+
 class Drawing:
     """Pictures of the passes of one record, on one layout.
+
+    `notes` say what the recording could not do, for the message when a pass is missing.
 
     >>> record = {"schema": "minigrad.record/1", "program": {"name": "empty", "passes": ["forward"]}, "values": [],
     ...           "ops": [], "outputs": [], "gradients": {}}
@@ -71,16 +76,14 @@ class Drawing:
     True
     """
 
-    def __init__(self, record: dict, passes: tuple[str, ...] = ("forward",)):
+    def __init__(self, record: dict, passes: tuple[str, ...] = ("forward",), notes: Sequence[str] = ()):
         self.record = record
         self.passes = passes
         self.graph = Graph(record)
         if missing := [one for one in passes if one not in self.graph.passes]:
             have = ", ".join(self.graph.passes) or "nothing"
-            raise ValueError(
-                f"draw: the record holds no {missing[0]} pass, only {have}. "
-                f"Record it: minigrad.record(f, *args, passes={passes!r})."
-            )
+            why = "; ".join(notes) or f"record it: minigrad.record(f, *args, passes={passes!r})"
+            raise MissingPass(f"draw: the record holds no {missing[0]} pass, only {have}: {why}.")
 
     @cached_property
     def cards(self) -> dict[str, Card]:
@@ -128,7 +131,9 @@ class Drawing:
 
     def rendered(self, suffix: str) -> bytes:
         """The bytes of a file with this suffix, one of .svg .png .pdf .dot .gv .json."""
-        makers = dict(zip(SUFFIXES, (self.svg, self.png, self.pdf, self.dot, self.dot, self.json)))
+        makers: dict[str, Callable[[], str | bytes]] = dict(
+            zip(SUFFIXES, (self.svg, self.png, self.pdf, self.dot, self.dot, self.json))
+        )
         if suffix.lower() not in makers:
             raise ValueError(f"draw: no format has the suffix {suffix!r}. Use one of {', '.join(SUFFIXES)}.")
         made = makers[suffix.lower()]()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import warnings
+from contextlib import contextmanager
+from typing import Literal
 
 from .picture import Picture
 from .shapes import Group, Path, Text
@@ -15,6 +17,7 @@ from .style import LOOKS, TEXTS
 SIDE, AREA = 30_000, 60_000_000  # pixels: beyond, a PNG is scaled down rather than fail
 LEGIBLE = {"png": 1.5, "pdf": 0.3}  # pixels or points: smaller text is left out
 FONTS = {"sans": "DejaVu Sans", "mono": "DejaVu Sans Mono"}
+ANCHORS: dict[str, Literal["left", "center", "right"]] = {"start": "left", "middle": "center", "end": "right"}
 PAGE = 14_400  # points: the longest side that PDF readers accept
 
 
@@ -34,28 +37,34 @@ def png(pictures: dict[str, Picture], scale: float = 2.0) -> bytes:
         pen.draw(page.items, side, 0.0)
         side += page.width
     out = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # it draws a box instead, which is what we want
+    with _quiet({"text.hinting": "none"}):  # hinted letters are wider, and would leave their card
         FigureCanvasAgg(figure).print_png(out)
     return out.getvalue()
 
 
 def pdf(pictures: dict[str, Picture]) -> bytes:
     """A page for each picture, as vectors and with its fonts."""
-    import matplotlib
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
 
     out = io.BytesIO()
-    with matplotlib.rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")
-        with PdfPages(out, metadata={"CreationDate": None}) as pages:
-            for page in pictures.values():
-                unit = min(1.0, PAGE / max(page.width, page.height)) / 72
-                figure = Figure((page.width * unit, page.height * unit), facecolor="white")
-                Pen(figure, unit, page.height, LEGIBLE["pdf"] / (72 * unit)).draw(page.items, 0.0, 0.0)
-                pages.savefig(figure)
+    with _quiet({"pdf.fonttype": 42}), PdfPages(out, metadata={"CreationDate": None}) as pages:
+        for page in pictures.values():
+            unit = min(1.0, PAGE / max(page.width, page.height)) / 72
+            figure = Figure((page.width * unit, page.height * unit), facecolor="white")
+            Pen(figure, unit, page.height, LEGIBLE["pdf"] / (72 * unit)).draw(page.items, 0.0, 0.0)
+            pages.savefig(figure)
     return out.getvalue()
+
+
+@contextmanager
+def _quiet(settings: dict):
+    """Matplotlib with settings, and silent about letters that no font has: it draws a box, which is what we want."""
+    import matplotlib
+
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        yield
 
 
 class Pen:
@@ -104,7 +113,6 @@ class Pen:
         from matplotlib.text import Text as Words
 
         style = TEXTS[text.style]
-        anchor = {"start": "left", "middle": "center", "end": "right"}[text.anchor]
         self._add(
             Words(
                 x + text.x,
@@ -114,9 +122,10 @@ class Pen:
                 fontsize=style.size * self.points,
                 fontfamily=FONTS[style.family],
                 fontweight="bold" if style.bold else "normal",
-                horizontalalignment=anchor,
+                horizontalalignment=ANCHORS[text.anchor],
                 verticalalignment="baseline",
                 parse_math=False,
+                usetex=False,
             )
         )
 

@@ -1,14 +1,18 @@
 """A record as a graph to draw: its forward operations and the leaf values that feed them, joined by edges.
 
 Backward and jvp pass bring no nodes of their own: what they add is looked up by value (`gradient`, `tangent`) or hangs
-on an edge (`flow`), so one graph and one layout serve all three.  A leaf with many uses is drawn once at its first use
-and as a small copy at the others, and so is a use far away: hub-like leaves would make every edge cross every other, and the layout not end.
+on an edge (`flow`), so one graph and one layout serve all three.  A leaf with many uses is drawn once, at its first
+use, and as a small copy at the others, and so is a use far away: hub-like leaves would make every edge cross every
+other, and the layout not end.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+
+from . import formula
 
 PASSES = ("forward", "backward", "jvp")
 MANY, FAR = 3, 8  # more uses, or operations since the first use: a copy
@@ -22,7 +26,7 @@ class Node:
     kind: str  # op | function | input | parameter | constant | computed | copy
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # values that leave it, one port each
-    inputs: list["Edge"] = field(default_factory=list)  # in the order of the arguments
+    inputs: list[Edge] = field(default_factory=list)  # in the order of the arguments
 
     @property
     def is_op(self) -> bool:
@@ -57,14 +61,15 @@ class Graph:
     def __init__(self, record: dict):
         self.record = record
         self.values = {value["id"]: value for value in record["values"]}
+        self.names = formula.names(record)
         self.ops = [op for op in record["ops"] if op["phase"] == "forward"]
         self.outputs = set(record.get("outputs", ()))
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
-        self.rules: dict[tuple[str, int], list[dict]] = defaultdict(list)  # by pass and forward operation
         self.flows: dict[int, list[dict]] = defaultdict(list)  # what goes back through an operation
         self._attach()
+        self.updated = {op["outputs"][0]: op["inputs"][0] for op in record["ops"] if _is_update(op)}
         self.gradients = self._gradients()
         self.tangents = self._tangents()
         self._build()
@@ -74,8 +79,12 @@ class Graph:
                 self.back[edge.value].append(edge.flow)
 
     def name(self, value: int) -> str:
-        """What a value is called: the user's name for it, else v and its id."""
-        return self.values[value].get("name") or f"v{value}"
+        """What a value is called."""
+        return self.names[value]
+
+    def elements(self, value: int) -> int:
+        """How many numbers a value holds; 0 where the record does not know it."""
+        return math.prod(self.values[value]["shape"]) if value in self.values else 0
 
     def gradient(self, value: int) -> dict | None:
         """The value that is the gradient of `value`."""
@@ -95,11 +104,10 @@ class Graph:
         return sum(kept.values())
 
     def _attach(self) -> None:
-        """Hang every operation of another pass, and the edges of backward, on the forward operation they belong to."""
+        """Hang the edges of backward on the forward operation they belong to, wherever the record has them."""
         for op in self.record["ops"]:
             home = op["id"] if op["phase"] == "forward" else op.get("of")
             self.flows[home].extend(op.get("edges", ()))
-            self.rules[op["phase"], home].append(op)
 
     def _gradients(self) -> dict[int, int]:
         """Gradient by value; where the record names none, what is upstream of the operation that made the value."""
@@ -146,11 +154,17 @@ class Graph:
 
     def _leaf(self, value: int, leaves: dict[int, Node]) -> Node:
         if value not in leaves:
-            entry = self.values[value]
-            kind = entry["kind"] if entry["kind"] in ("input", "parameter", "constant") else "computed"
-            leaves[value] = Node(f"value-{value}", kind, entry, [value])
+            kind = self.values[self._origin(value)]["kind"]
+            kind = kind if kind in ("input", "parameter", "constant") else "computed"
+            leaves[value] = Node(f"value-{value}", kind, self.values[value], [value])
             self.nodes.append(leaves[value])
         return leaves[value]
+
+    def _origin(self, value: int) -> int:
+        """What a value was before it was updated: a parameter stays one after a step of training."""
+        while value in self.updated:
+            value = self.updated[value]
+        return value
 
 
 def _take(flows: list[dict], value: int) -> dict | None:
@@ -159,3 +173,8 @@ def _take(flows: list[dict], value: int) -> dict | None:
         if flow["input"] == value:
             return flows.pop(i)
     return None
+
+
+def _is_update(op: dict) -> bool:
+    """Whether an operation is a training step's write to a parameter."""
+    return op["phase"] == "update" and op["inplace"] and bool(op["outputs"]) and isinstance(op["inputs"][0], int)

@@ -28,8 +28,8 @@ def layered(boxes: dict[str, tuple[float, float]], links: list[Link], leaves: se
     sizes = dict(boxes)
     lanes = _lanes(rank, sizes, links)
     rows = _rows(rank)
-    joined = _neighbours(links, lanes)
-    _order(rows, joined)
+    joined = _neighbours(links, lanes, leaves)
+    _order(rows, sizes, joined)
     x = _across(rows, sizes, joined)
     left = min(x.values())
     heights = [max(sizes[key][1] for key in row) for row in rows]
@@ -78,28 +78,32 @@ def _rows(rank: dict[str, int]) -> list[list[str]]:
     return rows
 
 
-def _neighbours(links: list[Link], lanes: dict[str, list[str]]):
-    """For each box and stand-in, what it is joined to above and below: (other, own offset, the other's offset)."""
+def _neighbours(links: list[Link], lanes: dict[str, list[str]], leaves: set[str]):
+    """For each box and stand-in, its ties above and below: (other, own offset, the other's offset, how strong)."""
     up, down = defaultdict(list), defaultdict(list)
     for key, tail, out, head, into in links:
         path = [(tail, out), *((lane, LANE / 2) for lane in lanes[key]), (head, into)]
+        strong = 1.0 if tail in leaves else 5.0  # the main line straight, leaves beside it
         for (a, off_a), (b, off_b) in zip(path, path[1:]):
-            down[a].append((b, off_a, off_b))
-            up[b].append((a, off_b, off_a))
+            down[a].append((b, off_a, off_b, strong))
+            up[b].append((a, off_b, off_a, strong))
     return up, down
 
 
-def _order(rows: list[list[str]], joined) -> None:
-    """Sort each rank by the mean place of its neighbours, down and up in turn."""
-    place = {key: i / len(row) for row in rows for i, key in enumerate(row)}
+def _order(rows: list[list[str]], sizes: dict, joined) -> None:
+    """Sort each rank by the mean place of its neighbours, and where on them it is tied, down and up in turn."""
+    place = {key: i + 0.5 for row in rows for i, key in enumerate(row)}
     for sweep in range(SWEEPS):
         near = joined[sweep % 2]
         for row in rows if sweep % 2 == 0 else reversed(rows):
             wish = {
-                key: sum(place[n] for n, _, _ in near[key]) / len(near[key]) if near[key] else place[key] for key in row
+                key: sum(place[n] + off / sizes[n][0] - 0.5 for n, _, off, _ in near[key]) / len(near[key])
+                if near[key]
+                else place[key]
+                for key in row
             }
             row.sort(key=wish.__getitem__)
-            place.update((key, (i + 0.5) / len(row)) for i, key in enumerate(row))
+            place.update((key, i + 0.5) for i, key in enumerate(row))
 
 
 def _across(rows: list[list[str]], sizes: dict, joined) -> dict[str, float]:
@@ -113,11 +117,12 @@ def _across(rows: list[list[str]], sizes: dict, joined) -> dict[str, float]:
     for sweep in range(2 * SWEEPS):
         near = joined[sweep % 2]
         for row in rows if sweep % 2 == 0 else reversed(rows):
+            ties = {key: near[key] or [(key, 0.0, 0.0, 0.1)] for key in row}  # without neighbours: stay
+            weights = [sum(strong for *_, strong in ties[key]) for key in row]
             wishes = [
-                sum(x[n] + off - own for n, own, off in near[key]) / len(near[key]) if near[key] else x[key]
-                for key in row
+                sum(strong * (x[n] + off - own) for n, own, off, strong in ties[key]) / weight
+                for key, weight in zip(row, weights)
             ]
-            weights = [len(near[key]) or 0.1 for key in row]
             x.update(zip(row, _apart(wishes, [sizes[key][0] + GAP for key in row], weights)))
     return x
 

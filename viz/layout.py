@@ -72,7 +72,8 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout:
         for e in graph.edges
     ]  # the main line straight, leaves beside it
     with quiet():
-        drawn = json.loads(pygraphviz.AGraph(string="\n".join([*text, "}"])).draw(format="json0", prog="dot"))
+        told = pygraphviz.AGraph(string="\n".join([*text, "}"])).draw(format="json0", prog="dot")
+    drawn = json.loads(told or b"{}")
     width, height = map(float, drawn["bb"].split(",")[2:])
     corners, routes = {}, {}
     for (key, card), thing in zip(cards.items(), drawn["objects"]):

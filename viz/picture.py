@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass, field
 
 from . import legend, text
-from .cards import ABOVE, SIDE, Block, Card
+from .cards import ABOVE, SIDE, Block, Card, Line
 from .graph import Edge, Graph
 from .layout import Layout
-from .shapes import Group, Path, Text, line_of, outline
+from .shapes import Group, Path, Text, outline
 from .style import TEXTS
 
 MARGIN, HEADING = 26.0, 56.0
@@ -142,7 +142,7 @@ class Placed:
         for block in blocks:
             lines: list = []
             for line in block.lines:
-                lines += line_of(line.left, line.right, x + SIDE, x + card.width - SIDE, y, line.height)
+                lines += _texts(line, x + SIDE, x + card.width - SIDE, y)
                 y += line.height
             own = block.value is not None and block.role == "value" and card.node.is_op
             classes = block.role + (f" value-{block.value}" if block.value is not None else "")
@@ -166,7 +166,7 @@ class Placed:
         elif edge.flow:
             gap = 2 * PLUS if self._adds(edge.source.key, edge.value) else 0.5
             items.append(Path(_tip_back(points, gap), "tip" + look))
-            items.append(self._label(edge, card, end))
+            items.append(_label(card.labels[edge.slot], edge.flow, (end[0], end[1] - card.strip / 2)))
         classes = "edge" + " no-gradient" * (self.name == "backward" and not edge.flow)
         data = {"value": edge.value, "op": edge.target.record["id"]}
         return Group(edge.key, classes, items, data)
@@ -175,19 +175,6 @@ class Placed:
         if self.name == "backward":
             return "-backward" if edge.flow else "-quiet"
         return "-jvp" if self.name == "jvp" and self.graph.tangent(edge.value) else ""
-
-    def _label(self, edge: Edge, card: Card, end: tuple[float, float]) -> Group:
-        lines = card.labels[edge.slot]
-        wide = max(line.width for line in lines) + 12
-        tall = sum(line.height for line in lines) + 8
-        x, y = end[0] - wide / 2, end[1] - card.strip + (card.strip - tall) / 2
-        items: list = [Path(outline(x, y, wide, tall, [5] * 4, "round"), "label")]
-        y += 4
-        for line in lines:
-            items += line_of(line.left, line.right, x + 6, x + wide - 6, y, line.height)
-            y += line.height
-        data = {"upstream": edge.flow["upstream"], "gives": edge.flow["gives"]}
-        return Group("", f"flow value-{edge.flow['gives']}", items, data)
 
     def _adds(self, key: str, value: int) -> bool:
         """Whether contributions to a value meet at this card (copies only pass theirs on)."""
@@ -211,6 +198,31 @@ class Placed:
                         )
                     )
         return marks
+
+
+def _label(lines: list[Line], flow: dict, middle: tuple[float, float]) -> Group:
+    """What flows along an edge, on paper of its own."""
+    wide = max(line.width for line in lines) + 12
+    tall = sum(line.height for line in lines) + 8
+    x, y = middle[0] - wide / 2, middle[1] - tall / 2
+    items: list = [Path(outline(x, y, wide, tall, [5] * 4, "round"), "label")]
+    y += 4
+    for line in lines:
+        items += _texts(line, x + 6, x + wide - 6, y)
+        y += line.height
+    data = {"upstream": flow["upstream"], "gives": flow["gives"]}
+    return Group("", f"flow value-{flow['gives']}", items, data)
+
+
+def _texts(line: Line, start: float, end: float, top: float) -> list[Text]:
+    """The texts of a line: runs from the left one after the other, and one that ends at the right."""
+    base, texts = top + 0.75 * line.height, []
+    for run, style in line.left:
+        texts.append(Text(start, base, run, style))
+        start += texts[-1].width
+    if line.right:
+        texts.append(Text(end, base, line.right[0], line.right[1], "end"))
+    return [one for one in texts if one.text]
 
 
 def _tip(card: Card) -> str:

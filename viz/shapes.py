@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .style import TEXTS, measure
+from .style import measure
 
 ROUND = 0.5523  # how far the handles of a quarter circle reach
 
@@ -45,7 +46,7 @@ class Group:
     shift: tuple[float, float] = (0.0, 0.0)
 
 
-def outline(x: float, y: float, width: float, height: float, corners: list[float], form: str) -> list[tuple]:
+def outline(x: float, y: float, width: float, height: float, corners: Sequence[float], form: str) -> list[tuple]:
     """A box whose corners (from the upper left, clockwise) are round or cut.
 
     >>> outline(0, 0, 4, 2, [0, 0, 0, 0], "cut")
@@ -73,14 +74,3 @@ def outline(x: float, y: float, width: float, height: float, corners: list[float
 
 def _towards(point: tuple[float, float], corner: tuple[float, float]) -> tuple[float, float]:
     return point[0] + ROUND * (corner[0] - point[0]), point[1] + ROUND * (corner[1] - point[1])
-
-
-def line_of(left, right, start: float, end: float, top: float, height: float) -> list[Text]:
-    """The texts of a line: runs from the left one after the other, and one that ends at the right."""
-    base, texts = top + 0.75 * height, []
-    for run, style in left:
-        texts.append(Text(start, base, run, style))
-        start += measure(run, style)
-    if right:
-        texts.append(Text(end, base, *right, "end"))
-    return [text for text in texts if text.text and TEXTS[text.style]]

@@ -38,8 +38,8 @@ class Look:
 
 
 TEXTS = {
-    "title": TextStyle("sans", 16, "#6b7583", True),  # mid grey: lies on the page itself, light or dark
-    "note": TextStyle("sans", 11, "#6b7583"),
+    "title": TextStyle("sans", 16, "#737d8a", True),  # mid grey: lies on the page itself, light or dark
+    "note": TextStyle("sans", 11, "#737d8a"),
     "name": TextStyle("sans", 13, INK, True),
     "call": TextStyle("mono", 11.5, INK),
     "formula": TextStyle("mono", 11.5, "#1f4e8c"),
@@ -72,7 +72,7 @@ LOOKS = {
     "band-constant": Look("#e3e6ea"),
     "band-computed": Look("#e3e6ea"),
     "bar": Look("#5c55a0"),
-    "ring": Look("none", INK, 2.2),
+    "ring": Look("none", "#6b7583", 2.4),
     "rule-line": Look("none", "#c9cfd8", 0.8),
     "saved": Look("#dff1ec"),
     "saved-mark": Look("#0d5546"),
@@ -91,12 +91,16 @@ LOOKS = {
 }
 
 # advance widths of the characters 32 to 126 in hundredths of the font size (DejaVu Sans, regular and bold)
-_REGULAR = """32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 64 64 34 34 84 84 84 53 100 68 69 70 77
-63 58 77 75 29 29 66 56 86 75 79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 84 50 50 61 63 55 63 62 35 63 63 28 28 58 28 97
-63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84"""
-_BOLD = """35 46 52 84 70 100 87 31 46 46 52 84 38 42 38 37 70 70 70 70 70 70 70 70 70 70 40 40 84 84 84 58 100 77 76 73 83 68
-68 82 84 37 37 77 64 100 84 85 73 85 77 72 68 81 77 110 77 72 73 46 37 46 84 50 50 67 72 59 72 68 44 72 71 34 34 67 34 104
-71 69 72 72 49 60 48 71 65 92 65 65 58 71 37 71 84"""
+_REGULAR = """
+32 40 46 84 64 95 78 27 39 39 50 84 32 36 32 34 64 64 64 64 64 64 64 64 64 64 34 34 84 84 84 53 100 68 69 70 77 63
+58 77 75 29 29 66 56 86 75 79 60 79 69 63 61 73 68 99 69 61 69 39 34 39 84 50 50 61 63 55 63 62 35 63 63 28 28 58 28
+97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84
+"""
+_BOLD = """
+35 46 52 84 70 100 87 31 46 46 52 84 38 42 38 37 70 70 70 70 70 70 70 70 70 70 40 40 84 84 84 58 100 77 76 73 83 68
+68 82 84 37 37 77 64 100 84 85 73 85 77 72 68 81 77 110 77 72 73 46 37 46 84 50 50 67 72 59 72 68 44 72 71 34 34 67
+34 104 71 69 72 72 49 60 48 71 65 92 65 65 58 71 37 71 84
+"""
 _WIDTHS = {
     bold: dict(zip(map(chr, range(32, 127)), (int(w) / 100 for w in table.split())))
     for bold, table in ((False, _REGULAR), (True, _BOLD))

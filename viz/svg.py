@@ -50,7 +50,7 @@ def _css() -> str:
         + "}"
         for name, look in LOOKS.items()
     ]
-    return "\n".join([".minigrad text{white-space:pre}", *rules])
+    return "\n".join(rules)
 
 
 def _group(group: Group, prefix: str, out: list[str]) -> None:
@@ -76,10 +76,11 @@ def _path(path: Path) -> str:
 
 
 def _text(text: Text) -> str:
+    words = escape(text.text, quote=False).replace("  ", "\u00a0 ")  # two spaces would shrink to one
     anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
     return (
         f'<text class="t-{text.style}" x="{_n(text.x)}" y="{_n(text.y)}"{anchor} textLength="{_n(text.width)}" '
-        f'lengthAdjust="spacingAndGlyphs">{escape(text.text, quote=False)}</text>'
+        f'lengthAdjust="spacingAndGlyphs">{words}</text>'
     )
 
 

@@ -6,9 +6,7 @@ Everything a user may have typed passes through `clean`, so that no name can bre
 
 from __future__ import annotations
 
-import ast
 import math
-import re
 import textwrap
 import unicodedata
 
@@ -46,23 +44,28 @@ def flat(values) -> list:
     return [x for v in values for x in flat(v)]
 
 
-def contents(value: dict | None, whole: int = WHOLE) -> str:
-    """What a recorded value holds, or "" where the record does not know.
+def whole(value: dict | None, most: int = WHOLE) -> str:
+    """A value of at most `most` elements, all of it; "" where it has more or the record does not know it.
 
-    >>> contents({"shape": [2], "summary": {"values": [1.0, 2.0]}})
+    >>> whole({"shape": [2], "summary": {"values": [1.0, 2.0]}})
     '[1, 2]'
+    """
+    values = ((value or {}).get("summary") or {}).get("values")
+    if values is None or len(elements := flat(values)) > most:
+        return ""
+    return nested(values) if elements else "no elements"
+
+
+def contents(value: dict | None) -> str:
+    """What a value holds: all of it, or its least, mean and greatest element, or "" where the record does not know.
+
     >>> contents({"shape": [8, 8], "summary": {"min": -1.0, "mean": 0.25, "max": 2.0}})
     'min -1  mean 0.25  max 2'
     """
-    summary = (value or {}).get("summary") or {}
-    if "values" in summary:
-        elements = flat(summary["values"])
-        if len(elements) <= whole:
-            return nested(summary["values"]) if elements else "no elements"
-        summary = spread(elements)
+    summary = summed(value)
     parts = [f"{key} {number(summary[key], 3)}" for key in ("min", "mean", "max") if summary.get(key) is not None]
     parts += [f"{key} {summary[key]}×" for key in ("nan", "inf") if summary.get(key)]
-    return "  ".join(parts)
+    return whole(value) or "  ".join(parts)
 
 
 def gist(value: dict | None) -> str:
@@ -71,13 +74,18 @@ def gist(value: dict | None) -> str:
     >>> gist({"shape": [8, 8], "summary": {"min": -3.0, "mean": 0.25, "max": 2.0}})
     '(8, 8), |max| 3'
     """
-    amount = contents(value)
-    if not amount or not amount.startswith("min"):
-        return amount
-    summary = value["summary"]
-    if "values" in summary:
-        summary = spread(flat(summary["values"]))
+    if value is None or whole(value):
+        return whole(value)
+    summary = summed(value)
+    if summary.get("max") is None:
+        return contents(value)
     return f"{shape(value['shape'])}, |max| {number(max(abs(summary['min']), abs(summary['max'])), 3)}"
+
+
+def summed(value: dict | None) -> dict:
+    """The summary of a value, with its least, mean and greatest element also where the record holds all elements."""
+    summary = (value or {}).get("summary") or {}
+    return spread(flat(summary["values"])) if "values" in summary else summary
 
 
 def spread(elements: list) -> dict:
@@ -142,29 +150,6 @@ def file_name(path: str | None) -> str:
     ('net.py', '')
     """
     return clean(path or "").replace("\\", "/").rsplit("/", 1)[-1]
-
-
-def factor(text: str) -> str:
-    """A formula as one factor of a product: in brackets where it is a sum.
-
-    >>> factor("1 - out * out"), factor("x / y"), factor("cos(x)")
-    ('(1 - out * out)', 'x / y', 'cos(x)')
-    """
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):  # a rule in words
-        return text
-    loose = isinstance(tree, (ast.UnaryOp, ast.IfExp, ast.Compare, ast.BoolOp, ast.Lambda))
-    return f"({text})" if loose or isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Add, ast.Sub)) else text
-
-
-def uses_upstream(partial: str) -> bool:
-    """Whether a rule already names the upstream gradient `g`, so that it is no factor but the whole product.
-
-    >>> uses_upstream("g @ w.T"), uses_upstream("sign(x)")
-    (True, False)
-    """
-    return re.search(r"\b(g|grad|grad_out|grad_output)\b", partial) is not None
 
 
 def clean(text: str) -> str:

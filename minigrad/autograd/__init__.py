@@ -12,8 +12,9 @@ import numpy as np
 
 from ..core import engine
 from ..core.context import current
+from ..core.edges import Leaf, key, meta
 from ..core.function import Function
-from ..core.tensor import Leaf, Tensor, history, meta, producer, wrap
+from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
@@ -39,9 +40,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if not inputs:
         raise error(RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "leave it out for all leaves")
     targets = [engine.edge_of(t, "backward", i) for i, t in enumerate(inputs)]
-    found = engine.run(edges, seeds, {engine.key(e) for e in targets}, keep, create_graph)
-    for t, e in dict(zip([engine.key(e) for e in targets], zip(inputs, targets))).values():
-        g = found.get(engine.key(e))
+    found = engine.run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
+    for t, e in dict(zip([key(e) for e in targets], zip(inputs, targets))).values():
+        g = found.get(key(e))
         if g is not None and type(e) is Leaf:
             engine.accumulate(e, g)
         elif g is not None:
@@ -74,8 +75,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise error(RuntimeError, "grad", f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(t.shape)}",
                         "call requires_grad_() on it before computing")
     keep = create_graph if retain_graph is None else retain_graph
-    found = engine.run(edges, seeds, {engine.key(e) for e in targets}, keep, create_graph)
-    results = tuple([found.get(engine.key(e)) for e in targets])
+    found = engine.run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
+    results = tuple([found.get(key(e)) for e in targets])
     if not (allow_unused or materialize_grads):
         for i, r in enumerate(results):
             if r is None:
@@ -120,7 +121,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
                         "reduce it to a scalar, e.g. with .sum(), or pass the gradient of its shape")
         if dtype.kind != "f":
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
-        return wrap(np.ones(shape, dtype)) if t._layer is None else t.new_ones(shape)
+        return wrap(np.ones(shape, dtype)) if getattr(t, "_layer", None) is None else t.new_ones(shape)
     if not isinstance(g, Tensor):
         raise error(TypeError, what, f"gradients can be either tensors or None, but got {type(g).__name__}")
     if tuple(g.shape) != shape:
@@ -133,7 +134,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
 
 from . import forward_ad, function, functional, graph  # noqa: E402
 from .anomaly import detect_anomaly, set_detect_anomaly  # noqa: E402
-from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: E402
 from .grad_mode import is_grad_enabled  # noqa: E402
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: E402
 
 Variable = Tensor

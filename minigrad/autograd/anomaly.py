@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 from ..core.node import _anomaly
-from ..errors import MinigradWarning, user_place
 
 
 class set_detect_anomaly:
@@ -55,11 +51,3 @@ def is_anomaly_enabled() -> bool:
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly detection also looks for NaN."""
     return getattr(_anomaly, "nan", True)
-
-
-def warn_non_leaf_grad(t: Any) -> None:
-    """Reading .grad of a result: it is never filled, which is seldom what was meant."""
-    place = user_place()
-    warnings.warn(
-        f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); backward does not fill it.\n"
-        f"  at {place}\n  To fix: call .retain_grad() on it before backward, or read the .grad of the leaf", MinigradWarning, stacklevel=4)

@@ -6,17 +6,13 @@ so writing in place keeps all of them in step.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..core.context import Frame, current, enter, use
+from ..core.context import current, enter, use
+from ..core.dual import Level, tangent_of
 from ..core.function import is_float
-from ..core.inplace import inplace, twin
 from ..core.tensor import Tensor
 from ..errors import error
-
-
-class Level:
-    """One open dual level; compared by identity."""
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -93,46 +89,3 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     with use(current().but(dual=None)):
         return UnpackedDualTensor(tensor.view_as(tensor), tangent_of(tensor, dual))
-
-
-def tangent_of(a: Any, level: Any) -> Tensor | None:
-    """The tangent that a carries at this level."""
-    return a._tan[1] if isinstance(a, Tensor) and a._layer is None and a._tan is not None and a._tan[0] is level else None
-
-
-def push(frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Any = None) -> None:
-    """Give the outputs of `cls(*args)` their tangents, if an argument has one."""
-    level = frame.dual
-    tangents = [tangent_of(a, level) for a in args]
-    if any(t is not None for t in tangents):
-        with use(frame.but(dual=None)):
-            results = cls._tangents(args, tangents, outs, ctx)
-        for o, t in zip(outs, results, strict=True):
-            if t is not None and is_float(o):
-                o._tan = (level, t)
-
-
-def write(frame: Frame, fn: Any, x: Tensor, others: tuple) -> None:
-    """x is about to be written in place by fn: its tangent becomes that of the result."""
-    from ..ops.memory import Copy
-
-    level = frame.dual
-    tangents = [tangent_of(a, level) for a in (x, *others)]
-    if all(t is None for t in tangents):
-        return
-    with use(frame.but(dual=None)):
-        args = (twin(x), *others)
-        (t,) = fn._tangents(args, tangents, (fn.apply(*args),))
-        if tangents[0] is None:
-            tangents[0] = zero_tangent(x, level)
-        inplace(Copy, tangents[0], 0.0 if t is None else t)
-
-
-def zero_tangent(x: Tensor, level: Level) -> Tensor:
-    """A tangent of zeros for x; if x is a view, as the same view of its base's tangent."""
-    t = tangent_of(x, level)
-    if t is None:
-        view = x._view
-        t = x.new_zeros(x.shape) if view is None or view.fn is None else view.fn.apply(zero_tangent(view.parent, level), *view.args)
-        x._tan = (level, t)
-    return t

@@ -1,5 +1,352 @@
-"""What custom Functions need besides Function itself: once_differentiable and NestedIOFunction (PyTorch's module of this name)."""
+"""What custom Functions need besides Function itself (PyTorch's module of this name).
+
+`once_differentiable` marks a backward that computes outside of minigrad: its results carry a node that refuses to be
+differentiated.  `NestedIOFunction` takes and returns tensors in nested tuples, lists and dicts: it flattens them around
+a Function of its own (`Flat`), so that the engine and the transforms see nothing but tensors.
+"""
 
 from __future__ import annotations
 
-from ..core.function import Function
+import copy
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..core.context import current
+from ..core.function import Function, as_tuple, tensors_in
+from ..core.node import Ctx, describe
+from ..core.tensor import Tensor, history
+from ..errors import error
+from ..ops.families import Primitive
+from .grad_mode import no_grad
+
+FunctionCtx = BackwardCFunction = Ctx
+
+
+def once_differentiable(fn: Callable) -> Callable:
+    """Decorator of a `backward` that is not made of minigrad's operations: a second derivative through it is an error.
+
+    Without it such a backward would give wrong second derivatives without a word.  The error comes when the result is
+    differentiated, also where only forward's inputs, and not the incoming gradients, require grad.
+    """
+
+    @functools.wraps(fn)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            outs = fn(ctx, *grads)
+        return refuse_second(ctx, grads, outs) if current().grad else outs
+
+    return backward
+
+
+def traceable(fn_cls: type[Function]) -> type[Function]:
+    """Class decorator that sets `is_traceable`."""
+    fn_cls.is_traceable = True
+    return fn_cls
+
+
+class InplaceFunction(Function):
+    """A Function whose instances remember whether to work in place; for old code only."""
+
+    def __init__(self, inplace: bool = False):
+        self.inplace = inplace
+
+
+class DelayedError(Primitive):
+    """History only: the results of a once_differentiable backward, as functions of all that it may have read."""
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """There is no second derivative."""
+        raise error(
+            RuntimeError,
+            "once_differentiable",
+            "trying to differentiate twice a function that was marked with @once_differentiable",
+            "make its backward of minigrad operations and take the decorator away, or leave create_graph=True out",
+        )
+
+
+def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
+    """The results with a DelayedError as their history, where they may depend on something that requires grad."""
+    read = list(tensors_in(grads))
+    ctx = ctx._context() if isinstance(ctx, NestedIOFunction) else ctx
+
+    def refused(o: Any) -> Any:
+        if not isinstance(o, Tensor):
+            return o
+        own = o._layer is ctx._layer
+        known = read if own else [*read, *tensors_in(ctx.saved_tensors)]
+        edges = [history(t) for t in known if t._layer is o._layer] + (list(ctx._edges) if own else [])
+        edges = [e for e in edges if e is not None]
+        if edges:
+            o = o.detach()
+            o._edge = DelayedError.Node(o._layer, tuple(edges))
+            o._edge._meta = describe((o,))
+        return o
+
+    return mapped(outs, refused)
+
+
+# ---------------------------------------------------------------------- nested inputs and outputs
+class Slot:
+    """Stands in a layout for a tensor."""
+
+    def __repr__(self) -> str:
+        return "tensor"
+
+
+SLOT = Slot()
+
+
+def layout_of(tree: Any) -> Any:
+    """Nested tuples, lists and dicts with SLOT in place of each tensor; other values stay."""
+    return mapped(tree, lambda leaf: SLOT if isinstance(leaf, Tensor) else leaf)
+
+
+def unflatten(values: Any, layout: Any) -> Any:
+    """The layout with the values, in order, in its slots."""
+    rest = iter(values)
+    return mapped(layout, lambda leaf: next(rest) if leaf is SLOT else leaf)
+
+
+def mapped(tree: Any, f: Callable) -> Any:
+    """f of every leaf of nested tuples (also named ones), lists and dicts."""
+    if isinstance(tree, dict):
+        return {k: mapped(v, f) for k, v in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        parts = [mapped(v, f) for v in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return f(tree)
+
+
+def leaves(tree: Any) -> Iterator:
+    """All leaves of nested tuples, lists and dicts."""
+    if isinstance(tree, (list, tuple, dict)):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from leaves(part)
+    else:
+        yield tree
+
+
+def along(layout: Any, tree: Any) -> list | None:
+    """What `tree` has at the slots of `layout`, None standing for a whole branch of None; None if they do not match."""
+    if layout is SLOT:
+        return None if isinstance(tree, (list, tuple, dict)) else [tree]
+    if not isinstance(layout, (list, tuple, dict)):
+        return []
+    if tree is None:
+        return [None] * sum(leaf is SLOT for leaf in leaves(layout))
+    if isinstance(layout, dict):
+        pairs = [(v, tree.get(k)) for k, v in layout.items()] if isinstance(tree, dict) else None
+    else:
+        pairs = list(zip(layout, tree)) if isinstance(tree, (list, tuple)) and len(tree) == len(layout) else None
+    parts = None if pairs is None else [along(*pair) for pair in pairs]
+    return None if parts is None or None in parts else [leaf for part in parts for leaf in part]
+
+
+def flatten(layout: tuple, result: Any, who: str, what: str) -> tuple:
+    """What a user's method returned for the slots of `layout`: nested alike, or simply in their order."""
+    n = sum(leaf is SLOT for leaf in leaves(layout))
+    found = along(layout, as_tuple(result))
+    if found is None:
+        found = list(leaves(result))
+    if len(found) != n:
+        raise error(
+            RuntimeError,
+            who,
+            f"returned {len(found)} {what}, expected {n}, nested like {layout}",
+            "return one, or None, for each tensor, in the same nesting",
+        )
+    return tuple(found)
+
+
+class Flat(Function):
+    """What runs for a NestedIOFunction: the tensors one by one, and the call that knows their nesting at the end."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> tuple:
+        """The user's forward."""
+        return args[-1].enter(ctx).forward(*args[:-1])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        """The user's backward; the call itself has no gradient."""
+        return (*ctx.call.enter(ctx).backward(*grads), None)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> tuple:
+        """The user's jvp on tangents nested like the inputs."""
+        call = ctx.call.enter(ctx)
+        result = call.jvp(call, *unflatten(tangents, mapped(call._inputs, lambda leaf: leaf if leaf is SLOT else None)))
+        return flatten((call._outputs,), (result,), f"{type(call).__name__}.jvp", "tangents")
+
+
+class FlatApart(Flat):
+    """The same for a class with a setup_context."""
+
+    @staticmethod
+    def forward(*args: Any) -> tuple:
+        """The user's forward, which has no ctx yet."""
+        return args[-1].forward(*args[:-1])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+        """The user's, with inputs and outputs nested."""
+        call = inputs[-1].enter(ctx)
+        call.setup_context(call, unflatten(inputs[:-1], call._inputs), unflatten(as_tuple(output), call._outputs))
+
+
+def batched_rule(info: Any, in_dims: tuple, *args: Any) -> tuple:
+    """The user's vmap with dimensions, inputs and outputs nested."""
+    call = args[-1]
+    dims = unflatten(in_dims[:-1], mapped(call._inputs, lambda leaf: leaf if leaf is SLOT else None))
+    out, out_dims = call.vmap(info, dims, *unflatten(args[:-1], call._inputs))
+    call._outputs = layout_of(out)
+    return tuple(tensors_in(out)), tuple(leaves(out_dims))
+
+
+class NestedIOFunction(Function):
+    """A Function whose inputs and outputs are tensors in nested tuples, lists and dicts; new code can do with Function.
+
+    `forward_extended(self, *inputs)` and `backward_extended(self, *grad_outputs)` get and return what is nested alike;
+    `self` is the ctx.  Call it by `apply`, or call an instance.
+
+    >>> import minigrad
+    >>> class Scaled(NestedIOFunction):
+    ...     def forward_extended(self, pair):
+    ...         self.save_for_backward(pair)
+    ...         return [pair[0] * pair[1]]
+    ...     def backward_extended(self, grads):
+    ...         ((x, y),) = self.saved_tensors
+    ...         return ((grads * y, grads * x),)
+    >>> x, y = minigrad.tensor(2., requires_grad=True), minigrad.tensor(3.)
+    >>> [z] = Scaled.apply((x, y))
+    >>> z.backward()
+    >>> x.grad
+    tensor(3.)
+    """
+
+    _ctx: Any = None
+    _inputs: Any = ()
+    _outputs: Any = ()
+    _kept: Any = ()  # how what was saved for backward, and for forward, is nested
+    _kept_forward: Any = ()
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        own = cls.__dict__
+        cls._fn = cls
+        if "vjp" in own and "backward_extended" not in own:
+            cls.backward_extended = own["vjp"].__func__
+            cls.backward = NestedIOFunction.backward
+        rule = staticmethod(batched_rule) if cls.vmap is not NestedIOFunction.vmap else None
+        base = Flat if cls.combined else FlatApart
+        options = {"generate_vmap_rule": cls.generate_vmap_rule, "is_traceable": cls.is_traceable}
+        cls._flat = type(cls.__name__, (base,), {"vmap": rule, "__module__": cls.__module__, **options})
+
+    def __init__(self):
+        pass
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run the operation; an instance that has run before works on a copy of itself."""
+        call = self if self._ctx is None else copy.copy(self)
+        call._inputs = layout_of(inputs)
+        outs = call._flat.apply(*tensors_in(inputs), call)
+        return unflatten(as_tuple(outs), call._outputs)
+
+    @classmethod
+    def apply(cls, *inputs: Any) -> Any:
+        """Run the operation on nested tensors, and remember it for backward when one of them requires grad."""
+        return cls()(*inputs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(str(part) for part in self._inputs)})"
+
+    def enter(self, ctx: Any) -> NestedIOFunction:
+        """This call as seen by the methods that follow: its context is `ctx`."""
+        self._ctx, ctx.call = weakref.ref(ctx), self  # weakly: the node holds the call
+        return self
+
+    def forward(self, *args: Any) -> tuple:
+        """Shared forward utility: nests the tensors, runs forward_extended, flattens its result."""
+        out = self.forward_extended(*unflatten(args, self._inputs))
+        self._outputs = layout_of(out)
+        return tuple(tensors_in(out))
+
+    def backward(self, *gradients: Any) -> tuple:
+        """Shared backward utility: nests the gradients, runs backward_extended, flattens its result."""
+        nested = unflatten(gradients, self._outputs)
+        result = self.backward_extended(*(nested if isinstance(self._outputs, (tuple, list)) else (nested,)))
+        return flatten(self._inputs, result, f"{type(self).__name__}.backward_extended", "gradients")
+
+    def forward_extended(self, *input: Any) -> Any:
+        """User defined forward."""
+        raise error(
+            NotImplementedError,
+            type(self).__name__,
+            "forward_extended is not defined",
+            "define forward_extended(self, *inputs)",
+        )
+
+    def backward_extended(self, *grad_output: Any) -> Any:
+        """User defined backward."""
+        raise error(
+            NotImplementedError,
+            type(self).__name__,
+            "backward_extended is not defined, so it has no backward",
+            "define backward_extended(self, *grad_outputs)",
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+        """Run the operation on a batch: override it to take in_dims and args nested, and return (output, out_dims)."""
+        raise error(NotImplementedError, info.function.__name__, "has no vmap rule", "override the vmap staticmethod")
+
+    def _context(self) -> Any:
+        ctx = None if self._ctx is None else self._ctx()
+        if ctx is None:
+            raise error(
+                RuntimeError,
+                type(self).__name__,
+                "this instance belongs to no running operation",
+                "use it inside forward_extended, backward_extended or jvp",
+            )
+        return ctx
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Keep tensors for backward; they may be nested, and `saved_tensors` gives them back alike.  At most once."""
+        self._kept = layout_of(args)
+        self._context().save_for_backward(*tensors_in(args))
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for jvp; they may be nested, and `saved_tensors` gives them back alike.  At most once."""
+        self._kept_forward = layout_of(tensors)
+        self._context().save_for_forward(*tensors_in(tensors))
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """In backward what save_for_backward kept, in jvp what save_for_forward kept, if it was called."""
+        ctx = self._context()
+        return unflatten(ctx.saved_tensors, self._kept_forward if ctx._jvp and ctx._forward is not None else self._kept)
+
+    @property
+    def needs_input_grad(self) -> tuple:
+        """Per tensor of the inputs, in order, whether its gradient is wanted."""
+        return self._context().needs_input_grad[:-1]
+
+    def mark_dirty(self, *args: Any, **kwargs: Any) -> None:
+        """Say which inputs forward_extended has changed in place.  They have to be returned as well."""
+        self._context().mark_dirty(*tensors_in((args, kwargs)))
+
+    def mark_non_differentiable(self, *args: Any, **kwargs: Any) -> None:
+        """Say which outputs have no derivative."""
+        self._context().mark_non_differentiable(*tensors_in((args, kwargs)))
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward and jvp get zeros (True, the default) or None for what has no gradient."""
+        self._context().set_materialize_grads(value)
+
+
+NestedIOFunction.vjp = Function.__dict__[
+    "vjp"
+]  # not the method above: a subclass may define its backward under this name

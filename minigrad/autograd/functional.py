@@ -1,1 +1,377 @@
-"""x"""
+"""Jacobians, Hessians and their products with vectors, of functions of one tensor or a tuple of tensors.
+
+Everything is made of one step, `pull`: the gradients of outputs weighted by vectors, with zeros for what is
+independent.  A product from the right uses that pull is linear in its vectors: the derivative by them is the transpose
+of the transpose.  The transforms of minigrad.func do the same by composition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.context import current
+from ..core.tensor import Tensor
+from ..errors import error
+from . import forward_ad, grad
+from .grad_mode import enable_grad, set_grad_enabled
+
+Tensors = Tensor | tuple[Tensor, ...]
+
+
+def vjp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
+    """(func(inputs), v times the Jacobian): v is nested like the outputs, and optional for one output of one element.
+
+    With `strict` an output that does not depend on the inputs raises RuntimeError instead of giving zeros.
+
+    >>> import minigrad
+    >>> vjp(lambda x: x ** 2, minigrad.tensor([1., 2.]), minigrad.ones(2))
+    (tensor([1., 4.]), tensor([2., 4.]))
+    """
+    with enable_grad():
+        nested, inputs = fresh(inputs, create_graph, "vjp")
+        several, outputs = evaluate(func, inputs, strict, "vjp")
+        vectors = weights(v, outputs, create_graph, "vjp", "the user-provided function returns")
+    with set_grad_enabled(create_graph or current().grad):
+        found = pull(outputs, inputs, vectors, create_graph, strict, "vjp")
+    return finish(several, outputs, create_graph), finish(nested, found, create_graph)
+
+
+def jvp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
+    """(func(inputs), the Jacobian times v): v is nested like the inputs, and optional for one input of one element.
+
+    >>> import minigrad
+    >>> jvp(lambda x: x ** 2, minigrad.tensor([1., 2.]), minigrad.tensor([1., 0.]))
+    (tensor([1., 4.]), tensor([2., 0.]))
+    """
+    with enable_grad():
+        _, inputs = fresh(inputs, create_graph, "jvp")
+        vectors = weights(v, inputs, create_graph, "jvp", "the input to the user-provided function is")
+        several, outputs = evaluate(func, inputs, strict, "jvp")
+        probes = tuple([zeros_like(o, True) for o in outputs])
+        pulled = pull(outputs, inputs, probes, True, strict, "jvp")
+    with set_grad_enabled(create_graph or current().grad):
+        found = pull(pulled, probes, vectors, create_graph, strict, "jvp", like=outputs)
+    return finish(several, outputs, create_graph), finish(several, found, create_graph)
+
+
+def jacobian(
+    func: Callable,
+    inputs: Tensors,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The Jacobian of func, of shape (*output, *input); a tuple for each tuple among outputs and inputs, outputs first.
+
+    `vectorize` computes all rows as one batch; `strategy="forward-mode"`, columns instead of rows, needs it.
+
+    >>> import minigrad
+    >>> jacobian(lambda x: x ** 2, minigrad.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    check_strategy(strategy, vectorize, create_graph, strict, "jacobian")
+    if strategy == "forward-mode":
+        return columns(func, inputs)
+    with enable_grad():
+        nested, inputs = fresh(inputs, create_graph, "jacobian")
+        several, outputs = evaluate(func, inputs, strict, "jacobian")
+        make = rows_at_once if vectorize else rows
+        found = tuple([make(o, inputs, create_graph, strict) for o in outputs])
+    found = tuple([finish(nested, blocks, create_graph) for blocks in found])
+    return found if several else found[0]
+
+
+def hessian(
+    func: Callable,
+    inputs: Tensors,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The second derivatives of a func that returns one element: shape (*input, *input), nested like the inputs twice.
+
+    >>> import minigrad
+    >>> hessian(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    nested, inputs = as_tensors(inputs, "inputs", "hessian")
+
+    def gradient(*xs: Tensor) -> tuple:
+        found = jacobian(lambda *a: one_element(func(*a), "hessian"), xs, create_graph=True, strict=strict)
+        return tuple([g.reshape(x.shape) for g, x in zip(found, xs)])
+
+    found = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return found if nested else found[0][0]
+
+
+def vhp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
+    """(func(inputs), v times the Hessian), for a func that returns one element.
+
+    >>> import minigrad
+    >>> vhp(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]), minigrad.ones(2))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    return hessian_product(func, inputs, v, create_graph, strict, "vhp")
+
+
+def hvp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
+    """(func(inputs), the Hessian times v), for a func that returns one element; a Hessian is symmetric: as vhp."""
+    return hessian_product(func, inputs, v, create_graph, strict, "hvp")
+
+
+def hessian_product(
+    func: Callable, inputs: Tensors, v: Tensors | None, create_graph: bool, strict: bool, who: str
+) -> tuple:
+    """The gradient pulled back once more, by v."""
+    with enable_grad():
+        nested, inputs = fresh(inputs, create_graph, who)
+        vectors = weights(v, inputs, create_graph, who, "the input to the user-provided function is")
+        several, outputs = evaluate(func, inputs, strict, who)
+        one_element(outputs if several else outputs[0], who)
+        gradient = pull(outputs, inputs, None, True, strict, who)
+        if strict:
+            check_dependent(gradient, "the gradient", who)
+    with set_grad_enabled(create_graph or current().grad):
+        found = pull(gradient, inputs, vectors, create_graph, strict, who)
+    return finish(several, outputs, create_graph), finish(nested, found, create_graph)
+
+
+# ---------------------------------------------------------------------- the ways to a whole Jacobian
+def rows(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
+    """Row by row: the gradient of each element."""
+    flat = out.reshape(-1)
+    found = [pull((flat[i],), inputs, None, create_graph, strict, "jacobian", keep=True) for i in range(out.numel())]
+    return tuple([stacked([row[k] for row in found], x).reshape((*out.shape, *x.shape)) for k, x in enumerate(inputs)])
+
+
+def rows_at_once(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
+    """All rows as one batch of gradients."""
+    n = out.numel()
+    if not out.requires_grad or n == 0:
+        return rows(out, inputs, create_graph, strict)
+    units = eye(n, out).reshape((n, *out.shape))
+    found = grad(out, inputs, units, True, create_graph, allow_unused=True, is_grads_batched=True)
+    found = [zeros_like(x).expand((n, *x.shape)) if g is None else g for g, x in zip(found, inputs)]
+    return tuple([g.reshape((*out.shape, *x.shape)) for g, x in zip(found, inputs)])
+
+
+def columns(func: Callable, inputs: Tensors) -> Any:
+    """Column by column: the tangents that each element of the inputs gives, in forward mode."""
+    nested, inputs = as_tensors(inputs, "inputs", "jacobian")
+    blocks, several = [], False
+    for k, x in enumerate(inputs):
+        block = []
+        for unit in eye(x.numel(), x) if x.numel() else []:
+            with forward_ad.dual_level():
+                args = [
+                    forward_ad.make_dual(y.detach(), unit.reshape(y.shape)) if j == k else y.detach()
+                    for j, y in enumerate(inputs)
+                ]
+                several, results = as_tensors(func(*args), "outputs of the user-provided function", "jacobian")
+                duals = [forward_ad.unpack_dual(r) for r in results]
+                block.append([zeros_like(d.primal) if d.tangent is None else d.tangent for d in duals])
+        blocks.append(block)
+    if not any(blocks):
+        several, results = as_tensors(func(*inputs), "outputs of the user-provided function", "jacobian")
+
+    def derivative(i: int, k: int) -> Tensor:
+        """Of result i by input k."""
+        r, x = results[i], inputs[k]
+        return stacked([c[i] for c in blocks[k]], r).movedim(0, -1).reshape((*r.shape, *x.shape))
+
+    found = tuple([tuple([derivative(i, k) for k in range(len(inputs))]) for i in range(len(results))])
+    found = tuple([finish(nested, f, False) for f in found])
+    return found if several else found[0]
+
+
+def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: bool, who: str) -> None:
+    """Which options go together, as in PyTorch."""
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise error(
+            AssertionError, who, f"expected strategy to be either 'forward-mode' or 'reverse-mode', got {strategy!r}"
+        )
+    if strategy == "forward-mode" and create_graph:
+        raise error(
+            NotImplementedError,
+            who,
+            "create_graph=True is not supported with strategy='forward-mode'",
+            "use minigrad.func.jacfwd",
+        )
+    if strategy == "forward-mode" and not vectorize:
+        raise error(
+            NotImplementedError,
+            who,
+            "strategy='forward-mode' is only supported with vectorize=True",
+            "pass vectorize=True",
+        )
+    if vectorize and strict:
+        raise error(
+            RuntimeError, who, "strict=True and vectorize=True are not supported together", "leave one of them out"
+        )
+
+
+# ---------------------------------------------------------------------- steps
+def pull(
+    outputs: tuple,
+    inputs: tuple,
+    vectors: tuple | None,
+    create_graph: bool,
+    strict: bool,
+    who: str,
+    keep: bool | None = None,
+    like: tuple | None = None,
+) -> tuple:
+    """The gradients of outputs weighted by vectors; zeros where there is no dependence, RuntimeError if `strict`."""
+    vectors = vectors or (None,) * len(outputs)
+    pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
+    found: tuple = (None,) * len(inputs)
+    if pairs:
+        found = grad([o for o, _ in pairs], inputs, [v for _, v in pairs], keep, create_graph, allow_unused=True)
+    if strict:
+        for i, g in enumerate(found):
+            if g is None:
+                raise error(
+                    RuntimeError,
+                    who,
+                    f"the output of the user-provided function is independent of input {i}. This is not "
+                    "allowed in strict mode",
+                    "leave strict=True out; the result is then zero there",
+                )
+            if create_graph and not g.requires_grad:
+                raise error(
+                    RuntimeError,
+                    who,
+                    f"the derivative by input {i} is independent of the inputs. This is not allowed in strict "
+                    "mode when create_graph=True",
+                    "leave strict=True out",
+                )
+    return tuple([zeros_like(x) if g is None else g for g, x in zip(found, like or inputs)])
+
+
+def fresh(inputs: Any, create_graph: bool, who: str) -> tuple[bool, tuple]:
+    """The inputs as tensors of their own, so that the same tensors captured by func are not differentiated by."""
+    nested, inputs = as_tensors(inputs, "inputs", who)
+    return nested, tuple(
+        [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs]
+    )
+
+
+def evaluate(func: Callable, inputs: tuple, strict: bool, who: str) -> tuple[bool, tuple]:
+    """func's outputs as a tuple, and whether they were one."""
+    several, outputs = as_tensors(func(*inputs), "outputs of the user-provided function", who)
+    if strict:
+        check_dependent(outputs, "the output", who)
+    return several, outputs
+
+
+def check_dependent(tensors: tuple, what: str, who: str) -> None:
+    """Strict mode: everything depends on the inputs."""
+    for i, t in enumerate(tensors):
+        if not t.requires_grad:
+            raise error(
+                RuntimeError,
+                who,
+                f"{what} {i} of the user-provided function does not require gradients: it is independent of the "
+                "inputs. This is not allowed in strict mode",
+                "leave strict=True out; the result is then zero",
+            )
+
+
+def as_tensors(x: Any, what: str, who: str) -> tuple[bool, tuple]:
+    """(whether x is a tuple, x as a tuple of tensors).  Raises TypeError for anything else."""
+    parts = x if isinstance(x, tuple) else (x,)
+    for i, part in enumerate(parts):
+        if not isinstance(part, Tensor):
+            raise error(
+                TypeError,
+                who,
+                f"the {what} must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
+                f"{type(part).__name__}",
+            )
+    return isinstance(x, tuple), parts
+
+
+def weights(v: Any, like: tuple, create_graph: bool, who: str, which: str) -> tuple | None:
+    """The vectors, checked against the tensors that they weight."""
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise error(
+                RuntimeError,
+                who,
+                f"the vector v can only be None if {which} a single Tensor with a single element",
+                "pass v",
+            )
+        return (ones_like(like[0]),)
+    _, vectors = as_tensors(v, "vector v", who)
+    if len(vectors) != len(like):
+        raise error(RuntimeError, who, f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}")
+    for i, (vector, t) in enumerate(zip(vectors, like)):
+        if vector.shape != t.shape:
+            raise error(
+                RuntimeError,
+                who,
+                f"v has invalid size at index {i}: should be {tuple(t.shape)} but got {tuple(vector.shape)}",
+            )
+    return tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach() for x in vectors])
+
+
+def one_element(out: Any, who: str) -> Tensor:
+    """The output of a function whose Hessian is wanted."""
+    if isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    if not isinstance(out, Tensor):
+        raise error(
+            RuntimeError, who, f"the function given to {who} should return a single Tensor, got {type(out).__name__}"
+        )
+    if out.numel() != 1:
+        raise error(
+            RuntimeError,
+            who,
+            f"the Tensor returned by the function given to {who} should contain a single element, got shape "
+            f"{tuple(out.shape)}",
+            "sum it",
+        )
+    return out
+
+
+def finish(nested: bool, tensors: tuple, create_graph: bool) -> Any:
+    """What the caller gets: detached unless a graph was asked for, a tuple where he gave one."""
+    found = tensors if create_graph else tuple([t.detach() for t in tensors])
+    return found if nested else found[0]
+
+
+def zeros_like(t: Tensor, requires_grad: bool = False) -> Tensor:
+    """Zeros in t's shape and dtype."""
+    return t.new_zeros(t.shape, requires_grad=requires_grad)
+
+
+def ones_like(t: Tensor) -> Tensor:
+    """Ones in t's shape and dtype."""
+    return t.new_ones(t.shape)
+
+
+def eye(n: int, like: Tensor) -> Tensor:
+    """The unit vectors, in the dtype of `like`."""
+    from ..ops.create import eye
+
+    return eye(n, dtype=like.dtype)
+
+
+def stacked(parts: list, like: Tensor) -> Tensor:
+    """Tensors as the rows of one; without any, zero rows like `like`."""
+    from ..ops.join import stack
+
+    return stack(parts) if parts else like.new_zeros((0, *like.shape))

@@ -1,3 +1,380 @@
-"""x"""
-class GradcheckError(RuntimeError): ...
-gradcheck=gradgradcheck=None
+"""Checks of derivatives against finite differences: gradcheck for the first, gradgradcheck for the second.
+
+The Jacobians come from jacobians.py; here they are compared, and a difference is described: both Jacobians, where they
+differ most, and what such a difference usually comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.function import is_float
+from ..core.tensor import Tensor, wrap
+from ..errors import error, warn
+from . import grad
+from .jacobians import (
+    as_tuple,
+    by_backward,
+    by_forward,
+    checked,
+    difference,
+    differentiable,
+    forward_jacobian,
+    numerical,
+)
+
+
+class GradcheckError(RuntimeError):
+    """A derivative is not what finite differences say; the message shows where, and what to look at."""
+
+
+class Settings:
+    """The tolerances of one check."""
+
+    def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float):
+        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
+
+    def close(self, a: Any, n: Any) -> bool:
+        """Whether the analytical value is near enough to the numerical one."""
+        return bool(np.allclose(a, n, rtol=self.rtol, atol=self.atol))
+
+
+def gradcheck(
+    func: Callable,
+    inputs: Tensor | Sequence,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Compare the gradients of `func` at `inputs` with central differences; True if they agree.
+
+    The inputs that require grad are checked; they should be float64 (a warning says so).  `fast_mode` compares one
+    random combination of rows and columns instead of all.  Each output is differentiated with the gradients of the
+    others missing, and gradients always have their input's dtype, so `check_undefined_grad` and `check_grad_dtypes`
+    have nothing to add.  Raises GradcheckError (False without `raise_exception`), and ValueError if no input requires grad.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([0.5, 2.], dtype=minigrad.float64, requires_grad=True)
+    >>> gradcheck(lambda t: t * t, x)
+    True
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise error(
+            AssertionError, "gradcheck", "expected at least one of check_forward_ad and check_backward_ad to be True"
+        )
+    if check_batched_grad and not check_backward_ad or check_batched_forward_grad and not check_forward_ad:
+        raise error(
+            AssertionError,
+            "gradcheck",
+            "a batched check needs the check of the same mode",
+            "set check_backward_ad or check_forward_ad",
+        )
+    inputs = as_tuple(inputs)
+    check_inputs(inputs)
+    settings = Settings(eps, atol, rtol, nondet_tol)
+    compare = compare_fast if fast_mode else compare_all
+    try:
+        if not differentiable(func, inputs):
+            check_constant(func, inputs, settings)
+            return True
+        if check_backward_ad:
+            compare(func, inputs, settings, "backward")
+        if check_forward_ad:
+            compare(func, inputs, settings, "forward")
+        if check_batched_grad:
+            compare_batched(func, inputs)
+        if check_batched_forward_grad:
+            compare_batched_forward(func, inputs)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable,
+    inputs: Tensor | Sequence,
+    grad_outputs: Tensor | Sequence | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Compare the second derivatives of `func` with central differences of its gradients; True if they agree.
+
+    The gradients are checked as a function of the inputs and of the weights of the outputs, which are `grad_outputs` or
+    random.  `check_fwd_over_rev` also pushes tangents through backward.  Raises what gradcheck raises.
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise error(
+            AssertionError,
+            "gradgradcheck",
+            "expected at least one of check_fwd_over_rev and check_rev_over_rev to be True",
+        )
+    inputs = as_tuple(inputs)
+    check_inputs(inputs)
+    if grad_outputs is None:
+        random = np.random.default_rng()
+        outs = [o for _, o in differentiable(func, inputs)]
+        weights = tuple([wrap(random.standard_normal(o.shape).astype(o._np_dtype)).requires_grad_() for o in outs])
+        if gen_non_contig_grad_outputs:
+            weights = tuple([wrap(np.repeat(w._a[..., None], 2, -1)[..., 0]).requires_grad_() for w in weights])
+    else:
+        weights = as_tuple(grad_outputs)
+    n, wanted = len(inputs), [isinstance(x, Tensor) and x.requires_grad for x in inputs]
+
+    def gradients(*args: Any) -> tuple:
+        xs = tuple([x.requires_grad_() if want and not x.requires_grad else x for x, want in zip(args, wanted)])
+        outs = [o for _, o in differentiable(func, xs)]
+        found = grad(outs, [x for x, want in zip(xs, wanted) if want], args[n:], create_graph=True, allow_unused=True)
+        return tuple([g for g in found if g is not None])
+
+    return gradcheck(
+        gradients,
+        (*inputs, *weights),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+        masked=masked,
+    )
+
+
+def check_inputs(inputs: tuple) -> None:
+    """At least one input to check, of double precision, each element with memory of its own."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        raise error(
+            ValueError,
+            "gradcheck",
+            "expects at least one input tensor to require gradient, but none of them have requires_grad=True",
+            "pass tensors made with requires_grad=True",
+        )
+    for i, x in checked(inputs):
+        if x._np_dtype != np.float64:
+            warn(
+                "gradcheck",
+                f"input {i} requires gradient and is {x.dtype}: its rounding errors will likely make the check fail",
+                "pass x.double().requires_grad_()",
+            )
+        if any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape)):
+            raise error(
+                RuntimeError,
+                "gradcheck",
+                f"input {i} has a dimension with stride 0: its elements share memory and cannot be moved one at a time",
+                "pass x.clone()",
+            )
+
+
+# ---------------------------------------------------------------------- comparisons
+def check_constant(func: Callable, inputs: tuple, settings: Settings) -> None:
+    """No output requires grad: then no output may move."""
+    for i, x in checked(inputs):
+        for k, jacobian in numerical(func, inputs, x, settings.eps).items():
+            if np.abs(jacobian).max(initial=0) > 0:
+                raise error(
+                    GradcheckError,
+                    "gradcheck",
+                    f"Numerical gradient for function expected to be zero: output {k} does not require "
+                    f"grad, but moves with input {i}",
+                    "look for detach(), .data, numpy(), no_grad or .item() in the function",
+                )
+
+
+def compare_all(func: Callable, inputs: tuple, settings: Settings, mode: str) -> None:
+    """Every element of every Jacobian."""
+    expected = {i: numerical(func, inputs, x, settings.eps) for i, x in checked(inputs)}
+    forward = {i: forward_jacobian(func, inputs, i, x) for i, x in checked(inputs)} if mode == "forward" else {}
+    for k, o in differentiable(func, inputs):
+        backward = backward_twice(o, k, inputs, settings) if mode == "backward" else {}
+        for i, x in checked(inputs):
+            a = backward[i] if mode == "backward" else forward[i].get(k, expected[i][k])
+            if not settings.close(a, expected[i][k]):
+                raise mismatch(mode, i, x, k, a, expected[i][k], settings)
+
+
+def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Settings) -> dict[int, np.ndarray]:
+    """The Jacobians of output k; GradcheckError if backward gives other ones when it runs again."""
+    found, again = by_backward(o, inputs), by_backward(o, inputs)
+    for i, jacobian in found.items():
+        if not np.allclose(jacobian, again[i], rtol=0, atol=settings.nondet_tol, equal_nan=True):
+            raise error(
+                GradcheckError,
+                "gradcheck",
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                f"different values: input {i}, output {k}. The tolerance for nondeterminism was {settings.nondet_tol}",
+                "look for random numbers or state in backward, or raise nondet_tol",
+            )
+    return found
+
+
+def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -> None:
+    """One random combination of the rows and columns of each Jacobian; where it differs, every element."""
+    random = np.random.default_rng()
+
+    def direction(t: Tensor) -> np.ndarray:
+        v = random.random(tuple(t.shape))
+        return np.asarray(v / max(float(np.linalg.norm(v)), 1e-30)).astype(t._np_dtype)
+
+    for i, x in checked(inputs):
+        u = direction(x)
+        expected = difference(func, inputs, x, u, settings.eps)
+        pushed = by_forward(func, inputs, i, u) if mode == "forward" else {}
+        for k, o in differentiable(func, inputs):
+            v = direction(o)
+            n = float(expected[k] @ v.reshape(-1))
+            if mode == "forward":
+                a = b = float(pushed[k] @ v.reshape(-1))
+            else:
+                a, b = [along(grad(o, [x], wrap(v), True, allow_unused=True)[0], u) for _ in range(2)]
+            # the tolerance for a sum over all elements, weighted by u and v
+            allowed = Settings(settings.eps, settings.atol * float(u.sum()) * float(v.sum()), settings.rtol, 0.0)
+            if not allowed.close(a, n) or abs(a - b) > settings.nondet_tol:
+                compare_all(func, inputs, settings, mode)
+                raise error(
+                    GradcheckError,
+                    "gradcheck",
+                    f"Jacobian mismatch for output {k} with respect to input {i} in fast mode, along random directions: "
+                    f"numerical {n:.6g}, analytical {a:.6g}. Each element agrees within the tolerances",
+                    "use fast_mode=False, or another eps",
+                )
+
+
+def along(g: Tensor | None, u: np.ndarray) -> float:
+    """The component of a gradient along u."""
+    return 0.0 if g is None else float((g.detach()._a * u).sum())
+
+
+def compare_batched(func: Callable, inputs: tuple) -> None:
+    """A batch of gradients through backward under vmap has to be what a loop gives."""
+    random = np.random.default_rng(0)
+    targets = [x for _, x in checked(inputs)]
+    for k, o in differentiable(func, inputs):
+        weights = wrap(random.standard_normal((2, *o.shape)).astype(o._np_dtype))
+        expected = [grad(o, targets, wrap(w), True, allow_unused=True) for w in weights._a]
+        try:
+            found = grad(o, targets, weights, True, allow_unused=True, is_grads_batched=True)
+        except RuntimeError as e:
+            raise error(
+                GradcheckError,
+                "gradcheck",
+                f"While computing batched gradients of output {k}, got: {e}",
+                "give the custom Functions inside a vmap rule, or generate_vmap_rule = True",
+            ) from e
+        for j, g in enumerate(found):
+            loop = [np.zeros(tuple(targets[j].shape)) if e[j] is None else e[j]._a for e in expected]
+            if not np.allclose(np.zeros_like(np.stack(loop)) if g is None else g._a, np.stack(loop)):
+                raise error(
+                    GradcheckError,
+                    "gradcheck",
+                    f"For output {k} and input {j}: batched gradients {g} are not those of a loop, "
+                    f"{np.stack(loop).tolist()}",
+                    "look at the vmap rules of the custom Functions inside",
+                )
+
+
+def compare_batched_forward(func: Callable, inputs: tuple) -> None:
+    """A batch of tangents through forward mode under vmap has to be what a loop gives."""
+    from ..func import jvp, vmap
+
+    random = np.random.default_rng(0)
+    for i, x in checked(inputs):
+        tangents = random.standard_normal((2, *x.shape)).astype(x._np_dtype)
+        loop = [by_forward(func, inputs, i, t) for t in tangents]
+
+        def push(t: Tensor, i: int = i, x: Tensor = x) -> tuple:
+            args = [a.detach() if isinstance(a, Tensor) else a for a in inputs]
+            return jvp(
+                lambda y: tuple([o for o in as_tuple(func(*args[:i], y, *args[i + 1 :])) if is_float(o)]),
+                (x.detach(),),
+                (t,),
+            )[1]
+
+        try:
+            found = vmap(push)(wrap(tangents))
+        except RuntimeError as e:
+            raise error(
+                GradcheckError,
+                "gradcheck",
+                f"While computing batched forward gradients, got: {e}",
+                "give the custom Functions inside a vmap rule, or generate_vmap_rule = True",
+            ) from e
+        for k, f in zip(loop[0], found):
+            if not np.allclose(f._a.reshape(2, -1), np.stack([r[k] for r in loop])):
+                raise error(
+                    GradcheckError,
+                    "gradcheck",
+                    f"For output {k} and input {i}: batched forward gradients are not those of a loop",
+                    "look at the vmap rules of the custom Functions inside",
+                )
+
+
+# ---------------------------------------------------------------------- what to say
+def mismatch(mode: str, i: int, x: Tensor, k: int, a: np.ndarray, n: np.ndarray, settings: Settings) -> Exception:
+    """The error for two Jacobians that differ: both, where they differ most, and what that looks like."""
+    gap = np.abs(a - n) - settings.rtol * np.abs(n)
+    row, column = np.unravel_index(int(np.argmax(np.where(np.isnan(gap), np.inf, gap))), gap.shape)
+    place = ", ".join(str(int(p)) for p in np.unravel_index(int(row), x.shape)) if x.shape else ""
+    allowed = settings.atol + settings.rtol * abs(n[row, column])
+    wrong = int((~np.isclose(a, n, rtol=settings.rtol, atol=settings.atol)).sum())
+    return error(
+        GradcheckError, "gradcheck",
+        f"Jacobian mismatch for output {k} with respect to input {i}{', computed in forward mode' * (mode == 'forward')},\n"
+        f"numerical:{wrap(n)}\nanalytical:{wrap(a)}\n"
+        f"{wrong} of {a.size} elements differ, most at [{row}, {column}] (input element [{place}], output element "
+        f"{column}): numerical {n[row, column]:.6g}, analytical {a[row, column]:.6g}, {abs(a - n)[row, column]:.2g} apart "
+        f"where {allowed:.2g} is allowed",
+        advice(mode, x, a, n, settings))  # fmt: skip
+
+
+def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Settings) -> str:
+    """What a difference of this kind usually comes from."""
+    method = "jvp" if mode == "forward" else "backward"
+    if np.isnan(a).any() or np.isnan(n).any():
+        which = "analytical" if np.isnan(a).any() else "numerical"
+        return f"the {which} Jacobian has nan: look for 0/0, log or sqrt at the border of their domain, or inf - inf"
+    if x._np_dtype != np.float64:
+        return f"the input is {x.dtype}; finite differences need double precision: pass x.double().requires_grad_()"
+    if not a.any():
+        return f"the analytical Jacobian is zero: look for detach(), no_grad or a None that {method} returns here"
+    if settings.close(a, -n):
+        return f"the signs are opposite: look for a minus in {method}"
+    ratios = a[n != 0] / n[n != 0]
+    if ratios.size and np.abs(ratios - ratios[0]).max() <= 1e-3 * abs(ratios[0]) and not a[n == 0].any():
+        return f"the analytical values are {ratios[0]:.4g} times the numerical ones: look for a factor in {method}"
+    if a.shape[0] == a.shape[1] and settings.close(a, n.T):
+        return f"one Jacobian is the other transposed: look for a missing transpose in {method}"
+    if np.isclose(a, n, rtol=settings.rtol, atol=settings.atol).mean() > 0.5:
+        return f"most elements agree: look at what is special about the others, a kink of the function or a branch of {method}"
+    return f"look at the formula of {method}, and whether what it reads was changed after forward"

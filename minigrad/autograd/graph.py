@@ -1,1 +1,160 @@
-"""x"""
+"""The graph of recorded operations, for looking at and for reaching into it (PyTorch's module of this name).
+
+Nodes and what they save live in minigrad/core/node.py and saved.py; hooks on one tensor or node in hooks.py.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from abc import ABC
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ..core import engine
+from ..core import node as core
+from ..core.edges import Leaf, Port, place_of, producer
+from ..core.hooks import Handle, register_hook
+from ..core.saved import saved_tensors_hooks
+from ..core.tensor import Tensor, history, memory
+from ..errors import error, user_place
+
+
+class Node(ABC):  # noqa: B024  (the methods are those of the registered classes)
+    """What the graph is made of, for isinstance: the node of an operation, or the end of an edge at a leaf.
+
+    It has `name()`, `next_functions`, `metadata`, `register_hook` and `register_prehook` (minigrad/core/node.py).
+    """
+
+
+Node.register(core.Node)
+Node.register(Leaf)
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph where a gradient arrives: output number `output_nr` of `node`.
+
+    It can stand for a tensor in `grad` and `backward`, and does not keep the tensor's values.
+    """
+
+    node: Any
+    output_nr: int = 0
+    ownership_token: Any = None
+
+    def edge(self) -> Any:
+        """The edge, as tensors hold it."""
+        return Port(self.node, self.output_nr) if len(self.node._meta) > 1 else self.node
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge at which the gradient of `tensor` arrives.  Raises RuntimeError if it does not require grad.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(3., requires_grad=True)
+    >>> edge = get_gradient_edge(x)
+    >>> minigrad.autograd.grad(x * x, edge)
+    (tensor(6.),)
+    """
+    edge = history(tensor)
+    if edge is None:
+        raise error(
+            RuntimeError,
+            "get_gradient_edge",
+            "it is not possible to get the gradient edge for a Tensor that does not require gradients",
+            "call requires_grad_() on it, or on what it is computed from",
+        )
+    return GradientEdge(producer(edge), place_of(edge))
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Say that the memory of one or several tensors was written by code that minigrad does not see, such as NumPy's."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        memory(t).bump("increment_version", user_place())
+
+
+class MultiHandle:
+    """Several hooks that are removed together; also a context manager that does so at its end."""
+
+    def __init__(self, handles: Sequence[Handle]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Take all of them off."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> MultiHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> MultiHandle:
+    """Call `fn(grads)` in each backward when the gradients of `tensors` are there; None for those that it leaves out.
+
+    With mode="any" it is `fn(grad)` at the first of them.  Raises ValueError for another mode.
+    """
+    if mode not in ("all", "any"):
+        raise error(
+            ValueError, "register_multi_grad_hook", f"expects mode to be one of ('all', 'any') but got {mode!r}"
+        )
+    if mode == "any":
+        tensors = [t for t in tensors if t.requires_grad]
+    nodes = [weakref.ref(producer(history(t))) for t in tensors if t.requires_grad]  # weakly: they hold the hooks
+    n, lock = len(tensors), threading.Lock()
+    runs: weakref.WeakKeyDictionary = (
+        weakref.WeakKeyDictionary()
+    )  # run of the engine -> gradients so far, how many are to come
+
+    def arrived(i: int, grad: Tensor) -> None:
+        run = engine.running.get()
+        with lock:
+            if run not in runs:
+                reached = run.reaches()
+                runs[run] = ([None] * n, [sum(node() in reached for node in nodes)])
+            grads, missing = runs[run]
+            first = all(g is None for g in grads)
+            grads[i], missing[0] = grad, missing[0] - 1
+        if mode == "any" and first:
+            fn(grad)
+        if mode == "all" and not missing[0]:
+            fn(list(grads))
+
+    return MultiHandle([register_hook(t, lambda g, i=i: arrived(i, g)) for i, t in enumerate(tensors)])
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors():
+    """Writing in place to a tensor that was saved for backward is allowed inside: what is saved is copied.
+
+    Forward and backward have to run inside.
+
+    >>> import minigrad
+    >>> with allow_mutation_on_saved_tensors():
+    ...     x = minigrad.tensor([2.], requires_grad=True)
+    ...     y = x * 1
+    ...     z = y * y
+    ...     _ = y.zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([4.])
+    """
+    open_ = [True]
+
+    def unpack(kept: Tensor) -> Tensor:
+        if not open_:
+            raise error(
+                AssertionError,
+                "allow_mutation_on_saved_tensors",
+                "trying to backward outside of the context in which the graph was recorded",
+                "call backward inside the with block",
+            )
+        return kept
+
+    with saved_tensors_hooks(lambda t: t.detach().clone(), unpack):
+        try:
+            yield
+        finally:
+            open_.clear()

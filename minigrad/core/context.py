@@ -21,6 +21,10 @@ class Layer:
         """Whether this layer has to process `fn(*args)`: it does when it owns one of the arguments."""
         return any(getattr(a, "_layer", None) is self for a in args)
 
+    def adopt(self, value: Any) -> Any:
+        """A tensor made inside this transform as its function sees it."""
+        return value
+
 
 EAGER = Layer()
 
@@ -61,6 +65,11 @@ class Frame:
         return False
 
 
+    def layers(self) -> list:
+        """The layers around, outermost first."""
+        return [] if self.layer is EAGER else [*(self.parent.layers() if self.parent else []), self.layer]
+
+
 ON = Frame(EAGER, True)
 OFF = Frame(EAGER, False)
 _frame: ContextVar[Frame] = ContextVar("minigrad.frame", default=ON)
@@ -90,3 +99,12 @@ def push(layer: Layer):
     """Enter a transform.  It starts with gradients on, whatever no_grad stands around it."""
     with use(Frame(layer, True, None, False, current())):
         yield layer
+
+
+def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
+    """Give the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
+    while frame.layer is not EAGER:
+        if frame.layer.handles(cls, args):
+            return frame.layer.process(frame, cls, args)
+        frame = frame.parent
+    return cls._eager(frame, args)

@@ -8,6 +8,8 @@ they pass through are the operations themselves, which makes derivatives of any 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
 
@@ -16,18 +18,37 @@ import numpy as np
 from ..errors import Place, error, user_place
 from . import hooks
 from .context import current, use
+from .edges import Leaf, Port, key, meta, producer
+from .function import call_user
 from .node import Ctx, _anomaly
-from .tensor import Leaf, Port, Tensor, history, meta, place_of, producer, wrap
+from .tensor import Tensor, history, wrap
+
+
+running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
 
 
 class Pending:
-    """The gradients that wait at each node, and the heap that says which node is next."""
+    """The gradients that wait at each node, and the heap that says which node is next.  It is `running` while entered."""
 
-    __slots__ = ("grads", "heap")
+    __slots__ = ("__weakref__", "grads", "heap", "roots", "token", "useful", "wanted")
 
-    def __init__(self):
+    def __init__(self, roots: Sequence, wanted: set | None):
         self.grads: dict[Any, list] = {}
         self.heap: list = []
+        self.roots, self.wanted = roots, wanted
+        self.useful = None if wanted is None else on_paths(roots, wanted)
+
+    def __enter__(self) -> None:
+        self.token = running.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        running.reset(self.token)
+
+    def reaches(self) -> set:
+        """All nodes that get a gradient in this run."""
+        if self.useful is None:
+            return reachable(self.roots)
+        return self.useful | {node for node, _ in self.wanted}
 
     def give(self, edge: Any, g: Any) -> None:
         """Add g to what the edge has got so far."""
@@ -52,16 +73,18 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     """
     here = current()
     watch = watcher(here)
-    pending, found = Pending(), {}
-    useful = None if wanted is None else on_paths(roots, wanted)
+    pending, found = Pending(roots, wanted), {}
+    useful = pending.useful
     place = None if keep else user_place()
-    with use(here.but(grad=create)):
+    with pending, use(here.but(grad=create)), nullcontext() if watch is None else watch.running():
         for edge, g in zip(roots, grads, strict=True):
             pending.give(edge, g)
         while pending.heap:
             node, gs = pending.take()
             if node._hooks is not None:
                 gs = hooks.before(node, gs)
+            if watch is not None:
+                watch.arrived(node, gs)
             if wanted is not None:
                 found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
             if type(node) is Leaf:
@@ -91,11 +114,6 @@ def step(node: Any, gs: list, keep: bool, place: Place | None, watch: Any) -> tu
     return outs
 
 
-def key(edge: Any) -> tuple:
-    """An edge as a dictionary key: Ports are made anew each time, their node is not."""
-    return producer(edge), place_of(edge)
-
-
 def watcher(frame: Any) -> Any:
     """The recording, if there is one, that wants to know what flows along each edge."""
     while frame is not None:
@@ -123,9 +141,10 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
     """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
     if node._materialize:
         gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
-    outs = node._fn.backward(node, *gs)
+    outs = call_user(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
-    n, name = len(node._edges), node.name()
+    code = getattr(node._fn.backward, "__code__", None)
+    n, name = len(node._edges), node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else "")
     if len(outs) < n or any(o is not None for o in outs[n:]):
         raise error(RuntimeError, name, f"returned an incorrect number of gradients (expected {n}, got {len(outs)})",
                     f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)")
@@ -145,10 +164,18 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
         if not broadcastable(shape, tuple(g.shape)):
             raise error(RuntimeError, node.name(), f"returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape "
                         f"compatible with {list(shape)}", "return a gradient of the input's shape")
-        from ..ops.families import sum_to
-
         g = sum_to(g, shape)
     return g if g._np_dtype == dtype else g.to(dtype)
+
+
+def sum_to(g: Tensor, shape: tuple) -> Tensor:
+    """g summed over the dimensions along which a tensor of `shape` was broadcast."""
+    if tuple(g.shape) == tuple(shape):
+        return g
+    lead = g.ndim - len(shape)
+    dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1])
+    out = g.sum(dims, True) if dims else g
+    return out if tuple(out.shape) == tuple(shape) else out.reshape(shape)
 
 
 def broadcastable(small: tuple, large: tuple) -> bool:
@@ -190,17 +217,21 @@ def add_grad(t: Tensor, g: Tensor) -> None:
         t._grad.add_(g)
 
 
-def on_paths(roots: Sequence, wanted: set) -> set:
-    """The nodes from which a wanted edge can be reached, so that nothing else has to run."""
-    order, seen, stack = [], set(), [producer(e) for e in roots]
+def reachable(roots: Sequence) -> set:
+    """All nodes behind the edges `roots`."""
+    seen, stack = set(), [producer(e) for e in roots]
     while stack:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            order.append(node)
             stack += [producer(e) for e in node._edges if e is not None]
+    return seen
+
+
+def on_paths(roots: Sequence, wanted: set) -> set:
+    """The nodes from which a wanted edge can be reached, so that nothing else has to run."""
     useful: set = set()
-    for node in sorted(order, key=lambda n: n._seq):
+    for node in sorted(reachable(roots), key=lambda n: n._seq):
         if any(e is not None and (key(e) in wanted or producer(e) in useful) for e in node._edges):
             useful.add(node)
     return useful

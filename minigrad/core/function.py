@@ -11,10 +11,13 @@ import inspect
 from typing import Any
 
 from ..errors import error, user_place
-from .context import EAGER, Frame, current, use
+from .context import Frame, apply_at, current, use
+from .edges import Leaf, Port, ViewOf
+from .dual import push_tangents
+from .guard import Guard
 from .inplace import rebase, twin
 from .node import Ctx, Node, describe
-from .tensor import Box, Leaf, Port, Tensor, ViewOf, history, memory, wrap
+from .tensor import Box, Tensor, history, memory, wrap
 
 
 class Function:
@@ -102,17 +105,15 @@ class Function:
         """Run the user's forward with gradients off and wire its outputs into the graph."""
         refuse_nested(cls, frame, args)
         ctx = cls.Node(None, tuple([frame.grad and isinstance(a, Tensor) and history(a) is not None for a in args]))
-        with use(frame.but(grad=False, dual=None)):
-            returned = cls.forward(ctx, *args) if cls.combined else cls.forward(*args)
+        with use(Frame(Guard(cls, args), False, None, frame.inference, frame.but(grad=False, dual=None))):
+            returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
             if not cls.combined:
-                cls.setup_context(ctx, args, returned)
+                call_user(cls, "setup_context", ctx, args, returned)
         given = as_tuple(returned)
         before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
         outs = wire(ctx, args, before, given)
         if frame.dual is not None:
-            from ..autograd.forward_ad import push
-
-            push(frame, cls, args, outs, ctx)
+            push_tangents(frame, cls, args, outs, ctx)
         if not any(ctx._needs):
             ctx._saved = ()
         return outs[0] if not isinstance(returned, (tuple, list)) else type(returned)(outs) if type(returned) in (tuple, list) else outs
@@ -120,26 +121,15 @@ class Function:
     @classmethod
     def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
         """The user's jvp, checked: one tangent or None per output."""
-        if ctx is None:
-            ctx = cls.Node(None, tuple([t is not None for t in tangents]))
-            cls.setup_context(ctx, primals, outs if len(outs) > 1 else outs[0])
         if ctx._materialize:
             tangents = [p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents, strict=True)]
         ctx._jvp = True
         try:
-            result = cls.jvp(ctx, *tangents)
+            result = call_user(cls, "jvp", ctx, *tangents)
         finally:
             ctx._jvp, ctx._forward = False, None
-        return check_tangents(cls, ctx, as_tuple(result), outs)
-
-
-def apply_at(frame: Frame, cls: type[Function], args: tuple) -> Any:
-    """Give the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
-    while frame.layer is not EAGER:
-        if frame.layer.handles(cls, args):
-            return frame.layer.process(frame, cls, args)
-        frame = frame.parent
-    return cls._eager(frame, args)
+        found = check_tangents(cls, ctx, as_tuple(result), outs)
+        return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 
 
 def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
@@ -155,6 +145,30 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
         raise error(TypeError, f"{cls.__name__}.apply", f"keyword-only arguments {', '.join(bound.kwargs)} cannot be tracked",
                     "let forward take them by position")
     return bound.args[len(lead):]
+
+
+def call_user(cls: type[Function], name: str, *args: Any) -> Any:
+    """Call one of the user's methods; if its parameters cannot take the arguments, say so with both numbers."""
+    method = getattr(cls, name)
+    try:
+        return method(*args)
+    except TypeError:
+        try:
+            signature = inspect.signature(method)
+            signature.bind(*args)
+        except TypeError as wrong:
+            code = method.__code__
+            raise error(TypeError, f"{cls.__name__}.{name}", f"{wrong}: it is called with {len(args)} arguments, but is defined as "
+                        f"{name}{signature} at {code.co_filename}:{code.co_firstlineno}", CALLED_WITH[name]) from None
+        raise
+
+
+CALLED_WITH = {
+    "forward": "make it a @staticmethod that takes ctx and then the arguments of apply (without ctx beside a setup_context)",
+    "setup_context": "make it a @staticmethod setup_context(ctx, inputs, output)",
+    "backward": "make it a @staticmethod that takes ctx and then one gradient for each output of forward",
+    "jvp": "make it a @staticmethod that takes ctx and then one tangent for each argument of forward",
+}
 
 
 def refuse_nested(cls: type[Function], frame: Frame, args: tuple) -> None:

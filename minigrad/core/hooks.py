@@ -6,14 +6,16 @@ retain_grad), before the node's backward (pre) and after it (post; for a leaf, a
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ..errors import error
+from ..errors import MinigradWarning, error, user_place
 from .context import current, use
-from .tensor import Leaf, Tensor, history, place_of, producer
+from .edges import Leaf, place_of, producer
+from .tensor import Tensor, history
 
 _handle = count().__next__
 
@@ -154,3 +156,11 @@ def chain(hooks: dict, g: Tensor, what: str) -> Tensor:
                 raise error(RuntimeError, what, f"hook has changed the size of the gradient from {tuple(g.shape)} to {tuple(result.shape)}")
             g = result
     return g
+
+
+def warn_non_leaf_grad(t: Any) -> None:
+    """Reading .grad of a result: it is never filled, which is seldom what was meant."""
+    place = user_place()
+    warnings.warn(
+        f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); backward does not fill it.\n"
+        f"  at {place}\n  To fix: call .retain_grad() on it before backward, or read the .grad of the leaf", MinigradWarning, stacklevel=4)

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..errors import error, user_place
 from .context import EAGER, Frame, current
+from .edges import Leaf, ViewOf
 from .hooks import move_retained
-from .tensor import Box, Leaf, Tensor, ViewOf, history, memory, wrap
+from .tensor import Box, Tensor, history, memory, wrap
 
 
 def link_view(frame: Frame, fn: Any, args: tuple, out: Tensor) -> None:
@@ -54,19 +55,25 @@ def inplace_at(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
 def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     """Compute, check, write, and renew the histories."""
     tracked = frame.grad and fn.differentiable and any(isinstance(a, Tensor) and history(a) is not None for a in (x, *others))
-    name = fn.__name__.lower() + "_"
+    name = fn.function_name() + "_"
     check_writable(x, tracked, name)
     before = twin(x)
     with_memory = [a.clone() if isinstance(a, Tensor) and tracked and shares(a, x) else a for a in others]
-    result = fn.compute(x._a, *[a._a if isinstance(a, Tensor) else a for a in with_memory])
-    check_result(x, result, name)
+    arrays = [a._a if isinstance(a, Tensor) else a for a in with_memory]
+    check_places(x, name)
+    if fn.update is None:
+        result = fn.compute(x._a, *arrays)
+        check_result(x, result, name)
     if frame.dual is not None:
-        from ..autograd.forward_ad import write
+        from .dual import write_tangent
 
-        write(frame, fn, x, tuple(with_memory))
+        write_tangent(frame, fn, x, tuple(with_memory))
     if tracked and 0 in fn.keeps:  # backward needs the value that is about to be overwritten
         before._a, before._ver = x._a.copy(), None
-    np.copyto(x._a, result, casting="unsafe")
+    if fn.update is None:
+        np.copyto(x._a, result, casting="unsafe")
+    else:  # writes only where something changes
+        fn.compute(x._a, *arrays, into=fn.update)
     memory(x).bump(name, user_place())
     if tracked:
         regraph(None, fn, before, x, tuple(with_memory))
@@ -92,11 +99,15 @@ def check_writable(x: Tensor, tracked: bool, name: str) -> None:
                     "use the out-of-place form, or work under no_grad()")
 
 
-def check_result(x: Tensor, result: np.ndarray, name: str) -> None:
-    """The result has to fit into x: its shape, its kind of dtype, and memory where each element has its own place."""
-    if any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
+def check_places(x: Tensor, name: str) -> None:
+    """Only memory where each element has a place of its own can be written."""
+    if x._a.size and any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
         raise error(RuntimeError, name, f"unsupported operation: several elements of the expanded tensor of shape {tuple(x.shape)} refer "
                     "to a single memory location", "clone() the tensor before writing to it")
+
+
+def check_result(x: Tensor, result: np.ndarray, name: str) -> None:
+    """The result has to fit into x: its shape and its kind of dtype."""
     if result.shape != x._a.shape:
         raise error(RuntimeError, name, f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}",
                     "use the out-of-place form, whose result may be larger")

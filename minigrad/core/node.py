@@ -12,9 +12,10 @@ import weakref
 from typing import Any
 
 from ..errors import Place, error, user_place
+from .edges import next_number, place_of, producer
 from .hooks import Handle, hooks_of
 from .saved import Freed, Saved, freed, save, unpack
-from .tensor import Tensor, next_number, place_of, producer
+from .tensor import Tensor
 
 _anomaly = threading.local()  # .on, .nan: detect_anomaly in this thread
 _metadata: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()

@@ -6,15 +6,18 @@ history back when it is unpacked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from ..errors import Place, error
 from .context import current, use
-from .tensor import INFERENCE, Box, Port, Tensor, history, memory, version
+from .edges import INFERENCE, Port
+from .tensor import Box, Tensor, history, memory, version
 
 _hooks: ContextVar[tuple] = ContextVar("minigrad.saved_tensors_hooks", default=())
+_disabled: ContextVar[str | None] = ContextVar("minigrad.saved_tensors_hooks.disabled", default=None)
 
 
 class Freed:
@@ -45,10 +48,13 @@ def save(t: Any, index: int | None = None) -> Any:
                     "clone() it outside inference_mode, or use no_grad instead of inference_mode")
     if t._layer is None and (hooks := _hooks.get()):
         pack, unpack = hooks[-1]
-        if isinstance(pack, str):
-            raise error(RuntimeError, "save_for_backward", pack)
+        before = version(t)
         with use(current().all_grad(False)):
-            return Saved(pack(t if index is None else t.detach()), index, history(t) if index is None else None, unpack)
+            packed = pack(t if index is None else t.detach())
+        if version(t) != before:
+            raise error(RuntimeError, "saved_tensors_hooks", "a saved tensor pack hook is modifying its input in place",
+                        "clone() it there first")
+        return Saved(packed, index, history(t) if index is None else None, unpack)
     if index is None:
         return Saved(t, None)
     memory(t)  # the twin has to share its counter
@@ -108,8 +114,7 @@ def freed(node: Any) -> Exception:
                  "specify retain_graph=True in the first call, or compute the forward pass again")
 
 
-@contextmanager
-def saved_tensors_hooks(pack_hook: Any, unpack_hook: Any):
+class saved_tensors_hooks:
     """Pass every tensor that is saved for backward through `pack_hook`, and what it returns through `unpack_hook` later.
 
     >>> import minigrad
@@ -120,23 +125,33 @@ def saved_tensors_hooks(pack_hook: Any, unpack_hook: Any):
     >>> x.grad
     tensor([6.])
     """
-    token = _hooks.set((*_hooks.get(), (pack_hook, unpack_hook)))
-    try:
-        yield
-    finally:
-        _hooks.reset(token)
+
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if (message := _disabled.get()) is not None:
+            raise error(RuntimeError, "saved_tensors_hooks", message)
+        _hooks.set((*_hooks.get(), (self.pack_hook, self.unpack_hook)))
+
+    def __exit__(self, *_: object) -> None:
+        _hooks.set(_hooks.get()[:-1])
 
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str):
-    """Make saving a tensor for backward an error with this message."""
-    token = _hooks.set((*_hooks.get(), (error_message, None)))
+    """Make entering saved_tensors_hooks a RuntimeError with this message; so is this, where such hooks are at work."""
+    if _hooks.get():
+        raise error(RuntimeError, "disable_saved_tensors_hooks", error_message)
+    token = _disabled.set(error_message)
     try:
         yield
     finally:
-        _hooks.reset(token)
+        _disabled.reset(token)
 
 
-def save_on_cpu(pin_memory: bool = False, device_type: str = "cuda"):
+class save_on_cpu(saved_tensors_hooks):
     """Keep what is saved for backward in the CPU's memory, as copies."""
-    return saved_tensors_hooks(lambda t: (t.device, t.cpu().clone()), lambda kept: kept[1].to(kept[0]))
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda t: (t.device, t.cpu().clone()), lambda kept: kept[1].to(kept[0]))

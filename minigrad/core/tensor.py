@@ -8,85 +8,17 @@ down, so it has no array of its own and none can be computed with by mistake.  M
 from __future__ import annotations
 
 import math
-import weakref
-from itertools import count
 from typing import Any
 
 import numpy as np
 
-from ..errors import Place, error
+from ..errors import error
 from . import dtypes
 from .context import current
+from .device import CPU, Size, device
+from .edges import INFERENCE, Leaf, Port, Version, place_of, producer
 
-next_number = count().__next__  # creation numbers of nodes and leaves: what is older has the smaller one
 new = object.__new__
-
-
-class Version:
-    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one."""
-
-    __slots__ = ("n", "place", "writer")
-
-    def __init__(self):
-        self.n, self.writer, self.place = 0, "", None
-
-    def bump(self, writer: str, place: Place | None) -> None:
-        """Note one more write, by which operation and at which of the user's lines."""
-        self.n += 1
-        self.writer, self.place = writer, place
-
-
-class InferenceVersion(Version):
-    """Of tensors made under inference_mode: writes are not counted, so such a tensor can never be saved for backward."""
-
-    def bump(self, writer: str, place: Place | None) -> None:
-        """Writes are free here."""
-
-
-INFERENCE = InferenceVersion()
-
-
-class Leaf:
-    """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
-
-    __slots__ = ("__weakref__", "_hooks", "_meta", "_ref", "_seq")
-    _edges, _layer, _saved, next_functions = (), None, (), ()
-
-    def __init__(self, t: Tensor):
-        self._ref, self._meta, self._seq, self._hooks = weakref.ref(t), ((t.shape, t._np_dtype),), next_number(), None
-
-    @property
-    def variable(self) -> Tensor | None:
-        """The tensor whose `.grad` this end fills; None once it is gone."""
-        return self._ref()
-
-    def name(self) -> str:
-        """PyTorch's name for the end of an edge."""
-        return "AccumulateGrad"
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self):#x}>"
-
-
-class Port:
-    """One output of a node that has several."""
-
-    __slots__ = ("index", "node")
-
-    def __init__(self, node: Any, index: int):
-        self.node, self.index = node, index
-
-
-class ViewOf:
-    """How a view came about: `fn(parent, *args)`, and the parent's edge when the view's own history was derived.
-
-    `fixed`, if not None, says why the view's history may not be derived again (and in-place writes are refused).
-    """
-
-    __slots__ = ("args", "fixed", "fn", "parent", "seen")
-
-    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Any, fixed: str | None = None):
-        self.parent, self.fn, self.args, self.seen, self.fixed = parent, fn, args, seen, fixed
 
 
 class Tensor:
@@ -238,7 +170,7 @@ class Tensor:
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated here; None before the first."""
         if self._grad is None and not self.is_leaf and not retains(self):
-            from ..autograd.anomaly import warn_non_leaf_grad
+            from .hooks import warn_non_leaf_grad
 
             warn_non_leaf_grad(self)
         return self._grad
@@ -338,10 +270,10 @@ class Tensor:
         return self._a.tolist()
 
     def __bool__(self) -> bool:
-        if self._a.size != 1:
-            raise error(RuntimeError, "bool", f"the truth of a tensor of shape {tuple(self.shape)} with {self._a.size} elements is "
+        if self.numel() != 1:
+            raise error(RuntimeError, "bool", f"the truth of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is "
                         "ambiguous", "use .any() or .all()")
-        return bool(self._a.item())
+        return bool(self.item())
 
     def __float__(self) -> float:
         return float(self.item())
@@ -366,7 +298,7 @@ class Tensor:
         return text(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and not self.shape else format(repr(self), spec)
+        return object.__format__(self, spec) if self.shape or self._layer is not None else format(self.item(), spec)
 
     def __reduce__(self):
         if not self.is_leaf:
@@ -410,57 +342,6 @@ class Box(Tensor):
 
     def __repr__(self) -> str:
         return f"{self._layer.name.capitalize()}Tensor({self._value!r})"
-
-
-class Size(tuple):
-    """A shape: a tuple of integers.
-
-    >>> Size((2, 3)).numel()
-    6
-    """
-
-    def numel(self) -> int:
-        """The number of elements of a tensor of this shape."""
-        return math.prod(self)
-
-    def __repr__(self) -> str:
-        return f"minigrad.Size({list(self)})"
-
-    def __add__(self, other: tuple) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
-
-    def __getitem__(self, i):
-        found = tuple.__getitem__(self, i)
-        return Size(found) if isinstance(i, slice) else found
-
-
-class device:
-    """A place for memory: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`."""
-
-    __slots__ = ("index", "type")
-
-    def __init__(self, type: str | device, index: int | None = None):
-        if isinstance(type, device):
-            type, index = type.type, type.index
-        name, _, number = type.partition(":")
-        if name not in ("cpu", "cuda"):
-            raise error(RuntimeError, "device", f"{type!r} is no device", "use 'cpu' or 'cuda'")
-        self.type, self.index = name, int(number) if number else index
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
-
-    def __hash__(self) -> int:
-        return hash((self.type, self.index))
-
-    def __str__(self) -> str:
-        return self.type if self.index is None else f"{self.type}:{self.index}"
-
-    def __repr__(self) -> str:
-        return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
-
-
-CPU = device("cpu")
 
 
 def wrap(array: np.ndarray) -> Tensor:
@@ -508,21 +389,6 @@ def version(t: Tensor) -> int:
     while type(t) is Box:
         t = t._value
     return 0 if t._ver is None else t._ver.n
-
-
-def producer(edge: Any) -> Any:
-    """The node at the other end of an edge."""
-    return edge.node if type(edge) is Port else edge
-
-
-def place_of(edge: Any) -> int:
-    """Which of the node's outputs an edge leads to."""
-    return edge.index if type(edge) is Port else 0
-
-
-def meta(edge: Any) -> tuple:
-    """Shape and NumPy dtype of the tensor at an edge."""
-    return producer(edge)._meta[place_of(edge)]
 
 
 def retains(t: Tensor) -> bool:

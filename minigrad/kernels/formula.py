@@ -19,11 +19,10 @@ import numpy as np
 # Names that formulas may use on single numbers: what a generated module has to import or define for each.
 SCALARS = {n: f"from math import {n}" for n in (
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "expm1",
-    "log", "log1p", "log2", "log10", "sqrt", "erf", "erfc", "lgamma", "hypot", "floor", "ceil", "trunc", "copysign")}  # fmt: skip
+    "log", "log1p", "log2", "log10", "sqrt", "erf", "erfc", "lgamma", "hypot", "copysign", "isnan", "isinf", "isfinite")}  # fmt: skip
+SCALARS |= {n: f"from numpy import {n}" for n in ("floor", "ceil", "trunc", "fmod")}  # math's give integers, or are unknown to Numba
 SCALARS["where"] = "@njit(inline='always')\ndef where(c, x, y):\n    return x if c else y"
 SCALARS["abs"] = ""
-SCALARS["isnan"], SCALARS["isinf"] = "from math import isnan", "from math import isinf"
-SCALARS["sign"] = "from numpy import sign"
 
 # The same names on arrays; each Pointwise class adds its own.
 ARRAYS: dict[str, Any] = {"where": np.where, "abs": np.abs, "math": np}
@@ -49,9 +48,9 @@ def text(f: Callable) -> str | None:
     return " ".join(s.split("#")[0].strip() for s in body)
 
 
-def names_in(f: Callable) -> tuple:
-    """The global names that a formula uses."""
-    return tuple(n for n in f.__code__.co_names if n != "math" and not (hasattr(math, n) and "math" in f.__code__.co_names and n not in f.__globals__))
+def shown(f: Callable) -> str:
+    """A formula as people read it."""
+    return (text(f) or "").replace("math.", "")
 
 
 @cache

@@ -21,7 +21,7 @@ def forward(name: str, kernel: Callable, is_array: tuple) -> str | None:
 def backward(name: str, inputs: list, is_array: tuple, partials: list) -> str | None:
     """The kernel module for all wanted gradients; `partials` are (name, formula) and `inputs` begins with g."""
     title = f"{name} backward: " + "; ".join(f"{n} = {text(f)}" for n, f in partials)
-    scaled = {n: "" if "g" in parameters(f) else "g * " for n, f in partials}
+    scaled = {n: "" if "g" in parameters(f) or text(f) == "0" else "g * " for n, f in partials}
     return module(f"{name}_backward", title, inputs, is_array, partials, scaled)
 
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.context import OFF, current
-from ..core.tensor import Tensor, meta, wrap
+from ..core.edges import meta
+from ..core.tensor import Tensor, wrap
+from ..errors import error
 from . import cache, formula, generate
 
 FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
@@ -20,31 +22,57 @@ _kernels: dict[tuple, Any] = {}
 def forward(op: Any, args: tuple) -> np.ndarray:
     """op.kernel on arrays and numbers."""
     n = len(args) - op.statics
-    operands, statics = convert(op, args[:n]), args[n:]
+    operands, target = convert(op, args[:n])
+    statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     if op.ufunc is not None:
-        return np.asarray(op.ufunc(*operands, *statics))
+        return cast(op.ufunc(*operands, *statics), result)
     size = max([a.size for a in operands if isinstance(a, np.ndarray)], default=1)
-    kernel = compiled_forward(op, operands, statics) if size >= FUSE_FROM else None
+    kernel = compiled_forward(op, operands, statics) if size >= FUSE_FROM and plain(statics) else None
     if kernel is None:
-        return cast(np.asarray(formula.on_arrays(op.kernel)(*operands, *statics)), op, operands)
+        return cast(formula.on_arrays(op.kernel)(*operands, *statics), result)
     shape = np.broadcast_shapes(*[a.shape for a in operands if isinstance(a, np.ndarray)])
-    out = np.empty(shape, np.bool_ if op.kind == "bool" else dtypes.common(operands))
-    kernel(*[flat(a, shape) for a in operands], *statics, out.reshape(-1))
+    out = np.empty(shape, result)
+    kernel(*[flat(scalar(a, target), shape) for a in operands], *[scalar(s, target) for s in statics], out.reshape(-1))
     return out
 
 
-def convert(op: Any, operands: tuple) -> list:
-    """The operands in the one dtype in which they meet."""
+def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
+    """The operands in the one dtype in which they meet, and that dtype; masks stay bools."""
     for a in operands:
         if not isinstance(a, (np.ndarray, int, float, np.generic)):
             raise TypeError(f"expected tensors and numbers, got {type(a).__name__}")
-    first = operands[0]
-    if len(operands) == 1 and isinstance(first, np.ndarray) and (op.kind != "float" or first.dtype.kind == "f"):
-        return [first]
-    target = dtypes.common(operands)
+    masks, values = [mask(op, a) for a in operands[: op.masks]], operands[op.masks :]
+    first = values[0]
+    alone = len(values) == 1 and isinstance(first, np.ndarray)
+    target = first.dtype if alone else dtypes.common(values)
+    if target.kind not in op.accepts:
+        raise refused(op, target)
     if op.kind == "float" and target.kind != "f":
         target = dtypes.default()
-    return [a.astype(target, copy=False) if isinstance(a, np.ndarray) else number(a, target) for a in operands]
+    elif alone:
+        return [*masks, first], target
+    return masks + [a.astype(target, copy=False) if isinstance(a, np.ndarray) else number(a, target) for a in values], target
+
+
+def mask(op: Any, a: Any) -> np.ndarray:
+    """A condition; uint8 stands for bool, as it did before there were bools."""
+    if isinstance(a, np.ndarray) and a.dtype.kind == "b":
+        return a
+    if isinstance(a, np.ndarray) and a.dtype == np.uint8:
+        return a.astype(np.bool_)
+    if not isinstance(a, np.ndarray):
+        raise error(TypeError, op.name, f"expected condition to be a tensor, got {type(a).__name__}", "use Python's own `x if condition else y`")
+    raise error(RuntimeError, op.name, f"expected condition to be a boolean tensor, but got a tensor with dtype {dtypes.of_numpy(a.dtype)}",
+                "compare first, as in condition != 0")
+
+
+def refused(op: Any, target: np.dtype) -> Exception:
+    """The error for a dtype that the operation does not compute with."""
+    if op.advice:
+        return error(RuntimeError, op.name, op.advice)
+    kinds = {"b": "bool", "i": "integers", "f": "float32 and float64"}
+    return error(NotImplementedError, op.name, f"not implemented for {dtypes.of_numpy(target)}",
+                 f"it computes with {' and '.join(kinds[k] for k in op.accepts if k in kinds)}: convert first")
 
 
 def number(a: Any, target: np.dtype) -> Any:
@@ -54,11 +82,9 @@ def number(a: Any, target: np.dtype) -> Any:
     return np.array(a).astype(target)
 
 
-def cast(out: np.ndarray, op: Any, operands: list) -> np.ndarray:
-    """Formulas with float constants stay in the dtype of their operands."""
-    if op.kind == "bool":
-        return out
-    target = dtypes.common(operands)
+def cast(out: Any, target: np.dtype) -> np.ndarray:
+    """A result as an array of its dtype: formulas with float constants, and numbers alone, may have widened."""
+    out = np.asarray(out)
     return out if out.dtype == target else out.astype(target)
 
 
@@ -76,7 +102,7 @@ def compiled_forward(op: Any, operands: list, statics: tuple) -> Any:
     kinds = tuple([isinstance(a, np.ndarray) and a.ndim > 0 for a in operands]) + (False,) * len(statics)
     key = (op, kinds)
     if key not in _kernels:
-        name = op.__name__.lower()
+        name = op.name
         source = generate.forward(name, op.kernel, kinds)
         _kernels[key] = None if source is None else getattr(cache.load(name, source), name)
     return _kernels[key]
@@ -102,21 +128,21 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
     key = (op, tuple(wanted), is_array)
     if key not in _kernels:
         names = ["g", *[(*op.names, "out")[k] for k in read]]
-        source = generate.backward(op.__name__.lower(), names, is_array, [("d" + op.names[i], op.formulas[i]) for i in wanted])
-        _kernels[key] = None if source is None else getattr(cache.load(op.__name__.lower() + "_backward", source), op.__name__.lower() + "_backward")
+        source = generate.backward(op.name, names, is_array, [("d" + op.names[i], op.formulas[i]) for i in wanted])
+        _kernels[key] = None if source is None else getattr(cache.load(op.name + "_backward", source), op.name + "_backward")
     if _kernels[key] is None:
         return None
     outs = [np.empty(g._a.shape, g._a.dtype) for _ in wanted]
-    _kernels[key](g._a.reshape(-1), *[flat(scalar(v, g), g._a.shape) for v in values], *[o.reshape(-1) for o in outs])
+    _kernels[key](g._a.reshape(-1), *[flat(scalar(v, g._a.dtype), g._a.shape) for v in values], *[o.reshape(-1) for o in outs])
     found = dict(zip(wanted, outs))
     return tuple([wrap(found[i]) if i in found else None for i in range(n)])
 
 
-def plain(values: list) -> bool:
+def plain(values: Any) -> bool:
     """Whether a kernel can take them all."""
     return all(isinstance(v, (np.ndarray, int, float, bool)) for v in values)
 
 
-def scalar(v: Any, g: Tensor) -> Any:
-    """Numbers among a kernel's arguments in the gradient's dtype: a float64 would widen the whole loop."""
-    return g._a.dtype.type(v) if type(v) in (int, float) else v
+def scalar(v: Any, dtype: np.dtype) -> Any:
+    """Numbers among a kernel's arguments in the dtype of the arrays: a float64 would widen the whole loop."""
+    return dtype.type(v) if type(v) in (int, float) and dtype.kind == "f" else v

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
-from ..core.context import Frame, Layer, current, push, use
-from ..core.function import among, apply_at, as_tuple, check_dirty, describe, is_float, record
+from ..core.context import Frame, Layer, apply_at, current, push, use
+from ..core.edges import Leaf, Port
+from ..core.function import among, as_tuple, check_dirty, describe, is_float, record
 from ..core.inplace import inplace_at, link_view, rebase, regraph, twin
-from ..core.tensor import Box, Leaf, Port, Tensor, history
+from ..core.tensor import Box, Tensor, history
+
+from ..errors import error
 
 
 class Grad(Layer):
@@ -22,6 +25,12 @@ class Grad(Layer):
     def box(self, value: Tensor) -> Box:
         """A value of the layer below as this layer sees it, without a past."""
         return Box(self, value)
+
+    adopt = box
+
+    def handles(self, fn: type, args: tuple) -> bool:
+        """All that is computed inside belongs to the layer, so that a buffer made there can be written to."""
+        return True
 
     def variable(self, value: Tensor) -> Box:
         """A box to differentiate by."""
@@ -53,7 +62,7 @@ class Grad(Layer):
             return self.custom(frame, cls, args, values, needs)
         low = apply_at(frame.parent, cls, values)
         out = tuple([self.box(o) for o in low]) if isinstance(low, tuple) else self.box(low)
-        if cls.view and args[0]._layer is self:
+        if cls.view and isinstance(args[0], Box) and args[0]._layer is self:
             link_view(frame, cls, args, out)
         if any(needs) and cls.differentiable:
             record(self, cls, args, out)
@@ -90,6 +99,8 @@ class Grad(Layer):
 
     def inplace(self, frame: Frame, fn: Any, x: Box, others: tuple) -> Tensor:
         """The write happens below; here x gets its new history."""
+        if x._layer is not self:
+            raise captured(self, fn, x)
         before = twin(x)
         if 0 in fn.keeps:
             with use(frame.parent):
@@ -100,15 +111,23 @@ class Grad(Layer):
         return x
 
 
+def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:
+    """The error for writing to a tensor that a transform's function uses but was not given."""
+    return error(RuntimeError, f"{fn.__name__.lower()}_", f"an in-place operation on a tensor of shape {tuple(x.shape)} that the "
+                 f"function under `{layer.name}` only captured from outside: the write would escape from the transform",
+                 "pass the tensor as an argument, or clone() it inside first")
+
+
 def transpose(f: Callable, like: tuple, cotangents: tuple) -> tuple:
     """For a linear f of one tensor per member of `like`: its transpose applied to cotangents of its results.
 
     This is how an operation that states only its pull-back gets its jvp (the transpose of the transpose).
     """
+    zeros = [o.new_zeros(o.shape) if is_float(o) else None for o in like]  # before the layer is there, which would box them
     with push(Grad()) as layer:
-        variables = tuple([layer.variable(o.new_zeros(o.shape)) if is_float(o) else None for o in like])
+        variables = tuple([None if z is None else layer.variable(z) for z in zeros])
         results = f(*variables)
     pairs = [(r._edge, c) for r, c in zip(results, cotangents) if isinstance(r, Box) and r._layer is layer and r._edge is not None]
     wanted = {(v._edge, 0) for v in variables if v is not None}
     found = engine.run([e for e, _ in pairs], [c for _, c in pairs], wanted, keep=True, create=current().grad) if pairs else {}
-    return tuple([None if v is None else found.get((v._edge, 0), o.new_zeros(o.shape)) for v, o in zip(variables, like)])
+    return tuple([None if v is None else found.get((v._edge, 0), z) for v, z in zip(variables, zeros)])

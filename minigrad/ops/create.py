@@ -1,19 +1,317 @@
-"""Making tensors."""
+"""Tensors from a shape: zeros, ones, full, arange and the like, those like another tensor, and the methods new_*.
+
+Everything comes down to an array and `made`, which turns it into a leaf.  Tensors from data are in data.py, random
+ones in random.py.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
 from typing import Any
+
 import numpy as np
+
 from ..core import dtypes
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Box, Tensor
+from ..errors import error
+from .data import array_of, chosen, copied, made, warn_copy
+from .memory import on_device
+from .registry import op
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    a = np.array(data._a if isinstance(data, Tensor) else data, dtype=None if dtype is None else dtypes.numpy_dtype(dtype))
-    if dtype is None and a.dtype == "f8" and not isinstance(data, (np.ndarray, np.generic)):
-        a = a.astype(dtypes.default())
-    return wrap(a).requires_grad_(requires_grad)
+def sizes(args: tuple, size: Any, who: str) -> tuple:
+    """The shape in `f(2, 3)`, `f((2, 3))` and `f(size=(2, 3))`."""
+    if size is not None:
+        args = (size,)
+    elif not args:
+        raise error(TypeError, who, "missing the argument size", f"write {who}(()) for a 0-d tensor")
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = tuple(args[0])
+    try:
+        shape = tuple([operator.index(n) for n in args])
+    except TypeError:
+        raise error(TypeError, who, f"sizes have to be integers, got {args}") from None
+    if any(n < 0 for n in shape):
+        raise error(RuntimeError, who, f"dimension sizes must be non-negative, got {shape}")
+    return shape
 
 
-def ones(*size, dtype=None, requires_grad=False):
-    return wrap(np.ones(size, dtype or dtypes.default())).requires_grad_(requires_grad)
+@op("2, 3", "(2, 3)", "()", "0, 2", "3, dtype=torch.int64", method=False, differentiable=False, out=True)
+def zeros(
+    *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of zeros of the given size."""
+    on_device(device)
+    return made(np.zeros(sizes(args, size, "zeros"), chosen(dtype)), requires_grad)
 
 
-Tensor.new_zeros = lambda self, *s: wrap(np.zeros(s[0] if isinstance(s[0], tuple) else s, self._np_dtype))
+@op("2, 3", "(2, 3)", "()", "3, dtype=torch.bool", method=False, differentiable=False, out=True)
+def ones(
+    *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of ones of the given size."""
+    on_device(device)
+    return made(np.ones(sizes(args, size, "ones"), chosen(dtype)), requires_grad)
+
+
+@op("2, 3", method=False, differentiable=False, out=True, parity=False)  # its values are whatever the memory held
+def empty(
+    *args: Any,
+    size: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of the given size whose elements are not set."""
+    on_device(device)
+    return made(np.empty(sizes(args, size, "empty"), chosen(dtype)), requires_grad)
+
+
+@op("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2", method=False, differentiable=False, out=True)
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the given size with `fill_value` everywhere, whose kind (bool, int, float) decides the dtype."""
+    on_device(device)
+    if dtype is None:
+        dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
+    return made(np.full(sizes((size,), None, "full"), number(fill_value), chosen(dtype)), requires_grad)
+
+
+def number(x: Any) -> Any:
+    """A Python number from one, or from a 0-d tensor.  Raises TypeError for complex ones."""
+    x = x.item() if isinstance(x, (Tensor, np.generic)) else x
+    if isinstance(x, complex):
+        raise error(TypeError, "number", f"{x} is complex, and there are no complex tensors")
+    return x
+
+
+@op(
+    "5",
+    "1, 4",
+    "1, 2.5, 0.5",
+    "0, 10, 3",
+    "5, -3, -2",
+    "4, dtype=torch.float64",
+    method=False,
+    differentiable=False,
+    out=True,
+)
+def arange(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The numbers from `start` (0) up to but without `end`, `step` apart; integers give int64.
+
+    Raises RuntimeError for step 0 and for an end on the wrong side.
+    """
+    on_device(device)
+    start, end, step = [number(x) for x in ((0, start, step) if end is None else (start, end, step))]
+    if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.I8:
+        start, end, step = int(start), int(end), int(step)
+    if step == 0:
+        raise error(RuntimeError, "arange", "step must be nonzero")
+    if (end - start) * step < 0:
+        raise error(
+            RuntimeError,
+            "arange",
+            f"upper bound {end} and lower bound {start} are inconsistent with the sign of step {step}",
+        )
+    whole = not any(isinstance(x, float) for x in (start, end, step))
+    n = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    target = dtypes.numpy_dtype(dtype) if dtype is not None else dtypes.I8 if whole else dtypes.default()
+    if target.kind in "iu":
+        start, step = int(start), int(step)
+    return made((start + np.arange(n) * step).astype(target), requires_grad)
+
+
+@op("0, 1, 5", "3, 10, 1", "0, 1, 0", "0, 10, 4, dtype=torch.int64", method=False, differentiable=False, out=True)
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers from `start` to `end`, both included, at equal distances."""
+    on_device(device)
+    return made(spaced(start, end, steps, "linspace").astype(chosen(dtype)), requires_grad)
+
+
+@op("0, 2, 3", "-1, 1, 4, 2.0", method=False, differentiable=False, out=True)
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers from base**start to base**end, at equal ratios."""
+    on_device(device)
+    return made((base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype)), requires_grad)
+
+
+def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
+    """From both ends towards the middle, so that the last number is exactly `end`."""
+    if steps < 0:
+        raise error(RuntimeError, who, f"number of steps must be non-negative, got {steps}")
+    start, end, i = float(number(start)), float(number(end)), np.arange(steps)
+    step = (end - start) / max(steps - 1, 1)
+    return np.where(i < (steps + 1) // 2, start + i * step, end - (steps - 1 - i) * step)
+
+
+@op("3", "2, 3", "0", "3, dtype=torch.int64", method=False, differentiable=False, out=True)
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The matrix of n rows and m (n) columns with ones on the diagonal."""
+    on_device(device)
+    if n < 0 or m is not None and m < 0:
+        raise error(RuntimeError, "eye", f"n and m must be greater or equal to 0, got {n} and {m}")
+    return made(np.eye(n, m, dtype=chosen(dtype)), requires_grad)
+
+
+@op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64, device: Any = None) -> Tensor:
+    """Row and column numbers of the lower triangle of a (row, col) matrix, as a tensor of shape (2, n)."""
+    return made(np.stack(np.nonzero(np.tri(row, col, offset, bool))).astype(chosen(dtype)))
+
+
+@op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64, device: Any = None) -> Tensor:
+    """Row and column numbers of the upper triangle of a (row, col) matrix, as a tensor of shape (2, n)."""
+    return made(np.stack(np.nonzero(~np.tri(row, col, offset - 1, bool))).astype(chosen(dtype)))
+
+
+# ---------------------------------------------------------------------- like another tensor
+def blank(input: Tensor, dtype: Any, device: Any) -> np.ndarray:
+    """An array of input's shape, of its dtype unless another is given, and in its memory order."""
+    on_device(device)
+    target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
+    return np.empty(tuple(input.shape), target) if type(input) is Box else np.empty_like(input._a, dtype=target)
+
+
+def like(name: str, value: Any, meaning: str) -> Any:
+    """The function `name`: a tensor of another's shape and dtype with `value` in it."""
+
+    def make(
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        array = blank(input, dtype, device)
+        if value is not None:
+            array.fill(value)
+        return made(array, requires_grad)
+
+    make.__name__ = make.__qualname__ = name
+    make.__code__ = make.__code__.replace(co_name=name)
+    make.__doc__ = f"A tensor {meaning}, with the shape, dtype and memory order of `input`; not tracked."
+    samples = ("T(2, 3)", "T(3, 2).mT", "T()", "I(3, 4)", "T(2), dtype=torch.int64")
+    return op(*samples, method=False, differentiable=False, parity=value is not None)(make)
+
+
+zeros_like = like("zeros_like", 0, "of zeros")
+ones_like = like("ones_like", 1, "of ones")
+empty_like = like("empty_like", None, "whose elements are not set")
+
+
+@op("T(2, 3), 1.5", "I(3, 4), 2", "T(2), 3, dtype=torch.int64", method=False, differentiable=False)
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor with `fill_value` everywhere, with the shape, dtype and memory order of `input`; not tracked."""
+    array = blank(input, dtype, device)
+    array.fill(number(fill_value))
+    return made(array, requires_grad)
+
+
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A new leaf with a copy of `data`, of this tensor's dtype unless another is given."""
+    on_device(device)
+    dtype = self.dtype if dtype is None else dtype
+    if isinstance(data, Tensor):
+        warn_copy("new_tensor(t)")
+        return copied(data, dtype).requires_grad_(requires_grad)
+    return made(array_of(data, dtype, "new_tensor"), requires_grad)
+
+
+def new_zeros(
+    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of zeros of the given size, of this tensor's dtype unless another is given."""
+    return zeros(
+        *args, size=size, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def new_ones(
+    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of ones of the given size, of this tensor's dtype unless another is given."""
+    return ones(
+        *args, size=size, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def new_empty(
+    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of the given size whose elements are not set, of this tensor's dtype unless another is given."""
+    return empty(
+        *args, size=size, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def new_full(
+    self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of the given size with `fill_value` everywhere, of this tensor's dtype unless another is given."""
+    return full(
+        size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad
+    )
+
+
+METHODS = {f.__name__: f for f in (new_tensor, new_zeros, new_ones, new_empty, new_full)}

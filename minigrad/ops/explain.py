@@ -11,11 +11,11 @@ from ..errors import error
 KINDS = {IndexError: IndexError, TypeError: TypeError, NotImplementedError: NotImplementedError}
 
 
-def failed(cls: type, arrays: tuple, cause: Exception) -> Exception:
+def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
     """The error to raise when `cls.impl(*arrays)` has raised `cause`."""
     if hasattr(cause, "place"):  # made by `error` already
         return cause
-    name = cls.__name__.lower()
+    name = cls.function_name()
     shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
     described = ", ".join(describe(a) for a in arrays)
     if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:

@@ -23,21 +23,25 @@ Under vmap an operation gets its tensors with the batch dimension in front, and 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..core.context import EAGER, OFF, ON, Frame, current
-from ..core.function import Function, apply_at, record
+from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
+from ..core.edges import INFERENCE
+from ..core.dual import push_tangents
+from ..core.engine import sum_to
+from ..core.function import Function, record
 from ..core.inplace import inplace, link_view
 from ..core.saved import save, unpack
-from ..core.tensor import INFERENCE, Tensor, history, wrap
+from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from ..kernels import formula
 from . import explain
 
-STATIC = ("impl", "kernel", "ufunc", "batch", "vmap")  # lambdas of a class body that take no self
+STATIC = ("impl", "update", "kernel", "ufunc", "batch", "vmap")  # lambdas of a class body that take no self
 
 
 class ShapeOf(tuple):
@@ -48,16 +52,20 @@ class Primitive(Function):
     """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
 
     primitive, view, differentiable = True, False, True
+    elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
     names: tuple = ()  # impl's parameters
     variadic: int | None = None  # the position from which all arguments share the last name
     formulas: dict = {}  # parameter's position -> formula
     reads: dict = {}  # parameter's position -> names of what its formula reads
     keeps: frozenset = frozenset()  # positions of the arguments that some formula reads
     impl: Any = None
+    update: Any = None  # impl that writes into its first argument and returns nothing: for writes to few of many elements
     batch: Any = None
+    name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
+        cls.name = cls.__dict__.get("name") or re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
         for name, f in list(cls.__dict__.items()):
             if inspect.isfunction(f) and (name in STATIC or f.__name__ == "<lambda>"):
                 setattr(cls, name, staticmethod(f))
@@ -81,6 +89,11 @@ class Primitive(Function):
         cls.keeps = frozenset(i for i, n in enumerate(cls.names) if any(n in r for r in cls.reads.values()))
 
     @classmethod
+    def function_name(cls) -> str:
+        """What the operation is called in programs."""
+        return cls.name
+
+    @classmethod
     def apply(cls, *args: Any) -> Any:
         """Run the operation on tensors, arrays and plain values."""
         frame = current()
@@ -100,17 +113,15 @@ class Primitive(Function):
                 for o in outs:
                     o._ver = INFERENCE
             if frame.dual is not None:
-                from ..autograd.forward_ad import push
-
-                push(frame, cls, args, outs)
+                push_tangents(frame, cls, args, outs)
         return out
 
     @classmethod
-    def compute(cls, *arrays: Any) -> Any:
-        """impl with NumPy's warnings about infinities off, and with its errors named after this operation."""
+    def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
+        """impl (or `into`, the update in place) with NumPy's warnings about infinities off and errors named after this operation."""
         try:
             with np.errstate(all="ignore"):
-                return cls.impl(*arrays)
+                return (into or cls.impl)(*arrays)
         except Exception as e:
             raise explain.failed(cls, arrays, e) from None
 
@@ -149,7 +160,7 @@ class Primitive(Function):
                 return bound[n_args]
             if name == "shape":
                 return tuple(bound[i]) if type(bound[i]) is ShapeOf else tuple(bound[i].shape)
-            if name == "index":
+            if name == "index" and cls.variadic is not None:
                 return i - p
             if name in cls.names:
                 j = cls.names.index(name)
@@ -206,7 +217,7 @@ class Primitive(Function):
     def partial_text(cls, i: int) -> str:
         """The formula of argument i as it stands in the source."""
         f = cls.formulas.get(cls.parameter(i))
-        return "" if f is None else formula.text(f) or ""
+        return "" if f is None else formula.shown(f)
 
 
 def as_tensor(raw: Any) -> Tensor:
@@ -236,27 +247,28 @@ class Pointwise(Primitive):
     "float" (integers are converted to the default dtype), "bool".
     """
 
+    elementwise = True
     kernel: Any = None
     ufunc: Any = None
     kind = "same"
+    accepts = "biuf"  # the kinds of dtypes (NumPy's letters: bool, signed, unsigned, float) that it computes with
+    advice = ""  # what to say about the others
+    masks = 0  # how many of the first operands are conditions: bools that take no part in the promotion of dtypes
     statics = 0  # how many of the last parameters are plain settings, not operands
     defaults: tuple = ()  # of those settings
     domain: tuple = (-2.0, 2.0)  # where the function is tested
     samples: tuple = ()  # calls to test it with, where the usual shapes do not do
     operands: tuple = ()  # PyTorch's names of the operands, where not input, other
-    name = ""  # the function's name, where not the class's in lower case
     aliases: tuple = ()  # further names of the function
     torch = ""  # where PyTorch has it, where not torch.<name>
-    method = True  # also a method of Tensor
+    method: Any = True  # also a method of Tensor
+    inplace = True  # also a method `name_`
+    flag = False  # its function takes `inplace=`, as PyTorch's activations do
+    options: dict = {}  # further ones for the tests (registry.Entry)
 
     @classmethod
     def signature(cls) -> Callable | None:
         return cls.kernel
-
-    @classmethod
-    def function_name(cls) -> str:
-        """What the operation is called in programs."""
-        return cls.name or cls.__name__.lower()
 
     @classmethod
     def impl(cls, *args: Any) -> Any:
@@ -316,17 +328,24 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
 
 
 def times(g: Any, d: Any) -> Any:
-    """g * d, sparing the multiplication by one."""
-    if type(d) is int and d in (1, -1):
-        return g if d == 1 else -g
+    """g * d, sparing the multiplication by one; 0 is 0 also where g is infinite."""
+    if type(d) is int and d in (-1, 0, 1):
+        return g if d == 1 else -g if d else g.new_zeros(g.shape)
     return g * d
 
 
 class Reduce(Primitive):
-    """A reduction `impl(x, dims, keepdim)` over a tuple of dimensions; dx is the partial by one element.
+    """A reduction `impl(x, dims, keepdim)` over a tuple of dimensions; dx is the partial by one element, or with `g` among
+    its parameters g times it.
 
-    In dx, `out` has its reduced dimensions as 1, so that it meets x by broadcasting.
+    In dx, `out` and `g` have their reduced dimensions as 1, so that they meet x by broadcasting.
     """
+
+    @classmethod
+    def term(cls, bound: tuple, n_args: int, g: Any) -> Any:
+        """g times the partial by each element."""
+        d = Primitive.evaluate.__func__(cls, 0, bound, n_args, (g,))
+        return d if "g" in cls.reads[0] else times(g, d)
 
     @classmethod
     def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
@@ -335,17 +354,15 @@ class Reduce(Primitive):
         kept = tuple([1 if d in dims else n for d, n in enumerate(shape)])
         if not keepdim and bound[n_args] is not None:
             bound = (*bound[:n_args], bound[n_args].reshape(kept), *bound[n_args + 1 :])
-        d = Primitive.evaluate.__func__(cls, i, bound, n_args, ())
-        g = grads[0] if keepdim else grads[0].reshape(kept)
-        result = times(g, d)
+        result = cls.term(bound, n_args, grads[0] if keepdim else grads[0].reshape(kept))
         return result if tuple(result.shape) == shape else result.expand(shape)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         x, dims, keepdim = primals[:3]
         kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
-        d = Primitive.evaluate.__func__(cls, 0, primals + tuple([o.reshape(kept) for o in outs]), len(primals), ())
-        return times(tangents[0], d).sum(dims, keepdim) if dims else times(tangents[0], d)
+        t = cls.term(primals + tuple([o.reshape(kept) for o in outs]), len(primals), tangents[0])
+        return t.sum(dims, keepdim) if dims else t
 
     batch = lambda x, dims, keepdim, *rest: (x, tuple([d + 1 for d in dims]), keepdim, *rest)
 
@@ -396,23 +413,13 @@ class ViewScatter(Primitive):
 
     def backward(ctx: Any, g: Tensor) -> tuple:
         """The view gets its region of g; the rest goes on to what the base was before."""
-        from .memory import Copy
+        from .memory import Contiguous, Copy
 
         _, _, fn, args = ctx._alive()
         for_base = for_view = None
         if ctx._edges[0] is not None:
-            for_base = g.clone()
+            for_base = Contiguous.apply(g)
             inplace(Copy, fn.apply(for_base, *args), 0.0)
         if ctx._edges[1] is not None:
             for_view = fn.apply(g, *args)
         return for_base, for_view, None, None
-
-
-def sum_to(g: Tensor, shape: tuple) -> Tensor:
-    """g summed over the dimensions along which a tensor of `shape` was broadcast."""
-    if tuple(g.shape) == tuple(shape):
-        return g
-    lead = g.ndim - len(shape)
-    dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1])
-    out = g.sum(dims, True) if dims else g
-    return out if tuple(out.shape) == tuple(shape) else out.reshape(shape)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.device import CPU, device
 from ..core.inplace import inplace
-from ..core.tensor import CPU, Box, Tensor, device
+from ..core.tensor import Box, Tensor
 from ..errors import error
 from .families import Linear, Primitive, View, sum_to
 from .registry import op
@@ -49,6 +50,7 @@ class Alias(View):
 class Copy(Primitive):
     """What x holds after `y` was written over it: y, broadcast to x's shape and converted to x's dtype."""
 
+    elementwise = True
     impl = lambda x, y: np.broadcast_to(np.asarray(y).astype(x.dtype, copy=False), x.shape)
     dx = lambda g: None
     dy = lambda g: g

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import hooks
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
-from . import index, memory, registry
+from . import about, create, gather, index, masks, memory, random, registry, shape
 from .families import Pointwise
 
 # operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
@@ -27,8 +27,7 @@ def binary(cls: type[Pointwise], swap: bool) -> Any:
             return NotImplemented
         return cls.apply(other, self) if swap else cls.apply(self, other)
 
-    registry.CODES[method.__code__] = cls.function_name()
-    return method
+    return registry.named(method, cls.function_name())
 
 
 OPERAND = (Tensor, int, float, np.ndarray, np.generic)
@@ -40,8 +39,7 @@ def in_place(cls: type[Pointwise]) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         return inplace(cls, self, other)
 
-    registry.CODES[method.__code__] = cls.function_name() + "_"
-    return method
+    return registry.named(method, cls.function_name() + "_")
 
 
 def install_operators(T: Any) -> None:
@@ -83,6 +81,9 @@ def install() -> None:
     T.register_hook, T.retain_grad = hooks.register_hook, hooks.retain_grad
     T.register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
     T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = memory.copy_, memory.fill_, memory.zero_, memory.cpu, memory.cuda
-    for name, cast in memory.casts().items():
-        setattr(T, name, cast)
+    for name, method in memory.casts().items():
+        setattr(T, name, method)
+    for module in (about, create, gather, index, masks, random, shape):
+        for name, method in module.METHODS.items():
+            setattr(T, name, method)
     registry.attach(T)

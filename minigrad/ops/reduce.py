@@ -1,7 +1,12 @@
-"""Reductions: sum, mean and the like over dimensions.  Each states the partial of its result by one element."""
+"""Reductions: sum, mean, product and the like over dimensions.
+
+Each states the partial of its result by one element (families.Reduce).  Maxima stand in order.py, medians in
+quantiles.py, spread and norms in statistics.py, logsumexp in softmax.py, running sums in scan.py.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +14,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
-from .families import Reduce
+from .families import NonDifferentiable, Reduce
 from .registry import op
 
 
@@ -21,16 +26,21 @@ def axes(input: Tensor, dim: Any, who: str) -> tuple:
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     found = tuple([axis(d, n, who) for d in dims])
     if len(set(found)) != len(found):
-        raise error(RuntimeError, who, f"dim {found[0]} appears multiple times in the list of dims {dims}")
-    return () if n == 0 else found
+        twice = next(d for d in found if found.count(d) > 1)
+        raise error(RuntimeError, who, f"dim {twice} appears multiple times in the list of dims {dims}")
+    return () if n == 0 else tuple(sorted(found))
 
 
 def axis(dim: Any, n: int, who: str) -> int:
-    """One dimension of a tensor with n of them, counted from the front.  Raises IndexError when there is no such one."""
+    """One dimension of a tensor with n of them, counted from the front.  Raises IndexError if there is none."""
+    if isinstance(dim, float) or not hasattr(dim, "__index__"):
+        raise error(TypeError, who, f"dim has to be an integer, not {type(dim).__name__}")
     d = int(dim)
     limit = max(n, 1)  # a 0-d tensor may be asked for dimension 0 or -1
     if not -limit <= d < limit:
-        raise error(IndexError, who, f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})")
+        raise error(
+            IndexError, who, f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})"
+        )
     return d % limit
 
 
@@ -41,14 +51,99 @@ def result_dtype(input: Tensor, dtype: Any) -> Tensor:
     return input if input._np_dtype.kind == "f" else input.to(dtypes.int64)
 
 
+def floating(input: Tensor, dtype: Any, who: str) -> Tensor:
+    """The input, converted to `dtype` if one is given; RuntimeError if that leaves integers."""
+    found = input if dtype is None else input.to(dtype)
+    if found._np_dtype.kind != "f":
+        raise error(RuntimeError, who, f"input dtype should be floating point or complex, got {found.dtype.name}",
+                    f"convert it first: {who}(x.float())")  # fmt: skip
+    return found
+
+
+def count(shape: Any, dims: tuple) -> int:
+    """How many elements of a tensor of this shape are reduced to one."""
+    return math.prod([shape[d] for d in dims])
+
+
+def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
+    """Sums as accurate as pairwise ones.
+
+    NumPy adds in pairs only along memory; where many float32 numbers do not lie so, they are added up as float64.
+    """
+    along_memory = x.flags.c_contiguous and dims == tuple(range(x.ndim - len(dims), x.ndim))
+    if x.dtype != dtypes.F4 or along_memory or count(x.shape, dims) <= 64:
+        return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
+    return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
+
+
 class Sum(Reduce):
     """The sum over dimensions."""
 
-    impl = lambda x, dims, keepdim: np.add.reduce(x, axis=dims, keepdims=keepdim)
+    impl = lambda x, dims, keepdim: add_up(x, dims, keepdim)
     dx = lambda: 1
 
 
-@op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 4, 9)", "B(3), 0", out=True)
+class Mean(Reduce):
+    """The arithmetic mean over dimensions."""
+
+    impl = lambda x, dims, keepdim: add_up(x, dims, keepdim) / count(x.shape, dims)
+    dx = lambda g, shape, dims: g / max(count(shape, dims), 1)
+
+
+class Prod(Reduce):
+    """The product over dimensions.  The partial is the product of the others, without a division."""
+
+    impl = lambda x, dims, keepdim: np.multiply.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
+    dx = lambda x, dims: others(x, dims)
+
+
+class NanSum(Reduce):
+    """The sum over dimensions of what is not NaN."""
+
+    name = "nansum"
+    impl = lambda x, dims, keepdim: add_up(np.where(np.isnan(x), x.dtype.type(0), x), dims, keepdim)
+    dx = lambda g, x: g * (x == x)
+
+
+class AnyOf(NonDifferentiable):
+    """Whether any element over dimensions is not zero."""
+
+    name = "any"
+    impl = lambda x, dims, keepdim: np.logical_or.reduce(x, axis=dims, keepdims=keepdim)
+    batch = Reduce.batch
+
+
+class AllOf(NonDifferentiable):
+    """Whether no element over dimensions is zero."""
+
+    name = "all"
+    impl = lambda x, dims, keepdim: np.logical_and.reduce(x, axis=dims, keepdims=keepdim)
+    batch = Reduce.batch
+
+
+class CountNonzero(NonDifferentiable):
+    """How many elements over dimensions are not zero."""
+
+    impl = lambda x, dims, keepdim: np.add.reduce(x != 0, axis=dims, keepdims=keepdim, dtype=dtypes.I8)
+    batch = Reduce.batch
+
+
+def others(x: Tensor, dims: tuple) -> Any:
+    """For each element the product of all the others: of those before it times that of those behind it."""
+    from .scan import Cumprod, Shift
+
+    if not dims:
+        return 1
+    last = dims[-1]
+    rows = x if len(dims) == 1 else x.reshape((*x.shape[: dims[0]], count(x.shape, dims)))  # all of the last dimensions
+    d = last if len(dims) == 1 else dims[0]
+    before = Shift.apply(Cumprod.apply(rows, d, False), d, 1, 1.0)
+    behind = Shift.apply(Cumprod.apply(rows, d, True), d, -1, 1.0)
+    return (before * behind).reshape(x.shape)
+
+
+@op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 4, 9)", "B(3), 0",
+    "T(4, 3).mT, 1", "T(2, 3), dtype=torch.float64", "I(2, 3, 9), 0, dtype=torch.int32", out=True)  # fmt: skip
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of all elements, or over the dimensions `dim`; integers and bools are summed as int64.
 
@@ -57,3 +152,89 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     tensor([4, 6])
     """
     return Sum.apply(result_dtype(input, dtype), axes(input, dim, "sum"), keepdim)
+
+
+@op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "I(3, 4, 9), 0, dtype=torch.float32", "T(6)[1::2]",
+    out=True)  # fmt: skip
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of all elements, or over the dimensions `dim`; NaN where there are none.
+
+    Raises RuntimeError for integers and bools, unless `dtype` is a floating-point one.
+
+    >>> import minigrad
+    >>> minigrad.mean(minigrad.tensor([[1., 2.], [3., 4.]]), dim=1)
+    tensor([1.5000, 3.5000])
+    """
+    source = input if dtype is None else input.to(dtype)
+    if source._np_dtype.kind != "f":
+        raise error(RuntimeError, "mean", "could not infer output dtype. Input dtype must be either a floating point "
+                    f"or complex dtype. Got: {source.dtype.name}",
+                    "convert first, x.float().mean(), or pass dtype=minigrad.float32")  # fmt: skip
+    return Mean.apply(source, axes(input, dim, "mean"), keepdim)
+
+
+@op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), -1, True", "T()", "T(0)", "T(0, 3), 0", "T(3, 0), 0", "I(3, 4, 9), 0",
+    "B(3)", "T(4, 3).mT", "torch.cat((T(2, 1), torch.zeros(2, 1, dtype=torch.float64), T(2, 2)), 1), 1",
+    "torch.cat((T(2), torch.zeros(2, dtype=torch.float64)))", out=True)  # fmt: skip
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product of all elements, or over one dimension; integers and bools are multiplied as int64.
+
+    Derivatives of every order are right at zeros too: they are products of the other elements, never quotients.
+    """
+    dims = (
+        tuple(range(input.ndim))
+        if dim is None
+        else (axis(dim, input.ndim, "prod"),)
+        if input.ndim
+        else axes(input, dim, "prod")
+    )
+    return Prod.apply(result_dtype(input, dtype), dims, keepdim)
+
+
+@op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 9)",
+    "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1", out=True)  # fmt: skip
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements that are not NaN, of all or over the dimensions `dim`.
+
+    >>> import minigrad
+    >>> minigrad.nansum(minigrad.tensor([1., float("nan"), 2.]))
+    tensor(3.)
+    """
+    source, dims = result_dtype(input, dtype), axes(input, dim, "nansum")
+    return (NanSum if source._np_dtype.kind == "f" else Sum).apply(source, dims, keepdim)
+
+
+@op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()",
+    "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1", out=True)  # fmt: skip
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of the elements that are not NaN, of all or over the dimensions `dim`; NaN where there are none."""
+    source, dims = floating(input, dtype, "nanmean"), axes(input, dim, "nanmean")
+    known = CountNonzero.apply(source == source, dims, keepdim)
+    return NanSum.apply(source, dims, keepdim) / known.to(source.dtype)
+
+
+@op("B(3, 4)", "B(3, 4), 1", "T(2, 3, 4), (0, -1), True", "B(0)", "B(0, 3), 0", "I(3, 2), 0", "I(3, 2).to(torch.uint8)",
+    "T()", differentiable=False, out=True)  # fmt: skip
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is not zero, of all or over the dimensions `dim`: bool (uint8 stays uint8)."""
+    return truth(AnyOf, input, dim, keepdim, "any")
+
+
+@op("B(3, 4)", "B(3, 4), 1", "T(2, 3, 4), (0, -1), True", "B(0)", "B(0, 3), 0", "I(3, 2), 0", "I(3, 2).to(torch.uint8)",
+    "T()", differentiable=False, out=True)  # fmt: skip
+def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether every element is not zero, of all or over the dimensions `dim`: bool (uint8 stays uint8)."""
+    return truth(AllOf, input, dim, keepdim, "all")
+
+
+def truth(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Tensor:
+    """any and all: an empty tuple of dimensions reduces none, unlike elsewhere."""
+    none = isinstance(dim, (tuple, list)) and not len(dim)
+    out = cls.apply(input, () if none else axes(input, dim, who), keepdim)
+    return out.to(dtypes.uint8) if input._np_dtype == dtypes.uint8.dtype else out
+
+
+@op("I(3, 4, 2)", "I(3, 4, 2), 1", "I(2, 3, 4, 2), (0, -1)", "T(3)", "B(0)", "T()", differentiable=False)
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements are not zero, in all or over the dimensions `dim`, as int64."""
+    return CountNonzero.apply(input, axes(input, dim, "count_nonzero"), False)

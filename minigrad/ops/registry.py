@@ -1,7 +1,7 @@
 """The table of operations: what a user can call, under which name, with which samples.
 
 `@op(samples...)` enters a function; `functions(Class, ...)` makes the functions of Pointwise classes, whose arguments
-follow from the declaration.  Tensor's methods, the in-place forms, the documentation's table, the parity tests against
+follow from the declaration; `@choice(samples...)` enters a function whose arguments decide between such classes.  Tensor's methods, the in-place forms, the documentation's table, the parity tests against
 PyTorch, the finite-difference tests and the vmap tests are all derived from this table.
 
 A sample is the text of a call's arguments.  In it `T(2, 3)` is a random float tensor of that shape (within the operation's
@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core import dtypes
+from ..core.context import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
@@ -32,20 +34,21 @@ class Entry:
     samples: tuple
     module: str
     cls: Any = None  # the class of a Pointwise operation
-    method: bool = True  # also a method of Tensor
+    method: Any = True  # also a method of Tensor: this function, or the given one
     inplace: bool = False  # also `name_`
     out: bool = False  # takes out=
     torch: str = ""  # where PyTorch has it, if not torch.<name>: "nn.functional.gelu"
     domain: tuple = (-2.0, 2.0)
     differentiable: bool = True
     options: dict = field(default_factory=dict)  # for tests: e.g. {"parity": "unordered"}
+    choose: Any = None  # the function that says which class its arguments mean
 
 
 TABLE: dict[str, Entry] = {}
 CODES: dict[Any, str] = {}  # code object of an operation's function -> its name: how a recording knows what the user called
 
 
-def op(*samples: str, name: str | None = None, method: bool = True, inplace: bool = False, out: bool = False, torch: str = "",
+def op(*samples: str, name: str | None = None, method: Any = True, inplace: bool = False, out: bool = False, torch: str = "",
        domain: tuple = (-2.0, 2.0), differentiable: bool = True, aliases: tuple = (), **options: Any) -> Callable:
     """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self."""
 
@@ -62,6 +65,45 @@ def op(*samples: str, name: str | None = None, method: bool = True, inplace: boo
     return enter
 
 
+def choice(*samples: str, cls: Any, inplace: bool = True, aliases: tuple = (), **settings: Any) -> Callable:
+    """Enter a function that returns (class, arguments): the Pointwise operation that a call means.
+
+    What users call applies it; `name_` and `out=` follow.  A third member of the tuple, where there is one, says whether to
+    write into the first argument (the `inplace=` of PyTorch's activations).  `cls` is the class behind the operator.
+    """
+
+    def enter(f: Callable) -> Callable:
+        @functools.wraps(f)
+        def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+            chosen, operands, *write = f(*args, **kwargs)
+            if any(write):
+                return write_choice((chosen, operands))
+            result = chosen.apply(*operands)
+            return result if out is None else write_out(f.__name__, result, out)
+
+        named(function, f.__name__)
+        formula.OPERATIONS.setdefault(f.__name__, cls)
+        entered = op(*samples, inplace=inplace, aliases=aliases, **settings)(function)
+        for name in (f.__name__, *aliases):
+            TABLE[name].cls, TABLE[name].choose, TABLE[name].out = cls, f, True
+        return entered
+
+    return enter
+
+
+def write_choice(chosen: tuple) -> Tensor:
+    """Apply a chosen operation and write its result into its first argument."""
+    return inplace(chosen[0], *chosen[1])
+
+
+def named(f: Callable, name: str) -> Callable:
+    """A function made by a factory, with code of its own under the operation's name, so that a recording can tell it."""
+    f.__name__ = f.__qualname__ = name  # type: ignore[attr-defined]
+    f.__code__ = f.__code__.replace(co_name=name)  # type: ignore[attr-defined]
+    CODES[f.__code__] = name
+    return f
+
+
 def with_out(f: Callable) -> Callable:
     """The function with an argument `out=`, a tensor that the result is written into."""
 
@@ -69,8 +111,7 @@ def with_out(f: Callable) -> Callable:
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         return f(*args, **kwargs) if out is None else write_out(f.__name__, f(*args, **kwargs), out)
 
-    CODES[function.__code__] = f.__name__
-    return function
+    return named(function, f.__name__)
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:
@@ -84,10 +125,18 @@ def write_out(name: str, result: Any, out: Any) -> Any:
     if result.requires_grad or out.requires_grad:
         raise error(RuntimeError, name, "functions with out=... arguments don't support automatic differentiation, but one of the "
                     "arguments requires grad", "leave out= away, or work under no_grad()")
+    check_cast(name, result, out)
     if out.shape != result.shape:
         out._a = result._a.astype(out._a.dtype)
         return out
     return out.copy_(result)
+
+
+def check_cast(name: str, result: Tensor, target: Tensor) -> None:
+    """Whether a result may be written into a tensor of another dtype: not floats into integers, nor numbers into bools."""
+    if not dtypes.can_cast(result.dtype, target.dtype):
+        raise error(RuntimeError, name, f"result type {result.dtype} can't be cast to the desired output type {target.dtype}",
+                    "use the form that returns a new tensor, or convert first")
 
 
 def functions(*classes: Any) -> tuple:
@@ -102,17 +151,18 @@ def function_of(cls: Any) -> Callable:
     settings = [f"{p}={v!r}" for p, v in zip(cls.names[n:], cls.defaults)]
     name = cls.function_name()
     given = ", ".join((*operands, *cls.names[n:]))
-    text = (f"def {name}({', '.join((*operands, *settings))}, *, out=None):\n"
-            f"    return apply({given}) if out is None else write_out({name!r}, apply({given}), out)\n")
-    scope = {"apply": cls.apply, "write_out": write_out}
+    tail = ", inplace=False" if cls.flag else ", *, out=None"
+    ending = f"write(apply.__self__, {given}) if inplace" if cls.flag else f"write_out({name!r}, apply({given}), out) if out is not None"
+    text = f"def {name}({', '.join((*operands, *settings))}{tail}):\n    return {ending} else apply({given})\n"
+    scope = {"apply": cls.apply, "write_out": write_out, "write": inplace}
     exec(compile(text, __file__, "exec"), scope)
     f = scope[name]
     f.__doc__, f.__module__, f.__qualname__ = cls.__doc__, cls.__module__, name
     formula.OPERATIONS[name] = cls
     CODES[f.__code__] = name
     samples = cls.samples or default_samples(n)
-    TABLE[name] = Entry(name, f, samples, cls.__module__, cls, cls.method, cls.kind != "bool" and cls.method, True, cls.torch, cls.domain,
-                        cls.differentiable and bool(cls.formulas))
+    TABLE[name] = Entry(name, f, samples, cls.__module__, cls, cls.method, cls.inplace, not cls.flag, cls.torch, cls.domain,
+                        cls.differentiable and bool(cls.formulas), cls.options)
     for alias in cls.aliases:
         TABLE[alias] = Entry(**{**TABLE[name].__dict__, "name": alias})
     return f
@@ -133,18 +183,26 @@ def attach(tensor: type) -> None:
         if not entry.method:
             continue
         if not hasattr(tensor, name):
-            setattr(tensor, name, entry.function)
+            setattr(tensor, name, entry.function if entry.method is True else entry.method)
         if entry.inplace and not hasattr(tensor, name + "_"):
             setattr(tensor, name + "_", in_place(name, entry))
 
 
 def in_place(name: str, entry: Entry) -> Callable:
     """The method `name_`: the same operation, its result written into self."""
-    if entry.cls is None:
+    if entry.choose is not None:
+
+        def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            return write_choice(entry.choose(self, *args, **kwargs)[:2])
+    elif entry.cls is None or entry.cls.kind == "bool":
         from .memory import Copy
 
         def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-            return inplace(Copy, self, entry.function(self, *args, **kwargs))
+            # the operation may keep its input for backward, which the write must not change
+            x = self.clone() if current().grad and self.requires_grad else self
+            result = entry.function(x, *args, **kwargs)
+            check_cast(name + "_", result, self)
+            return inplace(Copy, self, result)
     else:
         signature, n = inspect.signature(entry.function), len(entry.cls.names)
 
@@ -155,8 +213,5 @@ def in_place(name: str, entry: Entry) -> Callable:
                 args = tuple(bound.arguments.values())[1:n]
             return inplace(entry.cls, self, *args)
 
-    method.__name__ = method.__qualname__ = name + "_"
     method.__doc__ = f"In-place form of {name}."
-    method.__code__ = method.__code__.replace(co_name=name + "_")
-    CODES[method.__code__] = name + "_"
-    return method
+    return named(method, name + "_")

@@ -1,4 +1,9 @@
-"""Shapes: views that rearrange dimensions without copying, and what is built of them."""
+"""Shapes: views that rearrange dimensions without copying, and what is built of them.
+
+Three views do nearly everything: Reshape (the same elements in the same order), Permute (another order of dimensions) and
+Expand (repetition without memory).  Parts of a tensor are views too, by Index in index.py; diagonals and windows have
+files of their own (diagonal.py, windows.py), joining and cutting is in join.py.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes
+from ..core.device import Size
 from ..core.tensor import Tensor
 from ..errors import error
-from .families import View, sum_to
-from .memory import Clone
+from .explain import mismatch
+from .families import Linear, View, sum_to
+from .memory import Alias, Clone, Contiguous
+from .reduce import axes, axis
 from .registry import op
 
 
@@ -40,6 +49,30 @@ class Expand(View):
     def batch(x: Any, size: tuple) -> tuple:
         """New dimensions come behind the batch."""
         return x.reshape(x.shape[:1] + (1,) * (len(size) - x.ndim + 1) + x.shape[1:]), (x.shape[0], *size)
+
+
+class ViewDtype(View):
+    """The same bytes as elements of another dtype."""
+
+    differentiable = False
+    impl = lambda x, dtype: x.view(dtype)
+    batch = lambda x, dtype: (x, dtype)
+
+
+class Flip(Linear):
+    """The elements in reverse order along dimensions."""
+
+    impl = lambda x, dims: np.flip(x, dims).copy()
+    dx = lambda g, dims: Flip.apply(g, dims)
+    batch = lambda x, dims: (x, tuple([d + 1 for d in dims]))
+
+
+class Roll(Linear):
+    """The elements moved around along dimensions."""
+
+    impl = lambda x, shifts, dims: np.roll(x, shifts, dims) if x.ndim else x.copy()
+    dx = lambda g, shifts, dims: Roll.apply(g, tuple([-s for s in shifts]), dims)
+    batch = lambda x, shifts, dims: (x, shifts, tuple([d + 1 for d in dims]))
 
 
 def strides_of(x: np.ndarray, size: tuple) -> tuple:
@@ -76,44 +109,303 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in row-major order under another shape; a view where the memory allows it, else a copy.
 
-    One size may be -1: it is worked out.
+    One size may be -1: it is worked out.  Raises RuntimeError where the number of elements does not fit.
+
+    >>> import minigrad
+    >>> minigrad.arange(6).reshape(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
     """
     size = inferred(input, shape_from(shape), "reshape")
-    return Reshape.apply(input if viewable(input, size) else Clone.apply(input).contiguous(), size)
+    return Reshape.apply(input if viewable(input, size) else Contiguous.apply(input), size)
+
+
+@op("T(2, 6), (3, 4)", "T(2, 6), -1", "T(2, 1, 3).mT, (2, 3)", "T(), (1, 1)", "T(0, 3), (3, 0)", torch="Tensor.view", vmap=False)  # not every memory allows it
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """The same memory under another shape, or `view(dtype)`: the same bytes as elements of another dtype of the same size.
+
+    Raises RuntimeError where the memory does not allow it; `reshape` copies then.
+    """
+    if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list, Tensor)):
+        return view_as_dtype(input, shape[0])
+    size = inferred(input, shape_from(shape), "view")
+    if not viewable(input, size):
+        raise error(RuntimeError, "view", f"view size {size} is not compatible with the memory of a tensor of shape {tuple(input.shape)}: "
+                    "at least one dimension spans two subspaces that do not follow each other", "use .reshape(...), which copies where needed")
+    return Reshape.apply(input, size)
+
+
+def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
+    """The bytes read as another dtype."""
+    target = dtypes.numpy_dtype(dtype)
+    if target == input._np_dtype:
+        return Alias.apply(input)
+    if target.itemsize != input._np_dtype.itemsize:
+        raise error(RuntimeError, "view", f"the bytes of {input.dtype} cannot be seen as {dtypes.of_numpy(target)}: elements of {input.itemsize} "
+                    f"and {target.itemsize} bytes", "use .to(dtype), which converts the values")
+    return ViewDtype.apply(input, target)
+
+
+def layout(t: Tensor) -> tuple:
+    """The array at the bottom, with the batch dimensions of running vmaps in front, and how many those are."""
+    if t._layer is None:
+        return t._a, 0
+    a, lead = layout(t._value)
+    if t.ndim == t._value.ndim:
+        return a, lead
+    return np.moveaxis(a, lead + t._extra, lead), lead + 1
 
 
 def viewable(input: Tensor, size: tuple) -> bool:
     """Whether the memory of `input` can be seen under shape `size` without copying."""
-    while input._layer is not None:
-        if tuple(input.shape) != tuple(input._value.shape):
-            return False
-        input = input._value
+    a, lead = layout(input)
     try:
-        np.reshape(input._a, size, copy=False)
+        np.reshape(a, a.shape[:lead] + size, copy=False)
     except ValueError:
         return False
     return True
 
 
-@op("T(2, 3, 4), (2, 0, 1)", "T(2, 3), (-1, 0)")
+@op("T(2, 3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), 0, -2", "T(4, 3).mT", "T()", "T(0, 3)")
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` made into one; a 0-d tensor becomes one of shape (1,)."""
+    shape = tuple(input.shape) or (1,)
+    first, last = axis(start_dim, len(shape), "flatten"), axis(end_dim, len(shape), "flatten")
+    if first > last:
+        raise error(RuntimeError, "flatten", f"start_dim {start_dim} comes after end_dim {end_dim}", "exchange them")
+    size = (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
+    return input if size == tuple(input.shape) else reshape(input, size)
+
+
+@op("T(2, 3)", "T(4, 3).mT", "T()")
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension: a view where the memory allows it, else a copy."""
+    return reshape(input, -1)
+
+
+@op("T(2, 6), 1, (2, 3)", "T(2, 6), -1, (-1, 3)", "T(0, 3), 0, (2, 0)")
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension divided into several of the given sizes, one of which may be -1."""
+    d, shape, sizes = axis(dim, input.ndim, "unflatten"), tuple(input.shape), tuple(sizes)
+    known = math.prod([s for s in sizes if s != -1])
+    if sizes.count(-1) > 1 or (known != shape[d] if -1 not in sizes else known == 0 or shape[d] % known):
+        raise error(RuntimeError, "unflatten", f"sizes {sizes} don't multiply up to the size of dimension {dim}, which is {shape[d]}")
+    sizes = tuple([shape[d] // known if s == -1 else s for s in sizes])
+    return view(input, (*shape[:d], *sizes, *shape[d + 1 :]))
+
+
+@op("T(2, 3), 0", "T(2, 3), -1", "T(2, 3), 1", "T(), 0", "T(4, 3).mT, 1")
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A new dimension of size 1 at position `dim`, as a view."""
+    d = axis(dim, input.ndim + 1, "unsqueeze")
+    return Reshape.apply(input, (*input.shape[:d], 1, *input.shape[d:]))
+
+
+@op("T(1, 3, 1)", "T(1, 3, 1), 0", "T(1, 3, 1), (0, -1)", "T(1, 3, 1), 1", "T()", "T(1, 0)")
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Dimensions of size 1 left out, all or those in `dim`, as a view; dimensions of other sizes stay."""
+    if dim is None:
+        out = tuple(range(input.ndim))
+    else:
+        dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+        out = axes(input, dims, "squeeze") if len(dims) else ()
+    return Reshape.apply(input, tuple([n for d, n in enumerate(input.shape) if n != 1 or d not in out]))
+
+
+# ---------------------------------------------------------------------- the order of dimensions
+@op("T(2, 3, 4), (2, 0, 1)", "T(2, 3), (-1, 0)", "T(), ()")
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """The dimensions in the given order, as a view."""
-    order = shape_from(dims)
-    if sorted(d % max(input.ndim, 1) for d in order) != list(range(input.ndim)):
-        raise error(RuntimeError, "permute", f"dims {order} are not an order of the {input.ndim} dimensions of shape {tuple(input.shape)}")
-    return Permute.apply(input, tuple([d % input.ndim for d in order]))
+    n, order = input.ndim, shape_from(dims)
+    if len(order) != n:
+        raise error(RuntimeError, "permute", f"the number of dimensions in the tensor input, {n}, does not match the length of the desired "
+                    f"order {order}, {len(order)}", "name every dimension once")
+    order = tuple([axis(d, n, "permute") for d in order])
+    if len(set(order)) != n:
+        raise error(RuntimeError, "permute", f"duplicate dims are not allowed, got {shape_from(dims)}", "name every dimension once")
+    return Permute.apply(input, order)
 
 
-@op("T(3, 1), (3, 4)", "T(3), (2, -1)", "T(), (2,)", torch="Tensor.expand")
+@op("T(2, 3, 4), 0, 2", "T(2, 3), -1, 0", "T(), 0, 0", aliases=("swapaxes", "swapdims"))
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged, as a view."""
+    i, j = axis(dim0, input.ndim, "transpose"), axis(dim1, input.ndim, "transpose")
+    order = list(range(input.ndim))
+    if order:
+        order[i], order[j] = j, i
+    return Permute.apply(input, tuple(order))
+
+
+@op("T(2, 3, 4), 0, -1", "T(2, 3, 4), (0, 1), (1, 0)", "T(2, 3, 4), (2,), (0,)", "T(), 0, 0", aliases=("moveaxis",))
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """The dimensions `source` moved to the positions `destination`, the others in their order around them; a view."""
+    n = input.ndim
+    sources, places = [d if isinstance(d, (tuple, list)) else (d,) for d in (source, destination)]
+    if len(sources) != len(places):
+        raise error(RuntimeError, "movedim", f"source {sources} and destination {places} should have the same number of dims")
+    sources, places = [[axis(d, n, "movedim") for d in ds] for ds in (sources, places)]
+    if len(set(sources)) != len(sources) or len(set(places)) != len(places):
+        raise error(RuntimeError, "movedim", f"repeated dim in source {sources} or destination {places}", "name every dimension once")
+    order = [d for d in range(n) if d not in sources]
+    for place, d in sorted(zip(places, sources)):
+        order.insert(place, d)
+    return Permute.apply(input, tuple(order[:n]))
+
+
+@op("T(2, 3)", "T(3)", "T()")
+def t(input: Tensor) -> Tensor:
+    """A matrix transposed; tensors of fewer dimensions as they are.  A view."""
+    if input.ndim > 2:
+        raise error(RuntimeError, "t", f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D", "use .mT or transpose(d0, d1)")
+    return Permute.apply(input, tuple(range(input.ndim))[::-1])
+
+
+def reverse(self: Tensor) -> Tensor:
+    """The property `.T`: all dimensions in reverse order, as a view."""
+    return Permute.apply(self, tuple(range(self.ndim))[::-1])
+
+
+def matrix_transpose(self: Tensor) -> Tensor:
+    """The property `.mT`: the last two dimensions exchanged, as a view."""
+    if self.ndim == 1:
+        raise error(RuntimeError, "mT", "tensor.mT is only supported on matrices or batches of matrices, got a 1-D tensor")
+    return transpose(self, -2, -1) if self.ndim else reverse(self)
+
+
+@op("T(2, 3, 4)", torch="adjoint")
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged (there are no complex numbers to conjugate)."""
+    return matrix_transpose(input)
+
+
+# ---------------------------------------------------------------------- repetition
+@op("T(3, 1), (3, 4)", "T(3), (2, -1)", "T(), (2,)", "T(1, 3), 2, 3", "T(1, 3), (0, 3)", torch="Tensor.expand")
 def expand(input: Tensor, *size: Any) -> Tensor:
     """Dimensions of size 1 repeated to the given size, and new dimensions in front, without copying; -1 keeps a size."""
     size, old = shape_from(size), tuple(input.shape)
     lead = len(size) - len(old)
-    if lead < 0 or any(n == -1 for n in size[:lead]):
+    if lead < 0 or any(n < -(d >= lead) for d, n in enumerate(size)):
         raise error(RuntimeError, "expand", f"cannot expand shape {old} to {size}: the new shape needs at least {len(old)} dimensions, "
                     "and new ones cannot be -1")
     new = tuple([*size[:lead], *[m if n == -1 else n for n, m in zip(size[lead:], old, strict=True)]])
     for d, (n, m) in enumerate(zip(new[lead:], old, strict=True)):
         if m != n and m != 1:
-            raise error(RuntimeError, "expand", f"dimension {d} of shape {old} has size {m} and cannot be expanded to {n}: only size 1 repeats")
+            raise error(RuntimeError, "expand", f"the expanded size ({n}) must match the existing size ({m}) at dimension {d} of shape {old}: "
+                        "only size 1 repeats")
     return Expand.apply(input, new)
+
+
+@op("T(3, 1), (3, 4)", "T(3), (2, 3)", "T(), (2,)")
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """`expand` under NumPy's name."""
+    return expand(input, size)
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape in which tensors of these shapes meet.  Raises RuntimeError where they do not.
+
+    >>> import minigrad
+    >>> minigrad.broadcast_shapes((3, 1), (4,))
+    minigrad.Size([3, 4])
+    """
+    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    try:
+        return Size(np.broadcast_shapes(*sizes))
+    except ValueError:
+        raise error(RuntimeError, "broadcast_shapes", f"the shapes {' and '.join(map(str, sizes))} cannot be broadcast together: {mismatch(sizes)}",
+                    "give both the same size there, or size 1 in one of them") from None
+
+
+@op("T(3, 1), T(4)", "T(2, 3), T()", method=False)
+def broadcast_tensors(*tensors: Any) -> tuple:
+    """The tensors expanded to the shape in which they meet, as views."""
+    tensors = tensors_from(tensors)
+    size = broadcast_shapes(*[t.shape for t in tensors])
+    return tuple([expand(t, size) for t in tensors])
+
+
+def tensors_from(args: tuple) -> tuple:
+    """`f(a, b)` and `f((a, b))` mean the same."""
+    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+
+
+# ---------------------------------------------------------------------- another order of elements
+@op("T(2, 3), (0,)", "T(2, 3), (0, -1)", "T(4, 3).mT, (1,)", "T(0, 2), (0,)", "T(2, 3), ()")
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """The elements in reverse order along dimensions, as a copy."""
+    given = shape_from(dims)
+    return Flip.apply(input, axes(input, given, "flip") if given else ())
+
+
+@op("T(3, 2)", "T(2, 3, 4)")
+def fliplr(input: Tensor) -> Tensor:
+    """The columns (second dimension) in reverse order."""
+    if input.ndim < 2:
+        raise error(RuntimeError, "fliplr", f"input must be >= 2-d, got shape {tuple(input.shape)}")
+    return flip(input, 1)
+
+
+@op("T(3, 2)", "T(3)")
+def flipud(input: Tensor) -> Tensor:
+    """The rows (first dimension) in reverse order."""
+    if input.ndim < 1:
+        raise error(RuntimeError, "flipud", "input must be >= 1-d, got a 0-d tensor")
+    return flip(input, 0)
+
+
+@op("T(2, 3), 1", "T(2, 3), 1, 0", "T(2, 3), (1, -1), (0, 1)", "T(0, 3), 2, 0", "T(4, 3).mT, -5")
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """The elements moved along dimensions, what leaves at the end coming in at the start; flattened without `dims`."""
+    by = tuple(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
+    if dims is None or isinstance(dims, (tuple, list)) and not dims:
+        if len(by) != 1:
+            raise error(RuntimeError, "roll", f"{len(by)} shifts need as many dims", "pass dims=")
+        return reshape(Roll.apply(reshape(input, -1), by, (0,)), input.shape)
+    along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    if len(along) != len(by):
+        raise error(RuntimeError, "roll", f"shifts and dimensions must align: {len(by)} shifts, {len(along)} dims")
+    return Roll.apply(input, by, tuple([axis(d, input.ndim, "roll") for d in along]))
+
+
+@op("T(2, 3)", "T(2, 3), 2", "T(2, 3, 4), -1, (1, 2)", "T(2, 3), 4")
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """The plane of two dimensions turned by k times 90 degrees, from the first towards the second."""
+    if len(dims) != 2:
+        raise error(RuntimeError, "rot90", f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise error(RuntimeError, "rot90", f"expected total dims >= 2, but got total dims = {input.ndim}")
+    a, b = axis(dims[0], input.ndim, "rot90"), axis(dims[1], input.ndim, "rot90")
+    if a == b:
+        raise error(RuntimeError, "rot90", f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    turns = (lambda: Clone.apply(input), lambda: transpose(flip(input, b), a, b), lambda: flip(input, (a, b)),
+             lambda: flip(transpose(input, a, b), b))  # fmt: skip
+    return turns[k % 4]()
+
+
+@op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
+def atleast_1d(*tensors: Any) -> Any:
+    """0-d tensors as tensors of shape (1,); several give a tuple."""
+    return each(tensors, lambda t: reshape(t, 1) if t.ndim == 0 else t)
+
+
+@op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
+def atleast_2d(*tensors: Any) -> Any:
+    """Tensors of fewer than 2 dimensions with new ones in front; several give a tuple."""
+    return each(tensors, lambda t: reshape(t, (1,) * (2 - t.ndim) + tuple(t.shape)) if t.ndim < 2 else t)
+
+
+@op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
+def atleast_3d(*tensors: Any) -> Any:
+    """Tensors of fewer than 3 dimensions with new ones, a vector in the middle; several give a tuple."""
+    shapes = (lambda s: (1, 1, 1), lambda s: (1, *s, 1), lambda s: (*s, 1))
+    return each(tensors, lambda t: reshape(t, shapes[t.ndim](tuple(t.shape))) if t.ndim < 3 else t)
+
+
+def each(tensors: tuple, f: Any) -> Any:
+    """f of the one tensor, or a tuple of f of each."""
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return f(tensors[0])
+    return tuple([f(t) for t in tensors_from(tensors)])
+
+
+METHODS = {"T": property(reverse), "mT": property(matrix_transpose), "H": property(matrix_transpose), "mH": property(matrix_transpose)}

@@ -1,0 +1,90 @@
+"""Help for tests and documentation: comparing tensors, and the table of all operations with their formulas."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..kernels import formula
+from ..ops.families import Primitive
+from ..ops.registry import TABLE, Entry
+
+TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}  # relative and absolute, as in torch.testing
+
+
+def assert_close(actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False,
+                 check_dtype: bool = True, msg: str | None = None) -> None:
+    """Raise AssertionError unless two tensors, or sequences of tensors, agree within tolerances that depend on the dtype.
+
+    >>> import minigrad
+    >>> minigrad.testing.assert_close(minigrad.tensor([1.]), minigrad.tensor([1.0000001]))
+    """
+    if isinstance(actual, (list, tuple)):
+        if len(actual) != len(expected):
+            raise AssertionError(msg or f"{len(actual)} values, expected {len(expected)}")
+        for a, e in zip(actual, expected, strict=True):
+            assert_close(a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=check_dtype, msg=msg)
+        return
+    a, e = array(actual), array(expected)
+    if a.shape != e.shape:
+        raise AssertionError(msg or f"shape {a.shape}, expected {e.shape}")
+    if check_dtype and a.dtype != e.dtype:
+        raise AssertionError(msg or f"dtype {a.dtype}, expected {e.dtype}")
+    rel, absolute = TOLERANCES.get(str(a.dtype), (0.0, 0.0))
+    rel, absolute = rel if rtol is None else rtol, absolute if atol is None else atol
+    bad = ~np.isclose(a, e, rtol=rel, atol=absolute, equal_nan=equal_nan)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise AssertionError(msg or f"{int(bad.sum())} of {bad.size} elements differ; at {where}: {a[where]!r}, expected {e[where]!r} "
+                             f"(rtol {rel}, atol {absolute})")
+
+
+def array(x: Any) -> np.ndarray:
+    """A tensor or number as an array."""
+    return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+def operations_table() -> str:
+    """Markdown with one row for each operation: its name, what it computes and the formulas of its derivative.
+
+    >>> "| `sin` | sin(x) | x: cos(x) |" in operations_table()
+    True
+    """
+    parts = []
+    for module in dict.fromkeys(entry.module for entry in TABLE.values()):
+        title = (sys.modules[module].__doc__ or module).split("\n")[0].rstrip(".")
+        parts.append(f"## {title}\n\n| operation | computes | derivative |\n| --- | --- | --- |")
+        parts += [row(entry) for entry in TABLE.values() if entry.module == module]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def row(entry: Entry) -> str:
+    """One operation of the table."""
+    kernel = getattr(entry.cls, "kernel", None)
+    computes = formula.shown(kernel) if kernel is not None else ""
+    summary = (entry.function.__doc__ or "").strip().split("\n")[0]
+    derivative = "<br>".join(dict.fromkeys(line for cls in classes(entry) for line in derivatives(cls)))
+    return f"| `{entry.name}` | {cell(computes or summary)} | {cell(derivative)} |"
+
+
+def classes(entry: Entry) -> list:
+    """The declared operations that a function of the table applies."""
+    if entry.cls is not None:
+        return [entry.cls]
+    function = getattr(entry.function, "__wrapped__", entry.function)
+    found = [function.__globals__.get(n) for n in function.__code__.co_names]
+    return [c for c in found if isinstance(c, type) and issubclass(c, Primitive) and c.formulas]
+
+
+def derivatives(cls: Any) -> list:
+    """`x: cos(x)` for each argument that has a formula."""
+    return [f"{cls.names[i]}: {formula.shown(f)}" for i, f in cls.formulas.items()]
+
+
+def cell(text: str) -> str:
+    """Text that does not break a row of a table."""
+    return text.replace("|", "\\|").replace("\n", " ")

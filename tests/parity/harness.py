@@ -86,13 +86,15 @@ def run(program, module):
             return plain(program(module), module)
         except Exception as error:
             return Raised(type(error), _located(error), escaped=True)
+        finally:
+            _restore(module)
 
 
 def plain(value, module):
     """Replace the tensors, dtypes, sizes and exceptions in a result by plain data."""
     if isinstance(value, module.Tensor):
         requires_grad = value.requires_grad
-        value = value.detach()
+        value = value.detach().clone()  # a copy has memory of its own; not so a zero that PyTorch keeps symbolic
         return Array(_name(value.dtype), tuple(value.shape), requires_grad, value.tolist())
     if isinstance(value, module.dtype):
         return _name(value)
@@ -127,9 +129,9 @@ def differences(wanted, found, where="result"):
     if type(wanted) is not type(found):
         return [f"{where}: {wanted!r} against {found!r}"]
     if isinstance(wanted, dict):
-        lines = [f"{where}: key {key!r} on one side only" for key in wanted.keys() ^ found.keys()]
-        for key in wanted.keys() & found.keys():
-            lines += differences(wanted[key], found[key], f"{where}[{key!r}]")
+        lines = [f"{where}: key {key!r} is not on both sides" for key in sorted(wanted.keys() ^ found.keys())]
+        for key in wanted:
+            lines += differences(wanted[key], found[key], f"{where}[{key!r}]") if key in found else []
         return lines
     if isinstance(wanted, list) and len(wanted) == len(found):
         return [line for i, pair in enumerate(zip(wanted, found)) for line in differences(*pair, where=f"{where}[{i}]")]
@@ -187,6 +189,13 @@ def report(name, program, first, second, lines):
             *(f"  {text}" for text in lines[:SHOWN_DIFFERENCES] + more),
         ]
     )
+
+
+def _restore(module):
+    """Set back what a program may have changed for the next one, had it not failed half-way."""
+    module.set_grad_enabled(True)
+    module.set_default_dtype(module.float32)
+    module.autograd.set_detect_anomaly(False)
 
 
 def _name(dtype):

@@ -10,7 +10,7 @@ class Builder:
     """Makes a record entry by entry, with ids in program order."""
 
     def __init__(self, name="program", passes=("forward", "backward", "jvp"), file="/home/ada/net.py"):
-        self.file, self.line = file, 0
+        self.file, self.lines = file, []
         self.record = {
             "schema": "minigrad.record/1",
             "program": {"file": file, "name": name, "passes": list(passes)},
@@ -50,7 +50,7 @@ class Builder:
         return entry["id"]
 
     def op(self, name, inputs, outputs, code, formula="", saved=(), **more):
-        self.line += 1
+        self.lines += [code] if self.lines[-1:] != [code] else []
         entry = {
             "id": len(self.record["ops"]),
             "phase": "forward",
@@ -61,7 +61,7 @@ class Builder:
             "outputs": list(outputs),
             "of": None,
             "inplace": False,
-            "where": {"file": self.file, "line": self.line, "code": code},
+            "where": {"file": self.file, "line": len(self.lines), "code": code},
             "function": None,
             "saved": [{"value": v, "bytes": self.record["values"][v]["bytes"], "freed_by": 0} for v in saved],
             "edges": [],

@@ -41,7 +41,7 @@ def by_id(root):
 
 
 def words(element):
-    return " ".join(text.text or "" for text in element.iter(f"{SVG}text"))
+    return " ".join(text.text or "" for text in element.iter(f"{SVG}text")).replace("\u00a0", " ")
 
 
 @pytest.fixture
@@ -71,20 +71,22 @@ def test_ids_are_unique(passes):
 def test_an_operation_shows_formula_value_shape_saved_bytes_and_the_users_line():
     card = words(by_id(tree(viz.draw(records.two_uses())))["op-2"])
     for part in (
-        "tanh",
-        "(v4)",
-        "tanh(x)",
+        "tanh (v4)",
         "h = 0.6044",
         "float32 ()",
-        "saved for backward: h\u00a0(4\u00a0B)",
-        "net.py:3",
+        "saved for backward: h (4 B)",
+        "net.py:1",
         "h = tanh(w*x + b)",
     ):
         assert part in card
 
 
+def test_formulas_speak_of_the_operands_by_their_names():
+    assert words(by_id(tree(viz.draw(records.two_uses())))["op-0"]).startswith("mul (w, x) w * x")
+
+
 def test_backward_edges_show_upstream_times_partial_and_what_it_gives(backward):
-    assert words(backward["edge-4-2-0"]) == "0.5 × (1 - out * out) = 0.3174"
+    assert words(backward["edge-4-2-0"]) == "0.5 × (1 - h * h) = 0.3174"
 
 
 def test_a_leaf_shows_its_gradient_and_the_sum_it_is(backward):
@@ -109,12 +111,12 @@ def test_an_edge_without_gradient_has_no_label():
 
 def test_a_rule_that_names_the_upstream_gradient_is_no_factor():
     edge = by_id(tree(viz.draw(records.mlp(), passes="backward")))["edge-2-0-1"]
-    assert words(edge).startswith("g.T @ x =")
+    assert words(edge).startswith("g.T @ images =")
 
 
 def test_jvp_shows_tangents_beside_values_and_their_rule():
     card = words(by_id(tree(viz.draw(records.two_uses(), passes="jvp")))["op-3"])
-    for part in ("y = 0.3022", "tangent = 1.239", "= y · dh + x · dw"):
+    for part in ("y = 0.3022", "tangent = 1.239", "= w · dh + h · dw"):
         assert part in card
 
 
@@ -142,7 +144,7 @@ def test_odd_values_are_named_as_they_are():
     elements = by_id(tree(viz.draw(records.odd())))
     assert "[1, nan, inf]" in words(elements["value-0"])
     assert "no elements" in words(elements["value-1"])
-    assert words(elements["value-7"]) == "v7 float32 (100,) · 400 B"  # not known: nothing is made up
+    assert words(elements["value-7"]) == "u float32 (100,) · 400 B"  # not known: nothing is made up
 
 
 def test_large_values_are_summed_up():
@@ -257,19 +259,13 @@ def test_json_is_the_record():
 
 
 def test_a_pass_that_was_not_recorded_is_refused_with_the_way_to_record_it():
-    with pytest.raises(ValueError, match=r"no jvp pass, only forward, backward.*minigrad\.record"):
+    with pytest.raises(ValueError, match=r"no jvp pass, only forward, backward: record it: minigrad\.record"):
         viz.draw(records.mlp(), passes="jvp")
 
 
 def test_an_unknown_pass_is_refused():
     with pytest.raises(ValueError, match="'sideways'"):
         viz.draw(records.mlp(), passes="sideways")
-
-
-def test_what_cannot_be_drawn_is_refused_by_its_type():
-    pytest.importorskip("minigrad.trace.record")
-    with pytest.raises(TypeError, match="int cannot be drawn"):
-        viz.draw(3)
 
 
 def test_a_record_without_operations_is_drawn():

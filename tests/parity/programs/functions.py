@@ -465,19 +465,69 @@ def default_arguments_of_forward(torch):
     return x.grad
 
 
-@gives([5.0])
-def keyword_arguments_of_apply(torch):
+@gives([[[True, False], [True, True]], [8.0], [2.0]])
+def keyword_arguments_and_defaults_count_as_inputs(torch):
+    seen = []
+
     class Scale(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, factor=3):
+            ctx.save_for_backward(x)
             ctx.factor = factor
             return x * factor
 
         @staticmethod
         def backward(ctx, g):
-            return g * ctx.factor
+            seen.append(list(ctx.needs_input_grad))
+            return g * ctx.factor, g * ctx.saved_tensors[0]
 
-    return attempt(lambda: Scale.apply(leaf(torch, [1.0]), factor=5))
+    x, w = leaf(torch, [2.0]), leaf(torch, [0.0])
+
+    class Plain(Scale):
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(list(ctx.needs_input_grad))
+            return g * ctx.factor, None
+
+    Plain.apply(x, factor=5).sum().backward()
+    Scale.apply(x, factor=w).sum().backward()
+    Plain.apply(x).sum().backward()
+    return seen[:2], x.grad, w.grad
+
+
+@gives([[[2.0], 5], [[2.0], 3], [16.0]])
+def keyword_arguments_in_separate_form(torch):
+    seen = []
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(x, factor=3):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.factor = inputs
+            seen.append([x.detach(), ctx.factor])
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor, None
+
+    x = leaf(torch, [2.0])
+    (Scale.apply(x, factor=5) + Scale.apply(x)).sum().backward()
+    Scale.apply(x, 8).sum().backward()
+    return seen[0], seen[1], x.grad
+
+
+@gives([TypeError, TypeError])
+def unknown_or_missing_arguments_of_apply(torch):
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            return x * factor
+
+    x = leaf(torch, [1.0])
+    return attempt(Scale.apply, x, 2, other=3), attempt(Scale.apply, x)
 
 
 @gives([[1.0], None])
@@ -591,21 +641,6 @@ def non_tensor_outputs_pass_through(torch):
     y, seven, text, nothing = func.apply(x)
     y.sum().backward()
     return seen, seven, text, nothing, x.grad
-
-
-@gives([[2.0], False])
-def tensors_inside_structures_are_not_tracked(torch):
-    class Func(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, pair):
-            return pair[0] * pair[1]
-
-        @staticmethod
-        def backward(ctx, g):
-            return None
-
-    y = Func.apply([leaf(torch, [1.0]), leaf(torch, [2.0])])
-    return y, y.requires_grad
 
 
 @gives([False, False, True, [[[0, 0], [False, False]]], [2.0, 2.0]])

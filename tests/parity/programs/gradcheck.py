@@ -94,13 +94,9 @@ def slightly_wrong_gradient_fails_by_tolerance(torch):
     return strict, check(Almost.apply, (x,), atol=0.1, raise_exception=False)
 
 
-@gives([True, True])
-def error_type_is_public(torch):
-    error = attempt(torch.autograd.gradcheck, _wrong(torch), (_double(torch, [1.0]),))
-    kind = (
-        torch.autograd.gradcheck.GradcheckError if hasattr(torch.autograd.gradcheck, "GradcheckError") else RuntimeError
-    )
-    return isinstance(error, kind), isinstance(error, RuntimeError)
+@gives(True)
+def failure_is_a_runtime_error(torch):
+    return isinstance(attempt(torch.autograd.gradcheck, _wrong(torch), (_double(torch, [1.0]),)), RuntimeError)
 
 
 @gives(ValueError)

@@ -95,8 +95,16 @@ def name_of_a_custom_function(torch):
 
 @gives([[0, 1], True])
 def output_number_leads_to_the_right_output(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    a, b = x.split([1, 2])
+    class Split(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:1] * 1, x[1:] * 1
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return torch.cat([a, b])
+
+    a, b = Split.apply(leaf(torch, [1.0, 2.0, 3.0]))
     product = (a * b).grad_fn
     return [index for _, index in product.next_functions], product.next_functions[0][0] is product.next_functions[1][0]
 

@@ -244,10 +244,17 @@ def size_and_shape(torch):
     return [tuple(x.size()), x.size(-1), x.dim(), x.ndim, x.numel(), tuple(x.shape), x.nelement(), len(x), x.stride(0)]
 
 
-@gives([True, True, 6, 2, [2, 5], "torch.Size([2, 3])"])
+@gives([True, True, 6, 2, [2, 5], "Size([2, 3])"])
 def shape_is_a_tuple_with_numel(torch):
     shape = torch.zeros(2, 3).shape
-    return shape == (2, 3), isinstance(shape, tuple), shape.numel(), shape[0], list(shape[:1] + (5,)), repr(shape)
+    return (
+        shape == (2, 3),
+        isinstance(shape, tuple),
+        shape.numel(),
+        shape[0],
+        list(shape[:1] + (5,)),
+        repr(shape).split(".")[-1],
+    )
 
 
 @gives([TypeError, TypeError, TypeError, 0])
@@ -436,7 +443,7 @@ def repr_of_tensors(torch):
         torch.tensor([float("nan"), float("inf"), -1.0]), torch.tensor([0.1, 123456.0]), torch.tensor(0.5),
         torch.tensor([[1.5, -2.0], [3.0, 4.0]]), torch.arange(12.0).view(3, 2, 2),
     ]  # fmt: skip
-    return [repr(t) for t in tensors]
+    return [repr(t).replace(f"{torch.__name__}.", "") for t in tensors]
 
 
 @gives([True, True])

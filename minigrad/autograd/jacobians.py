@@ -1,0 +1,96 @@
+"""Jacobians of a function in three ways: finite differences, backward row by row, forward mode column by column.
+
+They stand as arrays of shape (input elements, output elements).  gradcheck.py compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.function import is_float
+from ..core.tensor import Tensor, wrap
+from . import forward_ad, grad
+
+
+def as_tuple(x: Any) -> tuple:
+    """One thing or several, as a tuple."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def checked(inputs: tuple) -> list[tuple[int, Tensor]]:
+    """The inputs that the check is about, with their positions."""
+    return [(i, x) for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+
+
+def differentiable(func: Callable, inputs: tuple) -> list[tuple[int, Tensor]]:
+    """The outputs that require grad, with their positions."""
+    return [(i, o) for i, o in enumerate(as_tuple(func(*inputs))) if isinstance(o, Tensor) and o.requires_grad]
+
+
+def floats(func: Callable, inputs: tuple) -> dict[int, np.ndarray]:
+    """The values of all floating-point outputs, as copies: an output may be an input's memory."""
+    return {
+        i: o.detach()._a.astype(np.float64).reshape(-1) for i, o in enumerate(as_tuple(func(*inputs))) if is_float(o)
+    }
+
+
+def numerical(func: Callable, inputs: tuple, x: Tensor, eps: float) -> dict[int, np.ndarray]:
+    """Per output the Jacobian by x from central differences."""
+    columns: list[dict] = []
+    for place in np.ndindex(x._a.shape):
+        unit = np.zeros(x._a.shape, x._a.dtype)
+        unit[place] = 1
+        columns.append(difference(func, inputs, x, unit, eps))
+    outs = floats(func, inputs)
+    return {i: np.stack([c[i] for c in columns]) if columns else np.zeros((0, v.size)) for i, v in outs.items()}
+
+
+def difference(func: Callable, inputs: tuple, x: Tensor, direction: np.ndarray, eps: float) -> dict[int, np.ndarray]:
+    """Per output its central difference along a direction of x, which is moved in place and gets its values back."""
+    kept, ends = x._a.copy(), []
+    for step in (eps, -eps):
+        try:
+            np.copyto(x._a, kept + (step * direction).astype(kept.dtype))
+            ends.append(floats(func, inputs))
+        finally:
+            np.copyto(x._a, kept)
+    return {i: (ends[0][i] - ends[1][i]) / (2 * eps) for i in ends[0]}
+
+
+def by_backward(out: Tensor, inputs: tuple) -> dict[int, np.ndarray]:
+    """Per input the Jacobian of one output, row by row."""
+    targets = checked(inputs)
+    jacobians = {i: np.zeros((x.numel(), out.numel())) for i, x in targets}
+    for k, place in enumerate(np.ndindex(tuple(out.shape))):
+        unit = np.zeros(tuple(out.shape), out._np_dtype)
+        unit[place] = 1
+        for (i, _), g in zip(targets, grad(out, [x for _, x in targets], wrap(unit), True, allow_unused=True)):
+            if g is not None:
+                jacobians[i][:, k] = g.detach()._a.reshape(-1)
+    return jacobians
+
+
+def by_forward(func: Callable, inputs: tuple, i: int, tangent: np.ndarray) -> dict[int, np.ndarray]:
+    """Per output the tangent that comes from one of input i."""
+    with forward_ad.dual_level():
+        args = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
+        args[i] = forward_ad.make_dual(args[i], wrap(tangent))
+        results = {}
+        for k, o in enumerate(as_tuple(func(*args))):
+            if is_float(o):
+                t = forward_ad.unpack_dual(o).tangent
+                results[k] = np.zeros(o.numel()) if t is None else t.detach()._a.astype(np.float64).reshape(-1)
+    return results
+
+
+def forward_jacobian(func: Callable, inputs: tuple, i: int, x: Tensor) -> dict[int, np.ndarray]:
+    """Per output the Jacobian by input i, column by column."""
+    rows = []
+    for place in np.ndindex(tuple(x.shape)):
+        unit = np.zeros(tuple(x.shape), x._np_dtype)
+        unit[place] = 1
+        rows.append(by_forward(func, inputs, i, unit))
+    return {k: np.stack([r[k] for r in rows]) for k in rows[0]} if rows else {}

@@ -1,0 +1,104 @@
+"""What tensors and nodes hold on to: edges of the graph, version counters, and how a view came about.
+
+An edge is a Node, a Port (one output of a node that has several), a Leaf (a tensor that wants `.grad`) or None.
+"""
+
+from __future__ import annotations
+
+import weakref
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Place
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+next_number = count().__next__  # creation numbers of nodes and leaves: what is older has the smaller one
+
+
+class Version:
+    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one."""
+
+    __slots__ = ("n", "place", "writer")
+
+    def __init__(self):
+        self.n, self.writer, self.place = 0, "", None
+
+    def bump(self, writer: str, place: Place | None) -> None:
+        """Note one more write, by which operation and at which of the user's lines."""
+        self.n += 1
+        self.writer, self.place = writer, place
+
+
+class InferenceVersion(Version):
+    """Of tensors made under inference_mode: writes are not counted, so such a tensor can never be saved for backward."""
+
+    def bump(self, writer: str, place: Place | None) -> None:
+        """Writes are free here."""
+
+
+INFERENCE = InferenceVersion()
+
+
+class Leaf:
+    """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
+
+    __slots__ = ("__weakref__", "_hooks", "_meta", "_ref", "_seq")
+    _edges, _layer, _saved, next_functions = (), None, (), ()
+
+    def __init__(self, t: Tensor):
+        self._ref, self._meta, self._seq, self._hooks = weakref.ref(t), ((t.shape, t._np_dtype),), next_number(), None
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The tensor whose `.grad` this end fills; None once it is gone."""
+        return self._ref()
+
+    def name(self) -> str:
+        """PyTorch's name for the end of an edge."""
+        return "AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+class Port:
+    """One output of a node that has several."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: Any, index: int):
+        self.node, self.index = node, index
+
+
+class ViewOf:
+    """How a view came about: `fn(parent, *args)`, and the parent's edge when the view's own history was derived.
+
+    `fixed`, if not None, says why the view's history may not be derived again (and in-place writes are refused).
+    """
+
+    __slots__ = ("args", "fixed", "fn", "parent", "seen")
+
+    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Any, fixed: str | None = None):
+        self.parent, self.fn, self.args, self.seen, self.fixed = parent, fn, args, seen, fixed
+
+
+def producer(edge: Any) -> Any:
+    """The node at the other end of an edge."""
+    return edge.node if type(edge) is Port else edge
+
+
+def place_of(edge: Any) -> int:
+    """Which of the node's outputs an edge leads to."""
+    return edge.index if type(edge) is Port else 0
+
+
+def key(edge: Any) -> tuple:
+    """An edge as a dictionary key: Ports are made anew each time, their node is not."""
+    return producer(edge), place_of(edge)
+
+
+def meta(edge: Any) -> tuple:
+    """Shape and NumPy dtype of the tensor at an edge."""
+    return producer(edge)._meta[place_of(edge)]

@@ -1,0 +1,80 @@
+"""Modules as functions: functional_call and stack_module_state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+
+
+def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict | None = None, *, tie_weights: bool = True,
+                    strict: bool = False) -> Any:
+    """Call `module` with the given parameters and buffers, by name, in place of its own.
+
+    `args` is a tuple of arguments, or one argument.  With `strict`, all names have to be given and none besides.  The
+    module itself is left as it was.  Raises KeyError for names that the module has not.
+    """
+    dicts = parameter_and_buffer_dicts if isinstance(parameter_and_buffer_dicts, (tuple, list)) else (parameter_and_buffer_dicts,)
+    given: dict[str, Tensor] = {}
+    for d in dicts:
+        if repeated := set(given) & set(d):
+            raise error(ValueError, "functional_call", f"{sorted(repeated)[0]!r} appears in several of the dictionaries")
+        given.update(d)
+    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    check_names(module, given, own, strict)
+    if tie_weights:
+        given = {**{n: given[m] for m in given for n, t in own.items() if n not in given and t is own[m]}, **given}
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    swapped = []
+    try:
+        for name, t in given.items():
+            swapped.append((*place_of(module, name), t))
+            swap(swapped, -1)
+        return module(*args, **(kwargs or {}))
+    finally:
+        for i in range(len(swapped) - 1, -1, -1):
+            swap(swapped, i)
+
+
+def check_names(module: Any, given: dict, own: dict, strict: bool) -> None:
+    """All given names exist; with strict, all existing ones are given."""
+    if unknown := [n for n in given if n not in own]:
+        raise error(KeyError, "functional_call", f"{type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(own)}")
+    if strict and (missing := [n for n in own if n not in given]):
+        raise error(RuntimeError, "functional_call", f"with strict=True, {missing[0]!r} is missing")
+
+
+def place_of(module: Any, name: str) -> tuple:
+    """The dictionary and key where a module keeps the tensor of this name."""
+    *path, last = name.split(".")
+    for part in path:
+        module = module._modules[part]
+    return (module._parameters if last in module._parameters else module._buffers), last
+
+
+def swap(swapped: list, i: int) -> None:
+    """Exchange what stands in the module with what is noted."""
+    store, name, t = swapped[i]
+    swapped[i] = (store, name, store[name])
+    store[name] = t
+
+
+def stack_module_state(models: Sequence) -> tuple[dict, dict]:
+    """The parameters and the buffers of several modules of one kind, each stacked along a new first dimension.
+
+    The stacked parameters require grad.  Use them with vmap over functional_call.
+    """
+    from ..ops.shape import stack
+
+    if not models:
+        raise error(RuntimeError, "stack_module_state", "expected at least one model, got none")
+    if len({type(m) for m in models}) > 1:
+        raise error(RuntimeError, "stack_module_state", f"expected all models to be of the same class, got {', '.join(sorted({type(m).__name__ for m in models}))}")
+    if len({m.training for m in models}) > 1:
+        raise error(RuntimeError, "stack_module_state", "expected all models to have the same training/eval mode")
+    parameters = {n: stack([dict(m.named_parameters())[n].detach() for m in models]).requires_grad_(p.requires_grad)
+                  for n, p in models[0].named_parameters()}  # fmt: skip
+    buffers = {n: stack([dict(m.named_buffers())[n] for m in models]).detach() for n, _ in models[0].named_buffers()}
+    return parameters, buffers

@@ -1,0 +1,44 @@
+"""minigrad.linalg: linear algebra under PyTorch's names (torch.linalg).  All functions take batches of matrices."""
+
+from .ops.chains import matrix_power, multi_dot
+from .ops.decompositions import linalg_cholesky as cholesky
+from .ops.decompositions import linalg_eigh as eigh
+from .ops.decompositions import linalg_eigvalsh as eigvalsh
+from .ops.decompositions import linalg_qr as qr
+from .ops.decompositions import linalg_svd as svd
+from .ops.decompositions import svdvals
+from .ops.linalg import LinAlgError, det, inv, slogdet, solve, solve_triangular
+from .ops.linalg import linalg_diagonal as diagonal
+from .ops.matmul import linalg_cross as cross
+from .ops.matmul import matmul, vecdot
+from .ops.norms import cond, matrix_norm, vector_norm
+from .ops.norms import linalg_norm as norm
+from .ops.rank import linalg_pinv as pinv
+from .ops.rank import matrix_rank
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "vecdot",
+    "vector_norm",
+]

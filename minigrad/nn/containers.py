@@ -1,0 +1,187 @@
+"""Modules that hold modules or parameters: Sequential, ModuleList, ModuleDict, ParameterList."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .module import Module
+from .parameter import Parameter
+
+
+class Numbered(Module):
+    """Sub-modules under the names "0", "1", ..., like a list."""
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
+    def __getitem__(self, i: int | slice) -> Any:
+        if isinstance(i, slice):
+            picked = type(self).__new__(type(self))
+            Module.__init__(picked)
+            return picked.extend(list(self)[i])
+        return self._modules[self._key(i)]
+
+    def __setitem__(self, i: int, module: Module) -> None:
+        setattr(self, self._key(i), module)
+
+    def __delitem__(self, i: int | slice) -> None:
+        rest = list(self)
+        del rest[i]
+        self._modules.clear()
+        self.extend(rest)
+
+    def _key(self, i: int) -> str:
+        """The name of number i."""
+        if not -len(self) <= i < len(self):
+            raise error(IndexError, type(self).__name__, f"index {i} is out of range for {len(self)} modules")
+        return list(self._modules)[i]
+
+    def append(self, module: Module) -> Any:
+        """Add one at the end."""
+        self.register_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add several at the end."""
+        for m in modules:
+            self.append(m)
+        return self
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Add one in front of number `index`."""
+        items = list(self)
+        items.insert(index, module)
+        self._modules.clear()
+        return self.extend(items)
+
+
+class Sequential(Numbered):
+    """Modules one after the other: each gets the output of the one before.
+
+    >>> from minigrad import nn
+    >>> nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    Sequential(
+      (0): Linear(in_features=2, out_features=3, bias=True)
+      (1): ReLU()
+    )
+    """
+
+    def __init__(self, *modules: Any):
+        super().__init__()
+        given = modules[0].items() if len(modules) == 1 and isinstance(modules[0], Mapping) else ((str(i), m) for i, m in enumerate(modules))
+        for name, module in given:
+            self.register_module(name, module)
+
+    def forward(self, input: Any) -> Any:
+        """Through all modules in order."""
+        for module in self:
+            input = module(input)
+        return input
+
+
+class ModuleList(Numbered):
+    """A list of modules whose parameters are found."""
+
+    def __init__(self, modules: Iterable[Module] | None = None):
+        super().__init__()
+        self.extend(modules or ())
+
+
+class ModuleDict(Module):
+    """A dictionary of modules whose parameters are found."""
+
+    def __init__(self, modules: Any = None):
+        super().__init__()
+        self.update(modules or {})
+
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self._modules.pop(key, None)
+        self.register_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._modules
+
+    def update(self, modules: Any) -> None:
+        """Add those of a dictionary, or of pairs."""
+        for name, module in modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules:
+            self[name] = module
+
+    def pop(self, key: str) -> Module:
+        """Take one out."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._modules.clear()
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._modules.keys()
+
+    def values(self) -> Iterable[Module]:
+        """The modules."""
+        return self._modules.values()
+
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """Names and modules."""
+        return self._modules.items()
+
+
+class ParameterList(Module):
+    """A list of parameters; tensors that are none become parameters."""
+
+    def __init__(self, values: Iterable[Tensor] | None = None):
+        super().__init__()
+        self.extend(values or ())
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._parameters.values())
+
+    def __getitem__(self, i: int | slice) -> Any:
+        found = list(self)[i]
+        return ParameterList(found) if isinstance(i, slice) else found
+
+    def __setitem__(self, i: int, value: Tensor) -> None:
+        self._parameters[str(range(len(self))[i])] = as_parameter(value)
+
+    def append(self, value: Tensor) -> ParameterList:
+        """Add one at the end."""
+        self.register_parameter(str(len(self)), as_parameter(value))
+        return self
+
+    def extend(self, values: Iterable[Tensor]) -> ParameterList:
+        """Add several at the end."""
+        for v in values:
+            self.append(v)
+        return self
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]" for name, p in self._parameters.items())
+
+
+def as_parameter(value: Tensor) -> Parameter:
+    """The tensor itself if it is a parameter, else a parameter that shares its memory."""
+    return value if isinstance(value, Parameter) else Parameter(value)

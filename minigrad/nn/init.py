@@ -1,0 +1,147 @@
+"""Initial values of parameters.  Each function fills a tensor in place, without recording it, and returns it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autograd.grad_mode import no_grad
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from ..ops.random import Generator
+
+
+def untracked(f: Callable) -> Callable:
+    """The function under no_grad."""
+
+    @functools.wraps(f)
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        with no_grad():
+            return f(*args, **kwargs)
+
+    return function
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor by which weights should be larger for what a nonlinearity takes away."""
+    gains = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4,
+             "leaky_relu": math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))}  # fmt: skip
+    ones = ("linear", "sigmoid", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+    if nonlinearity not in gains and nonlinearity not in ones:
+        raise error(ValueError, "calculate_gain", f"unsupported nonlinearity {nonlinearity}", f"use one of {', '.join((*gains, *ones))}")
+    return gains.get(nonlinearity, 1.0)
+
+
+@untracked
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Numbers uniform in [a, b)."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@untracked
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal numbers."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@untracked
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+                  generator: Generator | None = None) -> Tensor:  # fmt: skip
+    """Normal numbers of the given mean and std, those outside [a, b] left out: the inverse of the distribution function."""
+    from scipy.special import ndtr, ndtri
+
+    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
+    at = tensor.uniform_(0.0, 1.0, generator=generator).numpy().astype(np.float64)
+    return tensor.copy_(wrap(np.clip(ndtri(low + at * (high - low)) * std + mean, a, b)))
+
+
+@untracked
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """One value everywhere."""
+    return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Zeros."""
+    return constant_(tensor, 0.0)
+
+
+@untracked
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix."""
+    if tensor.ndim != 2:
+        raise error(ValueError, "eye_", f"only tensors with 2 dimensions are supported, got {tensor.ndim}")
+    return tensor.copy_(wrap(np.eye(*tensor.shape)))
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform with variance gain**2 * 2 / (fan_in + fan_out).
+
+    Source: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+    """
+    bound = gain * math.sqrt(6 / sum(fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal with variance gain**2 * 2 / (fan_in + fan_out)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(tensor))), generator)
+
+
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                     generator: Generator | None = None) -> Tensor:  # fmt: skip
+    """Uniform with variance gain**2 / fan; `a` is the negative slope of leaky_relu.
+
+    Source: He et al., "Delving deep into rectifiers", 2015.
+    """
+    bound = math.sqrt(3) * kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                    generator: Generator | None = None) -> Tensor:  # fmt: skip
+    """Normal with variance gain**2 / fan; `a` is the negative slope of leaky_relu."""
+    return normal_(tensor, 0.0, kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+@untracked
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """A random (semi-)orthogonal matrix of the first dimension against the others.
+
+    Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2013.
+    """
+    if tensor.ndim < 2:
+        raise error(ValueError, "orthogonal_", f"only tensors with 2 or more dimensions are supported, got {tensor.ndim}")
+    if not tensor.numel():
+        return tensor
+    rows = tensor.shape[0]
+    a = tensor.normal_(generator=generator).numpy().reshape(rows, -1)
+    q, r = np.linalg.qr(a.T if rows < a.shape[1] else a)
+    q = q * np.where(np.diag(r) < 0, -1, 1)
+    return tensor.copy_(wrap((q.T if rows < a.shape[1] else q).reshape(tuple(tensor.shape)) * gain))
+
+
+def fans(tensor: Tensor) -> tuple[int, int]:
+    """(fan_in, fan_out): how many inputs and outputs each element of a weight connects."""
+    if tensor.ndim < 2:
+        raise error(ValueError, "init", f"fan in and fan out cannot be computed for a tensor of shape {tuple(tensor.shape)}",
+                    "use a weight of at least 2 dimensions")
+    kernel = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * kernel, tensor.shape[0] * kernel
+
+
+def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    """gain / sqrt(fan)."""
+    if mode not in ("fan_in", "fan_out"):
+        raise error(ValueError, "init", f"mode {mode} is not supported", "use 'fan_in' or 'fan_out'")
+    fan = fans(tensor)[mode == "fan_out"]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0

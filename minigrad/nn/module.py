@@ -1,0 +1,385 @@
+"""Module: a part of a model that knows its parameters, buffers and sub-modules because they were assigned to it.
+
+Assigning a Parameter, a Module or (once registered) a buffer to an attribute puts it into one of three dictionaries;
+everything else here walks those.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autograd.grad_mode import no_grad
+from ..core import dtypes
+from ..core.device import device
+from ..core.hooks import Handle
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .parameter import Parameter
+
+
+class IncompatibleKeys(NamedTuple):
+    """What load_state_dict did not find, and what it found besides."""
+
+    missing_keys: list
+    unexpected_keys: list
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class Module:
+    """Base class of models and their parts.  Call super().__init__(), assign parts to attributes, and define forward.
+
+    >>> import minigrad
+    >>> from minigrad import nn
+    >>> class Scale(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = nn.Parameter(minigrad.tensor(2.))
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> Scale()(minigrad.tensor([1., 2.])).tolist()
+    [2.0, 4.0]
+    """
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+
+    def __init__(self):
+        for name in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_with_kwargs"):
+            object.__setattr__(self, name, {})
+        object.__setattr__(self, "_transient", set())  # buffers that are not part of the state_dict
+        object.__setattr__(self, "training", True)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; every module defines its own."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for key, hook in list(self._forward_pre_hooks.items()):
+            if key in self._with_kwargs:
+                changed = hook(self, args, kwargs)
+                args, kwargs = args if changed is None else changed[0], kwargs if changed is None else changed[1]
+            elif (given := hook(self, args)) is not None:
+                args = given if isinstance(given, tuple) else (given,)
+        out = self.forward(*args, **kwargs)
+        for key, hook in list(self._forward_hooks.items()):
+            changed = hook(self, args, kwargs, out) if key in self._with_kwargs else hook(self, args, out)
+            out = out if changed is None else changed
+        return out
+
+    # ------------------------------------------------------------------ attributes
+    def __setattr__(self, name: str, value: Any) -> None:
+        stores = self.__dict__
+        if isinstance(value, (Parameter, Module)):
+            if "_parameters" not in stores:
+                kind = "parameters" if isinstance(value, Parameter) else "module"
+                raise error(AttributeError, type(self).__name__, f"cannot assign {kind} before Module.__init__() call",
+                            "call super().__init__() first")
+            for other in (stores, self._parameters, self._buffers, self._modules):
+                other.pop(name, None)
+            (self._parameters if isinstance(value, Parameter) else self._modules)[name] = value
+        elif "_parameters" in stores and name in self._parameters:
+            if value is not None:
+                raise error(TypeError, type(self).__name__, f"cannot assign '{type(value).__name__}' as parameter '{name}'",
+                            "assign an nn.Parameter or None, or write into it with copy_ under no_grad()")
+            self._parameters[name] = None
+        elif "_modules" in stores and name in self._modules:
+            if value is not None:
+                raise error(TypeError, type(self).__name__, f"cannot assign '{type(value).__name__}' as child module '{name}'",
+                            "assign a Module or None")
+            self._modules[name] = None
+        elif "_buffers" in stores and name in self._buffers:
+            if value is not None and not isinstance(value, Tensor):
+                raise error(TypeError, type(self).__name__, f"cannot assign '{type(value).__name__}' as buffer '{name}'",
+                            "assign a tensor or None")
+            self._buffers[name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        for store in ("_parameters", "_buffers", "_modules"):
+            found = self.__dict__.get(store, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str) -> None:
+        for store in (self._parameters, self._buffers, self._modules):
+            if name in store:
+                del store[name]
+                self._transient.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under a name; None keeps the name free for one."""
+        self._check_name(name, "parameter")
+        if param is not None and not isinstance(param, Parameter):
+            raise error(TypeError, type(self).__name__, f"cannot assign '{type(param).__name__}' object to parameter '{name}'",
+                        "an nn.Parameter or None is required")
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is part of the state but no parameter; in the state_dict if `persistent`."""
+        self._check_name(name, "buffer")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise error(TypeError, type(self).__name__, f"cannot assign '{type(tensor).__name__}' object to buffer '{name}'",
+                        "a tensor or None is required")
+        self._buffers[name] = tensor
+        if not persistent:
+            self._transient.add(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Add a sub-module under a name."""
+        self._check_name(name, "module")
+        if module is not None and not isinstance(module, Module):
+            raise error(TypeError, type(self).__name__, f"{type(module).__name__} is not a Module subclass")
+        self._modules[name] = module
+
+    add_module = register_module
+
+    def _check_name(self, name: str, kind: str) -> None:
+        if "_parameters" not in self.__dict__:
+            raise error(AttributeError, type(self).__name__, f"cannot assign {kind} before Module.__init__() call",
+                        "call super().__init__() first")
+        if not isinstance(name, str) or "." in name or not name:
+            raise error(KeyError, type(self).__name__, f"{kind} name has to be a string without dots and not empty, got {name!r}")
+        if name in self.__dict__ or any(name in s for s in (self._parameters, self._buffers, self._modules)) and getattr(self, name) is not None:
+            raise error(KeyError, type(self).__name__, f"attribute '{name}' already exists")
+
+    # ------------------------------------------------------------------ walking
+    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, with their dotted names; each once."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        return (m for _, m in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The sub-modules directly below, each once."""
+        seen = set()
+        for name, child in self._modules.items():
+            if child is not None and child not in seen:
+                seen.add(child)
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        """The sub-modules directly below."""
+        return (m for _, m in self.named_children())
+
+    def _named(self, store: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        """The members of one of the dictionaries, here and below."""
+        seen = set()
+        for path, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
+            for name, t in getattr(module, store).items():
+                if t is not None and not (remove_duplicate and id(t) in seen):
+                    seen.add(id(t))
+                    yield f"{path}.{name}" if path else name, t
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """All parameters with their dotted names, each once."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """All parameters, each once: what an optimizer takes."""
+        return (p for _, p in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with their dotted names, each once."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers, each once."""
+        return (b for _, b in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a dotted name.  Raises AttributeError if there is none."""
+        module: Any = self
+        for part in target.split(".") if target else ():
+            module = getattr(module, part)
+            if not isinstance(module, Module):
+                raise error(AttributeError, type(self).__name__, f"`{part}` in '{target}' is not a Module")
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name.  Raises AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        return getattr(self.get_submodule(path), name)
+
+    get_buffer = get_parameter
+
+    # ------------------------------------------------------------------ state
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict:
+        """All parameters and persistent buffers by dotted name, sharing memory, detached unless `keep_vars`."""
+        state = OrderedDict()
+        for path, module in self.named_modules(prefix=prefix.removesuffix("."), remove_duplicate=False):
+            for name, t in {**module._parameters, **module._buffers}.items():
+                if t is not None and name not in module._transient:
+                    state[f"{path}.{name}" if path else name] = t if keep_vars else t.detach()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+        """Copy tensors, or NumPy arrays, into the parameters and buffers of these names.
+
+        With `strict` the names have to be exactly the module's.  With `assign` the given tensors take the place of the
+        module's own.  Raises RuntimeError that lists missing and unexpected names and all shapes that differ.
+        """
+        own = self.state_dict(keep_vars=True)
+        missing, unexpected = [k for k in own if k not in state_dict], [k for k in state_dict if k not in own]
+        faults = []
+        if strict and unexpected:
+            faults.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ".")
+        if strict and missing:
+            faults.append("Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ".")
+        given = {k: wrap(np.asarray(v)) if not isinstance(v, Tensor) else v for k, v in state_dict.items() if k in own}
+        faults += [f"size mismatch for {k}: copying a param with shape {tuple(t.shape)} from checkpoint, the shape in current model is "
+                   f"{tuple(own[k].shape)}." for k, t in given.items() if t.shape != own[k].shape]  # fmt: skip
+        if faults:
+            raise error(RuntimeError, "load_state_dict", f"Error(s) in loading state_dict for {type(self).__name__}: " + " ".join(faults),
+                        "load into the model that was saved, or pass strict=False for names that differ")
+        with no_grad():
+            for k, t in given.items():
+                if assign:
+                    path, _, name = k.rpartition(".")
+                    value = Parameter(t, own[k].requires_grad) if isinstance(own[k], Parameter) else t
+                    setattr(self.get_submodule(path), name, value)
+                else:
+                    own[k].copy_(t)
+        return IncompatibleKeys(missing, unexpected)
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call fn on every module below and then on this one, for instance to initialise weights."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True) -> Module:
+        """Set training mode here and below: dropout drops, batch norm uses the batch."""
+        if not isinstance(mode, bool):
+            raise error(ValueError, "train", f"training mode is expected to be boolean, got {mode!r}")
+        for m in self.modules():
+            object.__setattr__(m, "training", mode)
+        return self
+
+    def eval(self) -> Module:
+        """Set evaluation mode, the opposite of train()."""
+        return self.train(False)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or with `set_to_none=False` fill them with zeros."""
+        for p in self.parameters():
+            clear_grad(p, set_to_none)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Say whether the parameters want gradients: False freezes them."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Module:
+        """Convert all floating-point parameters and buffers, in place: to(dtype), to(device), to(device, dtype), to(tensor)."""
+        place = device
+        for a in args:
+            if isinstance(a, Tensor):
+                dtype, place = a.dtype, a.device
+            elif isinstance(a, (str, type(DEVICE))):
+                place = a
+            elif a is not None:
+                dtype = a
+        if dtype is not None and dtypes.numpy_dtype(dtype).kind != "f":
+            raise error(TypeError, "to", f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+        for m in self.modules():
+            for p in m._parameters.values():
+                if p is not None:
+                    p.data = converted(p.data, dtype, place)
+                    if p._grad is not None:
+                        p._grad = converted(p._grad, dtype, place)
+            for name, b in m._buffers.items():
+                if b is not None:
+                    m._buffers[name] = converted(b, dtype, place)
+        return self
+
+    def float(self) -> Module:
+        """Convert to float32."""
+        return self.to(dtypes.float32)
+
+    def double(self) -> Module:
+        """Convert to float64."""
+        return self.to(dtypes.float64)
+
+    def cpu(self) -> Module:
+        """Move to the CPU's memory."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Module:
+        """Move to a GPU's memory."""
+        return self.to("cuda" if device is None else device)
+
+    # ------------------------------------------------------------------ hooks and text
+    def register_forward_pre_hook(self, hook: Callable, *, with_kwargs: bool = False) -> Handle:
+        """Call hook(module, args) before forward; what it returns, if not None, replaces the arguments."""
+        return self._register(self._forward_pre_hooks, hook, with_kwargs)
+
+    def register_forward_hook(self, hook: Callable, *, with_kwargs: bool = False) -> Handle:
+        """Call hook(module, args, output) after forward; what it returns, if not None, replaces the output."""
+        return self._register(self._forward_hooks, hook, with_kwargs)
+
+    def _register(self, hooks: dict, hook: Callable, with_kwargs: bool) -> Handle:
+        handle = Handle(hooks, hook)
+        if with_kwargs:
+            self._with_kwargs[handle.id] = True
+        return handle
+
+    def extra_repr(self) -> str:
+        """What stands in the parentheses behind the module's name."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = [f"({name}): " + repr(m).replace("\n", "\n  ") for name, m in self._modules.items()]
+        if not lines and "\n" not in extra:
+            return f"{self._get_name()}({extra})"
+        head = extra.split("\n") if extra else []
+        return f"{self._get_name()}(\n  " + "\n  ".join(head + lines) + "\n)"
+
+
+DEVICE = device("cpu")
+
+
+def converted(t: Tensor, dtype: Any, place: Any) -> Tensor:
+    """A tensor at a place and, if it is floating-point, of a dtype."""
+    return t.to(device=place, dtype=dtype if t.is_floating_point() else None)
+
+
+def clear_grad(p: Tensor, set_to_none: bool) -> None:
+    """Forget a gradient, or fill it with zeros."""
+    if p.grad is None or set_to_none:
+        p.grad = None
+    else:
+        p.grad = p.grad.detach() if p.grad.requires_grad else p.grad
+        p.grad.zero_()

@@ -1,0 +1,32 @@
+"""Parameter: a tensor that a Module finds by itself."""
+
+from __future__ import annotations
+
+from ..core.edges import Leaf
+from ..core.tensor import Tensor, memory
+from ..ops.create import zeros
+
+
+class Parameter(Tensor):
+    """A leaf that wants a gradient; assigned to an attribute of a Module, it becomes one of the module's parameters.
+
+    `Parameter(tensor)` shares the tensor's memory.
+
+    >>> import minigrad
+    >>> minigrad.nn.Parameter(minigrad.ones(2))
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
+        data = zeros(0) if data is None else data
+        self._a = data._a
+        self._edge = self._view = self._tan = self._grad = None
+        self._ver = memory(data)
+        if requires_grad:
+            self.requires_grad_()
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"

@@ -1,0 +1,84 @@
+"""Products of many matrices: chains in the cheapest order, and powers by repeated squaring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+from .linalg import identity, inv
+from .matmul import fit, mm, refused
+from .registry import op
+
+
+@op(
+    "[T(2, 5), T(5, 1), T(1, 4)]",
+    "[T(3), T(3, 4), T(4)]",
+    "[T(2, 3), T(3, 4)]",
+    name="linalg.multi_dot",
+    method=False,
+    out=True,
+)
+def multi_dot(tensors: Any) -> Tensor:
+    """The product of a sequence of matrices, in the order that takes the fewest multiplications.
+
+    The first and the last may be vectors.  Raises RuntimeError for fewer than two and for other ranks.
+    Source of the order: Cormen et al., Introduction to Algorithms, section 15.2.
+    """
+    chain = list(tensors)
+    if len(chain) < 2:
+        raise refused("multi_dot", f"expected at least 2 tensors but got {len(chain)}")
+    row, column = chain[0].ndim == 1, chain[-1].ndim == 1
+    chain[0], chain[-1] = chain[0].unsqueeze(0) if row else chain[0], chain[-1].unsqueeze(1) if column else chain[-1]
+    for i, t in enumerate(chain):
+        if t.ndim != 2:
+            raise refused(
+                "multi_dot", f"tensor {i} must be 2-D (the first and last may be 1-D) but has shape {tuple(t.shape)}"
+            )
+    for x, y in zip(chain, chain[1:]):
+        fit("multi_dot", x, y)
+    out = in_order(chain, best_splits([t.shape[0] for t in chain] + [chain[-1].shape[1]]), 0, len(chain) - 1)
+    out = out.squeeze(-1) if column else out
+    return out.squeeze(0) if row else out
+
+
+@op("T(2, 3), T(3, 4), T(4, 2)", "T(2, 3)", method=False)
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of the matrices, in the order that takes the fewest multiplications (see linalg.multi_dot)."""
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+
+
+def best_splits(sizes: list) -> dict:
+    """(first, last) -> after which matrix to split that part of a chain whose matrix i is (sizes[i], sizes[i + 1])."""
+    n = len(sizes) - 1
+    cost: dict = {(i, i): (0, i) for i in range(n)}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i, j] = min(
+                (cost[i, k][0] + cost[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+    return {part: k for part, (_, k) in cost.items()}
+
+
+def in_order(chain: list, splits: dict, i: int, j: int) -> Tensor:
+    """The product of matrices i to j of a chain."""
+    if i == j:
+        return chain[i]
+    k = splits[i, j]
+    return mm(in_order(chain, splits, i, k), in_order(chain, splits, k + 1, j))
+
+
+@op("T(3, 3), 3", "T(2, 3, 3), 2", "T(3, 3), 0", "T(3, 3), 1", "S(3, 3), -2", "T(2, 2), 5", aliases=(), out=True)
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Each square matrix to an integer power, by repeated squaring; a negative one is a power of the inverse."""
+    if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
+        raise refused("matrix_power", f"A must be batches of square matrices, but it has shape {tuple(input.shape)}")
+    if n == 0:
+        return identity(input).expand(input.shape).clone()
+    base, n, out = (inv(input), -n, None) if n < 0 else (input, n, None)
+    while n:
+        if n & 1:
+            out = base if out is None else out @ base
+        n >>= 1
+        base = base @ base if n else base
+    return out.clone() if out is input else out

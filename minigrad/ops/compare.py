@@ -1,0 +1,419 @@
+"""Comparing, logic on bools and bits, and choosing between values: eq, isclose, logical_and, where, maximum, clamp, ...
+
+What gives bools has no derivative; what chooses passes the gradient to the chosen operand (where two are equal, maximum
+gives each half, as PyTorch does).  Next: pointwise.py.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .families import Pointwise
+from .registry import choice, functions, op
+
+NUMBERS = (
+    "T(3, 4), T(3, 4)",
+    "T(3, 1), T(4)",
+    "I(2, 3, 3), I(2, 3, 3)",
+    "I(3, 4), 2",
+    "T(3), 0.5",
+    "T(3), I(3, 3)",
+    "B(3), I(3, 2)",
+    "B(3), B(3)",
+    "T(0, 2), T(2)",
+    "T(), T()",
+)
+
+
+class Comparison(Pointwise):
+    """Gives bools and has no derivative."""
+
+    kind, differentiable = "bool", False
+    samples = NUMBERS
+
+
+class Eq(Comparison):
+    """Whether two elements are equal; NaN equals nothing."""
+
+    ufunc = np.equal
+    kernel = lambda x, y: x == y
+
+
+class Ne(Comparison):
+    """Whether two elements differ."""
+
+    ufunc = np.not_equal
+    kernel = lambda x, y: x != y
+    aliases = ("not_equal",)
+
+
+class Lt(Comparison):
+    """Whether input < other."""
+
+    ufunc = np.less
+    kernel = lambda x, y: x < y
+    aliases = ("less",)
+
+
+class Le(Comparison):
+    """Whether input <= other."""
+
+    ufunc = np.less_equal
+    kernel = lambda x, y: x <= y
+    aliases = ("less_equal",)
+
+
+class Gt(Comparison):
+    """Whether input > other."""
+
+    ufunc = np.greater
+    kernel = lambda x, y: x > y
+    aliases = ("greater",)
+
+
+class Ge(Comparison):
+    """Whether input >= other."""
+
+    ufunc = np.greater_equal
+    kernel = lambda x, y: x >= y
+    aliases = ("greater_equal",)
+
+
+eq, ne, lt, le, gt, ge = functions(Eq, Ne, Lt, Le, Gt, Ge)
+not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+
+
+class Property(Comparison):
+    """A question about one element; there is no in-place form."""
+
+    inplace = False
+    samples = ("T(3, 4)", "T()", "T(0, 2)", "I(3, 4)", "B(3)", "T(4, 3).mT", "T(4) / torch.tensor([0.0, 1.0, -0.0, 2.0])")
+
+
+class Isnan(Property):
+    """Whether an element is NaN."""
+
+    ufunc = np.isnan
+    kernel = lambda x: x != x
+
+
+class Isinf(Property):
+    """Whether an element is infinite, of either sign."""
+
+    ufunc = np.isinf
+    kernel = lambda x: math.isinf(x)
+
+
+class Isfinite(Property):
+    """Whether an element is neither infinite nor NaN."""
+
+    ufunc = np.isfinite
+    kernel = lambda x: math.isfinite(x)
+
+
+isnan, isinf, isfinite = functions(Isnan, Isinf, Isfinite)
+
+
+class Isclose(Property):
+    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN to NaN if `equal_nan`."""
+
+    kernel = lambda x, y, rtol, atol, equal_nan: (x == y) | isfinite(y) & (abs(x - y) <= atol + rtol * abs(y)) | (
+        (x != x) & (y != y) & equal_nan
+    )
+    statics = 3
+
+
+@choice(
+    "T(3, 4), T(3, 4)", "T(3), T(1), 0.5, 0.1", "I(3, 4), I(3, 4)", "T(3), T(3), equal_nan=True", "B(3), B(3)", "T(), T(), atol=1",
+    cls=Isclose, inplace=False, differentiable=False,
+)  # fmt: skip
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN to NaN if `equal_nan`.
+
+    Raises RuntimeError for different dtypes and for negative tolerances.
+
+    >>> import minigrad
+    >>> minigrad.isclose(minigrad.tensor([1., 2.]), minigrad.tensor([1.001, 2.]), rtol=1e-4)
+    tensor([False,  True])
+    """
+    if input.dtype != other.dtype:
+        raise error(RuntimeError, "isclose", f"{input.dtype} did not match {other.dtype}", "convert one of them")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise error(RuntimeError, "isclose", f"{name} must be greater than or equal to zero, but got {tolerance}")
+    if input._np_dtype.kind not in "f":  # differences of integers wrap around, those of float64 hardly round
+        input, other = input.double(), other.double()
+    return Isclose, (input, other, float(rtol), float(atol), builtins.bool(equal_nan))
+
+
+@op("T(3, 4), T(3, 4)", "P(3), P(3), 10", "T(3), T(3), atol=9.0", "T(0), T(0)", differentiable=False)
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are close, in the sense of isclose, as a Python bool."""
+    return builtins.bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+@op("T(3, 4), T(3, 4)", "I(3, 1), I(3, 1)", "T(3), T(4)", "T(0), T(0)", differentiable=False)
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and equal elements, as a Python bool.
+
+    >>> import minigrad
+    >>> minigrad.equal(minigrad.tensor([1, 2]), minigrad.tensor([1., 2.]))
+    True
+    """
+    if not isinstance(other, Tensor):
+        raise error(TypeError, "equal", f"argument 'other' must be a tensor, not {type(other).__name__}", "compare with == for numbers")
+    return tuple(input.shape) == tuple(other.shape) and builtins.bool(eq(input, other).all().item())
+
+
+# ---------------------------------------------------------------------- logic
+TRUTHS = ("B(3, 4), B(3, 4)", "B(3, 1), B(4)", "I(3, 2), B(3)", "T(3), B(3)", "T(0), B(0)", "B(), B()")
+
+
+class LogicalAnd(Comparison):
+    """Whether both elements are true (not 0)."""
+
+    ufunc = np.logical_and
+    kernel = lambda x, y: (x != 0) & (y != 0)
+    samples = TRUTHS
+
+
+class LogicalOr(Comparison):
+    """Whether one of the elements, or both, is true (not 0)."""
+
+    ufunc = np.logical_or
+    kernel = lambda x, y: (x != 0) | (y != 0)
+    samples = TRUTHS
+
+
+class LogicalXor(Comparison):
+    """Whether exactly one of the elements is true (not 0)."""
+
+    ufunc = np.logical_xor
+    kernel = lambda x, y: (x != 0) != (y != 0)
+    samples = TRUTHS
+
+
+class LogicalNot(Comparison):
+    """Whether the element is false (0)."""
+
+    ufunc = np.logical_not
+    kernel = lambda x: x == 0
+    samples = ("B(3, 4)", "I(3, 2)", "T(3)", "B(0)", "B()")
+
+
+logical_and, logical_or, logical_xor, logical_not = functions(LogicalAnd, LogicalOr, LogicalXor, LogicalNot)
+
+
+class Bitwise(Pointwise):
+    """Works on the bits of integers; on bools it is logic."""
+
+    accepts, differentiable = "biu", False
+    samples = ("I(3, 4, 9), I(3, 4, 9)", "I(3, 1, 9), I(4, 9)", "B(3), B(3)", "I(3, 9), 5", "B(3), I(3, 9)", "I(0, 9), I(0, 9)")
+
+
+class BitwiseAnd(Bitwise):
+    """The bits that are set in both; on bools, and."""
+
+    ufunc = np.bitwise_and
+    kernel = lambda x, y: x & y
+
+
+class BitwiseOr(Bitwise):
+    """The bits that are set in one or both; on bools, or."""
+
+    ufunc = np.bitwise_or
+    kernel = lambda x, y: x | y
+
+
+class BitwiseXor(Bitwise):
+    """The bits that are set in exactly one; on bools, exclusive or."""
+
+    ufunc = np.bitwise_xor
+    kernel = lambda x, y: x ^ y
+
+
+class BitwiseNot(Bitwise):
+    """All bits turned over; on bools, not."""
+
+    ufunc = np.invert
+    kernel = lambda x: ~x
+    samples = ("I(3, 4, 9)", "B(3)", "I(0, 9)", "I(9)")
+
+
+class Shift(Bitwise):
+    """Moves the bits of integers; a shift by the number of bits or more, or a negative one, moves all of them out."""
+
+    accepts = "iu"
+    samples = ("I(3, 4, 9), I(3, 4, 9)", "I(3, 1, 9), I(4, 9)", "I(3, 9), 2", "I(3, 9), I(3, 99)", "B(3), I(3, 9)")
+
+
+class BitwiseLeftShift(Shift):
+    """The bits moved up: input * 2**other."""
+
+    ufunc = np.left_shift
+    kernel = lambda x, y: x << y
+
+
+class BitwiseRightShift(Shift):
+    """The bits moved down, the sign kept: floor(input / 2**other)."""
+
+    ufunc = np.right_shift
+    kernel = lambda x, y: x >> y
+
+
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_right_shift = functions(
+    BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot, BitwiseLeftShift, BitwiseRightShift
+)
+
+
+# ---------------------------------------------------------------------- choosing
+class Where(Pointwise):
+    """x where the condition holds, y elsewhere.  The gradient of what was not chosen is 0, whatever it would have been."""
+
+    masks = 1
+    ufunc = np.where
+    kernel = lambda condition, x, y: x if condition else y
+    dx = lambda g, condition: where(condition, g, 0.0)
+    dy = lambda g, condition: where(condition, 0.0, g)
+
+
+@choice(
+    "B(3, 4), T(3, 4), T(3, 4)", "B(3, 1), T(4), T()", "B(3), T(3), 0.5", "B(4), 2, T(4)", "B(4), 1.5, 2", "B(), T(2), T(3, 1)",
+    "B(0), T(0), T(1)", "B(2, 3)",
+    cls=Where, inplace=False, method=lambda self, condition, other: where(condition, self, other),
+)  # fmt: skip
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where the condition holds, `other` elsewhere; the three are broadcast.  `where(condition)` is its nonzero indices.
+
+    The gradient of what was not chosen is 0, even where that would be infinite or NaN.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([-1., 2.])
+    >>> minigrad.where(x > 0, x, 0.)
+    tensor([0., 2.])
+    """
+    if input is None and other is None:
+        return Nonzero, (condition,)
+    if input is None or other is None:
+        raise error(TypeError, "where", "one of input and other is missing", "pass both, or the condition alone for its indices")
+    return Where, (condition, input, other)
+
+
+class Nonzero:
+    """What `where` with a condition alone means: the indices of its true elements, a tensor per dimension."""
+
+    apply = staticmethod(lambda condition: condition.nonzero(as_tuple=True))
+
+
+class Extreme(Pointwise):
+    """One of two elements; there is no in-place form and, as in PyTorch, the operands are tensors."""
+
+    inplace = False
+    samples = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "I(3, 9), I(3, 9)", "T(3), I(3, 3)", "B(3), B(3)",
+               "T(0, 2), T(2)", "T(4, 3).mT, T(1, 4)")  # fmt: skip
+
+
+class Maximum(Extreme):
+    """The larger element; NaN where one is NaN.  Equal elements get half of the gradient each."""
+
+    ufunc = np.maximum
+    kernel = lambda x, y: where((x > y) | (x != x), x, y)
+    dx = lambda g, x, y: where(x == y, g / 2, where(x < y, 0.0, g))
+    dy = lambda g, x, y: where(x == y, g / 2, where(y < x, 0.0, g))
+
+
+class Minimum(Extreme):
+    """The smaller element; NaN where one is NaN.  Equal elements get half of the gradient each."""
+
+    ufunc = np.minimum
+    kernel = lambda x, y: where((x < y) | (x != x), x, y)
+    dx = lambda g, x, y: where(x == y, g / 2, where(x > y, 0.0, g))
+    dy = lambda g, x, y: where(x == y, g / 2, where(y > x, 0.0, g))
+
+
+class Fmax(Extreme):
+    """The larger element; where one is NaN, the other.  Of equal elements the first gets the gradient."""
+
+    ufunc = np.fmax
+    kernel = lambda x, y: where((x >= y) | (y != y), x, y)
+    dx = lambda g, x, y: where((x >= y) | (y != y), g, 0.0)
+    dy = lambda g, x, y: where((x >= y) | (y != y), 0.0, g)
+
+
+class Fmin(Extreme):
+    """The smaller element; where one is NaN, the other.  Of equal elements the first gets the gradient."""
+
+    ufunc = np.fmin
+    kernel = lambda x, y: where((x <= y) | (y != y), x, y)
+    dx = lambda g, x, y: where((x <= y) | (y != y), g, 0.0)
+    dy = lambda g, x, y: where((x <= y) | (y != y), 0.0, g)
+
+
+maximum, minimum, fmax, fmin = functions(Maximum, Minimum, Fmax, Fmin)
+
+
+class ClampMin(Pointwise):
+    """The element, but at least lo."""
+
+    ufunc = np.maximum
+    accepts = "iuf"
+    kernel = lambda x, lo: where((x > lo) | (x != x), x, lo)
+    dx = lambda g, x, lo: where(x >= lo, g, 0.0)
+    dlo = lambda g, x, lo: where(x < lo, g, 0.0)
+    operands = ("input", "min")
+    samples = ("T(3, 4), 0.5", "T(3, 4), T(4)", "T(3), T()", "I(3, 9), 4", "T(0), 1")
+
+
+class ClampMax(Pointwise):
+    """The element, but at most hi."""
+
+    ufunc = np.minimum
+    accepts = "iuf"
+    kernel = lambda x, hi: where((x < hi) | (x != x), x, hi)
+    dx = lambda g, x, hi: where(x <= hi, g, 0.0)
+    dhi = lambda g, x, hi: where(x > hi, g, 0.0)
+    operands = ("input", "max")
+    samples = ("T(3, 4), 0.5", "T(3, 4), T(4)", "T(3), T()", "I(3, 9), 4", "T(0), 1")
+
+
+class Clamp(Pointwise):
+    """The element, but at least lo and at most hi (which wins where lo > hi)."""
+
+    accepts = "iuf"
+    kernel = lambda x, lo, hi: minimum(maximum(x, lo), hi)
+    dx = lambda g, x, lo, hi: where((x >= lo) & (x <= hi), g, 0.0)
+    dlo = lambda g, x, lo, hi: where((lo < hi) & (x < lo), g, 0.0)
+    dhi = lambda g, x, lo, hi: where((x > hi) | (hi < lo), g, 0.0)
+
+
+clamp_min, clamp_max = functions(ClampMin, ClampMax)
+
+
+@choice(
+    "T(3, 4), -0.5, 0.5", "T(3, 4), min=0.0", "T(3), max=1", "T(3, 4), T(4), T(3, 1)", "T(3), None, T(3)", "I(3, 9), 2, 5", "I(3, 9), 0.5",
+    "T(), 0, 1", "T(0), 0, 1", "T(4, 3).mT, T(4), None",
+    cls=Clamp, aliases=("clip",),
+)  # fmt: skip
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
+    """The elements limited to the range from `min` to `max` (numbers or tensors, either may be missing); `max` wins.
+
+    The gradient is 0 outside the range and 1 inside and on its border.  Raises RuntimeError when both are missing.
+
+    >>> import minigrad
+    >>> minigrad.clamp(minigrad.tensor([-2., 0.5, 3.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise error(RuntimeError, "clamp", "At least one of 'min' or 'max' must not be None", "pass one of them")
+    if max is None:
+        return ClampMin, (input, min)
+    return (ClampMax, (input, max)) if min is None else (Clamp, (input, min, max))
+
+
+clip = clamp

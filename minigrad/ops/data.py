@@ -1,0 +1,256 @@
+"""Tensors from data: Python's numbers and nested lists, NumPy's arrays, other tensors.
+
+The dtype is inferred as in PyTorch: Python's floats stand for the default dtype, integers for int64, and what NumPy
+or a tensor holds keeps its own.  Tensors from a shape alone are in create.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.context import current
+from ..core.edges import INFERENCE
+from ..core.tensor import Box, Tensor, wrap
+from ..errors import error, warn
+from .memory import Clone, on_device, to
+
+NUMBERS = {bool, int, float}
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A new leaf with a copy of `data`: a number, nested lists or tuples of numbers or 0-d tensors, an array, a tensor.
+
+    Lists of different lengths raise ValueError, what is no number TypeError or RuntimeError.
+
+    >>> import minigrad
+    >>> minigrad.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> minigrad.tensor([1, 2.5]).dtype, minigrad.tensor([True, False]).dtype
+    (minigrad.float32, minigrad.bool)
+    """
+    on_device(device)
+    if isinstance(data, Tensor):
+        warn_copy("tensor(t)")
+        return copied(data, dtype).requires_grad_(requires_grad)
+    return made(array_of(data, dtype, "tensor"), requires_grad)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` as a tensor without copying where possible: a tensor as it is, an array's own memory."""
+    if isinstance(data, Tensor):
+        return to(data, dtype=dtype, device=device)
+    on_device(device)
+    if isinstance(data, np.ndarray):
+        return to(from_numpy(data), dtype=dtype)
+    return made(array_of(data, dtype, "as_tensor"))
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible."""
+    shared = isinstance(obj, (Tensor, np.ndarray, np.generic)) or hasattr(obj, "__dlpack__")
+    if shared and not isinstance(obj, (Tensor, np.ndarray)):
+        obj = np.asarray(obj) if isinstance(obj, np.generic) else from_dlpack(obj)
+    out = as_tensor(obj, dtype, device)
+    same = out is obj or isinstance(obj, np.ndarray) and np.may_share_memory(out._a, obj)
+    if copy is False and not same:
+        raise error(
+            ValueError,
+            "asarray",
+            f"can't alias a {type(obj).__name__} as a tensor of {out.dtype} without copying",
+            "leave copy=False away",
+        )
+    if copy and same:
+        out = copied(out, None) if requires_grad else Clone.apply(out)
+    if requires_grad and out is obj:
+        out = obj.detach()
+    return out.requires_grad_() if requires_grad else out
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor on the array's own memory: writing to either changes both."""
+    if not isinstance(array, np.ndarray):
+        raise error(
+            TypeError, "from_numpy", f"expected np.ndarray (got {type(array).__name__})", "use minigrad.tensor(data)"
+        )
+    dtypes.of_numpy(array.dtype)
+    if any(s < 0 for s in array.strides):
+        raise error(
+            ValueError,
+            "from_numpy",
+            "at least one stride in the given numpy array is negative, which tensors do not support",
+            "pass array.copy()",
+        )
+    if not array.flags.writeable:
+        warn("from_numpy", "the array is not writable, so writing to the tensor will fail", "pass array.copy()")
+    return made(array)
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's, which has `__dlpack__`."""
+    on_device(device)
+    if isinstance(ext_tensor, Tensor):
+        ext_tensor = ext_tensor.numpy()
+    array = np.from_dlpack(ext_tensor)
+    return from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array)
+
+
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor with the number `s`, of the default dtype unless another is given."""
+    on_device(device)
+    return made(np.array(s, chosen(dtype)), requires_grad)
+
+
+def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
+    """`data` as a new array."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        target = dtypes.of_numpy(data.dtype).dtype if dtype is None else dtypes.numpy_dtype(dtype)
+        return np.array(data, dtype=target, order="C")
+    if not isinstance(data, (list, tuple, range)) and type(data) not in NUMBERS:
+        if hasattr(data, "__array__"):
+            return array_of(np.asarray(data), dtype, who)
+        refuse(data, who)
+    found = kinds(data, who)
+    if not found <= NUMBERS:
+        data, found = plain(data, who), found - {Tensor}
+    check_lengths(data, who)
+    target = inferred_dtype(found) if dtype is None else dtypes.numpy_dtype(dtype)
+    return filled(data, target, who)
+
+
+def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
+    """Nested lists of equal lengths as an array of this dtype."""
+    try:
+        if target.kind in "iu":  # by way of the numbers' own kind: 2.9 is cut to 2, and -1 as uint8 is 255
+            wide, info = np.array(data), np.iinfo(target)
+            if wide.size and not (wide.max() <= info.max and wide.min() >= (info.min or -info.max)):
+                raise OverflowError
+            return wide.astype(target)
+        with np.errstate(over="ignore"):
+            return np.array(data, dtype=target)
+    except OverflowError:
+        kind = ValueError if np.array(data).dtype.kind in "uO" else RuntimeError
+        raise error(
+            kind, who, f"overflow: a value does not fit into {target}", "pass dtype=minigrad.float64 for large numbers"
+        ) from None
+
+
+def kinds(data: Any, who: str) -> set:
+    """What the leaves of nested lists are: the types bool, int, float, Tensor, or NumPy's dtypes."""
+    if isinstance(data, (list, tuple, range)):
+        types = set(map(type, data))
+        if types <= NUMBERS:
+            return types
+        return set().union(*[kinds(d, who) for d in data])
+    if isinstance(data, Tensor):
+        return {Tensor, data._np_dtype}
+    if isinstance(data, (np.ndarray, np.generic)):
+        return {Tensor, dtypes.of_numpy(data.dtype).dtype}
+    for t in (bool, int, float):
+        if isinstance(data, t):
+            return {t}
+    return refuse(data, who)
+
+
+def refuse(data: Any, who: str) -> Any:
+    """What no number is."""
+    if isinstance(data, (str, bytes)):
+        raise error(TypeError, who, f"invalid data type {type(data).__name__!r}: {data!r}", "pass numbers")
+    raise error(
+        RuntimeError,
+        who,
+        f"could not infer dtype of {type(data).__name__}",
+        "pass numbers, lists of numbers, an array or a tensor",
+    )
+
+
+def plain(data: Any, who: str) -> Any:
+    """Nested lists with tensors and arrays of one element as numbers, and larger arrays as lists."""
+    if isinstance(data, (list, tuple, range)):
+        return [plain(d, who) for d in data]
+    if isinstance(data, Tensor):
+        if data.numel() != 1:
+            raise error(
+                TypeError,
+                who,
+                f"only tensors of one element can stand in a list of data, found one of shape {tuple(data.shape)}",
+                "use minigrad.stack(tensors)",
+            )
+        if current().grad and data.requires_grad:
+            warn(
+                who,
+                "a tensor that requires grad becomes a plain number here, so its gradient is lost",
+                "minigrad.stack(tensors) keeps it; detach() the tensor if that is not wanted",
+            )
+        return data.item()
+    return data.tolist() if isinstance(data, (np.ndarray, np.generic)) else data
+
+
+def check_lengths(data: Any, who: str) -> None:
+    """Nested lists have to be a box: every list of a level is of the same length."""
+    dim = 0
+    level = [data]
+    while any(isinstance(d, (list, tuple, range)) for d in level):
+        lengths = {len(d) if isinstance(d, (list, tuple, range)) else None for d in level}
+        if None in lengths:
+            raise error(
+                TypeError, who, f"numbers and lists stand side by side at dim {dim}", "give every row the same depth"
+            )
+        if len(lengths) > 1:
+            raise error(
+                ValueError,
+                who,
+                f"expected sequences of one length at dim {dim}, got lengths {sorted(lengths)}",
+                "give every row the same length",
+            )
+        if all(set(map(type, d)) <= NUMBERS for d in level):
+            return
+        level, dim = [x for d in level for x in d], dim + 1
+
+
+def inferred_dtype(found: set) -> np.dtype:
+    """The dtype for leaves of these kinds, all of the same weight."""
+    of = {bool: dtypes.BOOL, int: dtypes.I8, float: dtypes.default()}
+    result = None
+    for kind in found:
+        d = of.get(kind, kind)
+        result = d if result is None else dtypes.promote_types(result, d).dtype
+    return dtypes.default() if result is None else result
+
+
+def copied(t: Tensor, dtype: Any) -> Tensor:
+    """A copy of t without its past."""
+    t = t.detach()
+    out = Clone.apply(t) if dtype is None else to(t, dtype, copy=True)
+    return out if type(out) is Box else made(out._a)
+
+
+def warn_copy(what: str) -> None:
+    """Copying a tensor by a constructor loses its history, which is seldom known."""
+    warn(
+        what,
+        "a copy of a tensor's values, without its history",
+        "write t.detach().clone(), with .requires_grad_() behind it where gradients are wanted",
+    )
+
+
+def made(array: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """The array as a leaf of its own."""
+    t = wrap(array)
+    if current().inference:
+        t._ver = INFERENCE
+    for layer in current().layers():
+        t = layer.adopt(t)
+    return t.requires_grad_() if requires_grad else t
+
+
+def chosen(dtype: Any) -> np.dtype:
+    """The dtype that was asked for, or the default."""
+    return dtypes.default() if dtype is None else dtypes.numpy_dtype(dtype)

@@ -1,0 +1,330 @@
+"""Decompositions: Cholesky, QR, eigenvalues of symmetric matrices, singular values.  Pseudo-inverse and rank: rank.py.
+
+Each pull-back is a formula of the factors, which are results with a history of their own: second derivatives follow.
+Factors are unique up to signs only, and their derivatives exist where eigenvalues (or singular values) differ.
+Sources: PyTorch's FunctionsManual.cpp; Murray, "Differentiation of the Cholesky decomposition", 2016; Walter and
+Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.tensor import Tensor, wrap
+from .compare import where
+from .families import Operation
+from .join import cat
+from .linalg import SolveTriangular, guarded, matrices, square, transposed_solve
+from .matmul import refused
+from .registry import op
+
+
+class QR(NamedTuple):
+    """A = Q R with orthonormal columns of Q and an upper triangular R."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class EighResult(NamedTuple):
+    """The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class SVD(NamedTuple):
+    """A = U diag(S) Vh with descending S."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class SVDWithV(NamedTuple):
+    """A = U diag(S) V^T, as the older torch.svd gives it."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+# ---------------------------------------------------------------------- the operations
+class Cholesky(Operation):
+    """The lower triangular L with A = L L^T."""
+
+    impl = lambda x: guarded("linalg.cholesky", np.linalg.cholesky, x)
+    dx = lambda g, out: cholesky_gradient(g, out)
+    batch = lambda x: (x,)
+
+
+class Qr(Operation):
+    """Q and R; the mode is NumPy's."""
+
+    impl = lambda x, mode: factors(x, mode)
+    dx = lambda g0, g1, out0, out1, mode: qr_gradient(g0, g1, out0, out1, mode)
+    batch = lambda x, mode: (x, mode)
+
+
+class Eigh(Operation):
+    """Eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
+
+    impl = lambda x, UPLO: tuple(guarded("linalg.eigh", np.linalg.eigh, x, UPLO))
+    dx = lambda g0, g1, out0, out1: eigh_gradient(g0, g1, out0, out1)
+    batch = lambda x, UPLO: (x, UPLO)
+
+
+class Eigvalsh(Operation):
+    """Eigenvalues alone, at a fraction of the time; their derivative asks for the vectors."""
+
+    impl = lambda x, UPLO: guarded("linalg.eigvalsh", np.linalg.eigvalsh, x, UPLO)
+    dx = lambda g, x, UPLO: eigh_gradient(g, None, *Eigh.apply(x, UPLO))
+    batch = lambda x, UPLO: (x, UPLO)
+
+
+class Svd(Operation):
+    """U, S and Vh."""
+
+    impl = lambda x, full: tuple(guarded("linalg.svd", np.linalg.svd, x, full))
+    dx = lambda g0, g1, g2, out0, out1, out2: svd_gradient(g0, g1, g2, out0, out1, out2)
+    batch = lambda x, full: (x, full)
+
+
+class Svdvals(Operation):
+    """Singular values alone."""
+
+    impl = lambda x: guarded("linalg.svdvals", np.linalg.svdvals, x)
+    dx = lambda g, x: svd_gradient(None, g, None, *Svd.apply(x, False))
+    batch = lambda x: (x,)
+
+
+# ---------------------------------------------------------------------- Cholesky and QR
+@op(
+    "(lambda x: x + x.mT)(S(3, 3))",
+    "(lambda x: x + x.mT)(S(2, 3, 3))",
+    "(lambda x: x + x.mT)(S(3, 3)), upper=True",
+    "S(1, 1)",
+    "S(0, 2, 2)",
+    name="linalg.cholesky",
+    method=False,
+    out=True,
+)
+def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """The lower triangular L with A = L L^T of each symmetric positive-definite matrix (or with upper=True L^T).
+
+    Raises LinAlgError for a matrix that is not positive-definite, saying which; RuntimeError if it is not square.
+    """
+    square("linalg.cholesky", A)
+    return Cholesky.apply(A.mT).mT if upper else Cholesky.apply(A)
+
+
+@op("(lambda x: x + x.mT)(S(3, 3))", "(lambda x: x + x.mT)(S(3, 3)), True", out=True)
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """The Cholesky factor of each symmetric positive-definite matrix (see linalg.cholesky)."""
+    return linalg_cholesky(input, upper=upper)
+
+
+@op(
+    "T(4, 3)",
+    "T(2, 3, 3)",
+    "T(3, 5)",
+    "T(3, 4), 'complete'",
+    "T(3, 3), 'complete'",
+    "T(1, 1)",
+    "T(0, 3)",
+    "T(2, 3, 2)",
+    name="linalg.qr",
+    method=False,
+    out=True,
+)
+def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
+    """(Q, R) of each matrix (..., m, n) with A = Q R, orthonormal columns of Q and upper triangular R.
+
+    "reduced": k = min(m, n) columns in Q and rows in R; "complete": Q is (m, m); "r": R alone, Q is empty.
+    No gradient exists for "r", nor for "complete" where m > n: RuntimeError in backward.
+    """
+    matrices("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise refused("linalg.qr", f"unrecognized mode {mode!r}", "use 'reduced', 'complete' or 'r'")
+    return QR(*Qr.apply(A, mode))
+
+
+@op("T(4, 3)", "T(3, 4), False", out=True)
+def qr(input: Tensor, some: bool = True) -> QR:
+    """(Q, R), reduced or complete (see linalg.qr)."""
+    return linalg_qr(input, "reduced" if some else "complete")
+
+
+# ---------------------------------------------------------------------- eigenvalues and singular values
+# parity=False: the signs of vectors are any library's choice; tests/ops/test_linalg.py compares what does not need them
+@op(
+    "(lambda x: x + x.mT)(S(3, 3))",
+    "(lambda x: x + x.mT)(T(2, 3, 3))",
+    "(lambda x: x + x.mT)(T(3, 3)), 'U'",
+    "T(1, 1)",
+    "T(0, 0)",
+    name="linalg.eigh",
+    method=False,
+    parity=False,
+    out=True,
+)
+def linalg_eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+    """(eigenvalues, eigenvectors) of each symmetric matrix: (..., n) ascending, and (..., n, n) in columns.
+
+    Only the lower triangle is read, or with UPLO="U" the upper.  Derivatives of eigenvectors need distinct eigenvalues.
+    """
+    square("linalg.eigh", A)
+    return EighResult(*Eigh.apply(A, triangle_of("linalg.eigh", UPLO)))
+
+
+@op(
+    "(lambda x: x + x.mT)(T(3, 3))",
+    "(lambda x: x + x.mT)(T(2, 3, 3)), UPLO='U'",
+    "T(1, 1)",
+    name="linalg.eigvalsh",
+    method=False,
+    out=True,
+)
+def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of each symmetric matrix, ascending."""
+    square("linalg.eigvalsh", A)
+    return Eigvalsh.apply(A, triangle_of("linalg.eigvalsh", UPLO))
+
+
+@op(
+    "T(4, 3), False",
+    "T(3, 4), False",
+    "T(2, 3, 3)",
+    "T(1, 1)",
+    "T(0, 3), False",
+    name="linalg.svd",
+    method=False,
+    parity=False,
+    out=True,
+)
+def linalg_svd(A: Tensor, full_matrices: bool = True) -> SVD:
+    """(U, S, Vh) of each matrix (..., m, n): A = U[..., :k] diag(S) Vh[..., :k, :] with k = min(m, n) and S descending.
+
+    With full_matrices=False U has k columns and Vh k rows, else they are square; the added ones get no gradient.
+    """
+    matrices("linalg.svd", A)
+    return SVD(*Svd.apply(A, bool(full_matrices)))
+
+
+@op("T(4, 3)", "T(2, 3, 4)", "T(0, 3)", name="linalg.svdvals", method=False, out=True)
+def svdvals(A: Tensor) -> Tensor:
+    """The singular values of each matrix, descending."""
+    matrices("linalg.svdvals", A)
+    return Svdvals.apply(A)
+
+
+@op("T(4, 3)", "T(3, 4)", parity=False)
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
+    """(U, S, V), V not transposed (see linalg.svd); with compute_uv=False U and V are zeros."""
+    matrices("svd", input)
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        lead = tuple(input.shape[:-2])
+        return SVDWithV(input.new_zeros((*lead, m, m)), svdvals(input), input.new_zeros((*lead, n, n)))
+    u, s, vh = linalg_svd(input, not some)
+    return SVDWithV(u, s, vh.mT)
+
+
+def triangle_of(who: str, UPLO: str) -> str:
+    """ "L" or "U"; RuntimeError for anything else."""
+    if UPLO not in ("L", "U", "l", "u"):
+        raise refused(who, f"expected UPLO to be 'L' or 'U', got {UPLO!r}")
+    return UPLO.upper()
+
+
+# ---------------------------------------------------------------------- on arrays
+def factors(x: np.ndarray, mode: str) -> tuple:
+    """NumPy's qr, Q empty for "r"."""
+    if mode == "r":
+        return np.zeros(0, x.dtype), np.linalg.qr(x, "r")
+    return tuple(np.linalg.qr(x, mode))
+
+
+# ---------------------------------------------------------------------- pull-backs
+def cholesky_gradient(g: Tensor, L: Tensor) -> Tensor:
+    """L^-T P L^-1 with P the lower triangle of L^T g, made symmetric."""
+    low = (L.mT @ g).tril()
+    p = (low + low.tril(-1).mT) * 0.5
+    half = transposed_solve(L, p, False, False)  # L^-T P
+    return transposed_solve(L, half.mT, False, False).mT
+
+
+def qr_gradient(gq: Tensor | None, gr: Tensor | None, q: Tensor, r: Tensor, mode: str) -> Tensor:
+    """Wide matrices are [X | Y] = Q [R | S]: Y adds Q S to what Q is used for, and the rest is X's own QR."""
+    if mode == "r":
+        raise refused(
+            "linalg.qr", "its derivative depends on Q, which is not computed when mode='r'", "use mode='reduced'"
+        )
+    m, n = q.shape[-2], r.shape[-1]
+    if mode == "complete" and m > n:
+        raise refused(
+            "linalg.qr",
+            f"it is not differentiable when mode='complete' and there are more rows ({m}) than columns ({n})",
+            "use mode='reduced'",
+        )
+    gq = q.new_zeros(q.shape) if gq is None else gq
+    gr = r.new_zeros(r.shape) if gr is None else gr
+    if n <= m:
+        return tall_qr_gradient(gq, gr, q, r)
+    s, gs = r[..., m:], gr[..., m:]
+    return cat([tall_qr_gradient(gq + q @ (s @ gs.mT), gr[..., :m], q, r[..., :m]), q @ gs], -1)
+
+
+def tall_qr_gradient(gq: Tensor, gr: Tensor, q: Tensor, r: Tensor) -> Tensor:
+    """[gQ + Q copyup(triu(R-part - Q-part))] R^-T, where copyup mirrors the upper triangle."""
+    up = (gr @ r.mT - q.mT @ gq).triu()
+    b = gq + q @ (up + up.triu(1).mT)
+    return SolveTriangular.apply(r, b.mT, True, False).mT
+
+
+def eigh_gradient(gw: Tensor | None, gv: Tensor | None, w: Tensor, v: Tensor) -> Tensor:
+    """V [diag(gw) + (V^T gV) / (w_j - w_i)] V^T."""
+    if gv is None:
+        return (v * gw.unsqueeze(-2)) @ v.mT
+    diagonal = eye_mask(w)
+    turned = (v.mT @ gv) / where(diagonal, 1.0, w.unsqueeze(-2) - w.unsqueeze(-1))
+    return v @ where(diagonal, 0.0 if gw is None else gw.unsqueeze(-1), turned) @ v.mT
+
+
+def svd_gradient(gu: Tensor | None, gs: Tensor | None, gvh: Tensor | None, u: Tensor, s: Tensor, vh: Tensor) -> Tensor:
+    """U [(skew(U^T gU) / E) S + S (skew(V^T gV) / E) + diag(gS)] V^T with E_ij = s_j^2 - s_i^2, and the parts of gU and
+    gV that lie beyond the spaces of U and V.
+    """
+    k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
+    if gu is None and gvh is None:
+        return (u[..., :k] * gs.unsqueeze(-2)) @ vh[..., :k, :]
+    u, vh, gu, gvh = (
+        u[..., :k],
+        vh[..., :k, :],
+        gu if gu is None else gu[..., :k],
+        gvh if gvh is None else gvh[..., :k, :],
+    )
+    diagonal, squares = eye_mask(s), s * s
+    gaps = where(diagonal, 1.0, squares.unsqueeze(-2) - squares.unsqueeze(-1))
+    inner, beyond = None, None
+    if gu is not None:
+        inside = u.mT @ gu
+        inner = (inside - inside.mT) / gaps * s.unsqueeze(-2)
+        if m > k:
+            beyond = ((gu - u @ inside) / s.unsqueeze(-2)) @ vh
+    if gvh is not None:
+        inside = vh @ gvh.mT
+        of_v = s.unsqueeze(-1) * ((inside - inside.mT) / gaps)
+        inner = of_v if inner is None else inner + of_v
+        if n > k:
+            past = (u / s.unsqueeze(-2)) @ (gvh - inside.mT @ vh)
+            beyond = past if beyond is None else beyond + past
+    out = u @ (inner if gs is None else where(diagonal, gs.unsqueeze(-1), inner)) @ vh
+    return out if beyond is None else out + beyond
+
+
+def eye_mask(s: Tensor) -> Tensor:
+    """True on the diagonal of a matrix as large as a vector is long."""
+    return wrap(np.eye(s.shape[-1], dtype=bool))

@@ -1,0 +1,130 @@
+"""Diagonals and triangles of matrices, along any two dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .families import Linear, View
+from .memory import Clone
+from .reduce import axis
+from .registry import op
+
+
+class Diagonal(View):
+    """A diagonal of the planes of two dimensions, put last: a view."""
+
+    impl = lambda x, offset, i, j: diagonal_of(x, offset, i, j)
+    dx = lambda g, shape, offset, i, j: Undiagonal.apply(g, shape, offset, i, j)
+    batch = lambda x, offset, i, j: (x, offset, i + 1, j + 1)
+
+
+class Undiagonal(Linear):
+    """Zeros of a shape with a diagonal filled in: the transpose of Diagonal."""
+
+    @staticmethod
+    def impl(x: np.ndarray, size: tuple, offset: int, i: int, j: int) -> np.ndarray:
+        out = np.zeros(size, x.dtype)
+        diagonal_of(out, offset, i, j)[...] = x
+        return out
+
+    dx = lambda g, offset, i, j: Diagonal.apply(g, offset, i, j)
+    batch = lambda x, size, offset, i, j: (x, (x.shape[0], *size), offset, i + 1, j + 1)
+
+
+class Tril(Linear):
+    """The lower triangles of matrices, zeros above diagonal number `diagonal`."""
+
+    impl = lambda x, diagonal: np.tril(x, diagonal)
+    dx = lambda g, diagonal: Tril.apply(g, diagonal)
+    batch = lambda x, diagonal: (x, diagonal)
+
+
+class Triu(Linear):
+    """The upper triangles of matrices, zeros below diagonal number `diagonal`."""
+
+    impl = lambda x, diagonal: np.triu(x, diagonal)
+    dx = lambda g, diagonal: Triu.apply(g, diagonal)
+    batch = lambda x, diagonal: (x, diagonal)
+
+
+def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:
+    """The diagonal as a view that can be written to (NumPy's own is read-only)."""
+    rows, columns = max(-offset, 0), max(offset, 0)
+    n = max(min(x.shape[i] - rows, x.shape[j] - columns), 0)
+    corner: list = [slice(None)] * x.ndim
+    corner[i], corner[j] = slice(rows, rows + n), slice(columns, columns + n)
+    square = np.moveaxis(x[tuple(corner)], (i, j), (-2, -1))
+    return np.einsum("...ii->...i", square)
+
+
+@op("T(3, 4)", "T(3, 4), 1", "T(3, 4), -2", "T(2, 3, 4), 0, 0, 2", "T(2, 3, 4), 1, -1, 0", "T(2, 2), 5", "T(4, 3).mT")
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of the planes of two dimensions, as a view whose last dimension it is; offset > 0 lies above the main one."""
+    i, j = plane("diagonal", input.ndim, dim1, dim2)
+    return Diagonal.apply(input, int(offset), i, j)
+
+
+@op("T(3)", "T(2, 3), 1", "T(3), -1", "T(2, 3), 0, 0, 2", "T(2, 3), -1, 2, 0", "T(0)")
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Zeros with the last dimension of `input` as the diagonal of the planes of two new dimensions."""
+    i, j = plane("diag_embed", input.ndim + 1, dim1, dim2)
+    n = input.shape[-1] + abs(int(offset))
+    size = list(input.shape[:-1])
+    for d in sorted((i, j)):
+        size.insert(d, n)
+    return Undiagonal.apply(input, tuple(size), int(offset), i, j)
+
+
+@op("T(3)", "T(3), 1", "T(3, 4)", "T(3, 4), -1", out=True)
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
+    if input.ndim == 1:
+        return diag_embed(input, diagonal)
+    if input.ndim != 2:
+        raise error(RuntimeError, "diag", f"supports 1D or 2D tensors, got {input.ndim}D", "use diagonal or diag_embed")
+    return Clone.apply(Diagonal.apply(input, int(diagonal), 0, 1))
+
+
+@op("T(2, 3)", "T(3), 1")
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """All elements as the diagonal of a matrix."""
+    return diag_embed(input.reshape(-1), offset)
+
+
+@op("T(3, 3)", "T(2, 4)", "I(3, 3, 9)", "T(0, 2)")
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's main diagonal."""
+    if input.ndim != 2:
+        raise error(RuntimeError, "trace", f"expected a matrix, but got tensor with dim {input.ndim}")
+    return Diagonal.apply(input, 0, 0, 1).sum()
+
+
+@op("T(3, 4)", "T(3, 4), 1", "T(2, 3, 3), -1", "T(4, 3).mT", "T(0, 3)", "B(3, 3)", inplace=True, out=True)
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangles of matrices: zeros above diagonal number `diagonal`."""
+    return Tril.apply(matrices("tril", input), int(diagonal))
+
+
+@op("T(3, 4)", "T(3, 4), 1", "T(2, 3, 3), -1", "T(4, 3).mT", "T(0, 3)", "I(3, 3, 9)", inplace=True, out=True)
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangles of matrices: zeros below diagonal number `diagonal`."""
+    return Triu.apply(matrices("triu", input), int(diagonal))
+
+
+def matrices(who: str, x: Tensor) -> Tensor:
+    """Two dimensions at least."""
+    if x.ndim < 2:
+        raise error(RuntimeError, who, f"input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}")
+    return x
+
+
+def plane(who: str, n: int, dim1: int, dim2: int) -> tuple[int, int]:
+    """Two different dimensions, counted from the front."""
+    i, j = axis(dim1, n, who), axis(dim2, n, who)
+    if i == j:
+        raise error(RuntimeError, who, f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return i, j

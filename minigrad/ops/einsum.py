@@ -1,0 +1,328 @@
+"""Contractions: einsum, tensordot, inner, kron.
+
+Dimensions carry labels.  Labels of one operand alone are dealt with first (diagonals, sums), then operands meet two at
+a time in `Einsum`, a batched matrix product; its transposes are Einsums again, with the labels exchanged.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from .families import Bilinear
+from .matmul import one_dtype, refused
+from .reduce import axis
+from .registry import op
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # a letter's label is its place here
+DOTS = 1000  # the labels of an ellipsis' dimensions end here
+
+
+class Einsum(Bilinear):
+    """The sum of products of two tensors over the labels that `out` leaves away.
+
+    Each label stands once in a tensor, and in at least two of x, y and out.
+    """
+
+    impl = lambda x, y, of_x, of_y, of_out: contract(x, y, of_x, of_y, of_out)
+    dx = lambda g, y, of_x, of_y, of_out: Einsum.apply(g, y, of_out, of_y, of_x)
+    dy = lambda g, x, of_x, of_y, of_out: Einsum.apply(g, x, of_out, of_x, of_y)
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, y: Tensor, of_x: tuple, of_y: tuple, of_out: tuple) -> tuple:
+        """The batch dimension is one more label."""
+        new = (max((-1, *of_x, *of_y)) + 1,)
+        if in_dims[0] is not None:
+            x, of_x = x.movedim(in_dims[0], 0), new + of_x
+        if in_dims[1] is not None:
+            y, of_y = y.movedim(in_dims[1], 0), new + of_y
+        return Einsum.apply(x, y, of_x, of_y, new + of_out), 0
+
+
+@op(
+    "'ij,jk->ik', T(2, 3), T(3, 4)",
+    "'bij,bjk', T(2, 3, 4), T(2, 4, 5)",
+    "'ii', T(3, 3)",
+    "'ii->i', T(3, 3)",
+    "'ij->ji', T(2, 3)",
+    "'ij->', T(2, 3)",
+    "'i,j->ij', T(2), T(3)",
+    "'...ij,...jk->...ik', T(2, 3, 4), T(4, 5)",
+    "'b...,b...->...', T(2, 3), T(2, 3)",
+    "'ij,jk,kl->il', T(2, 3), T(3, 4), T(4, 2)",
+    "'iij,jk->k', T(3, 3, 2), T(2, 4)",
+    "'i,i,i->i', T(3), T(3), T(3)",
+    "'ij,kj->ik', T(2, 1), T(4, 3)",
+    "',i->i', T(), T(3)",
+    "'ij,j->i', T(2, 0), T(0)",
+    "T(2, 3), [0, 1], T(3, 4), [1, 2], [0, 2]",
+    "'bn,anm,bm->ba', T(2, 3), T(5, 3, 4), T(2, 4)",
+    method=False,
+)
+def einsum(*args: Any) -> Tensor:
+    """Sums of products of the operands' elements along labelled dimensions: `einsum("ij,jk->ik", x, y)` is `x @ y`.
+
+    A letter names a dimension; the same letter twice in one operand takes its diagonal; `...` stands for any number of
+    broadcast dimensions.  What the right side leaves away is summed; without `->` the result has the dimensions of the
+    ellipsis and then, in alphabetical order, the letters that occur once.  Also `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
+    Raises RuntimeError where the equation does not fit the operands.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([[1., 2.], [3., 4.]])
+    >>> minigrad.einsum("ii", x), minigrad.einsum("ij->j", x)
+    (tensor(5.), tensor([4., 6.]))
+    """
+    terms, target, operands = parsed(args[0], args[1:]) if isinstance(args[0], str) else sublists(args)
+    for x in operands[1:]:
+        one_dtype("einsum", operands[0], x)
+    return contraction("einsum", operands, *labelled(terms, target, operands))
+
+
+@op(
+    "T(2, 3, 4), T(3, 4, 5)",
+    "T(2, 3), T(3, 4), 1",
+    "T(2, 3), T(4, 2), ([0], [1])",
+    "T(2), T(3), 0",
+    "T(2, 3), T(4, 3), ([-1], [-1])",
+    method=False,
+    out=True,
+)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sum the products of a's and b's elements over pairs of dimensions.
+
+    `dims` is the number of a's last and b's first dimensions that are paired, or the two lists of dimensions.
+    Raises RuntimeError where paired dimensions differ in size.
+    """
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise refused(
+                "tensordot", f"dims={dims} does not suit tensors of shapes {tuple(a.shape)} and {tuple(b.shape)}"
+            )
+        pairs = list(zip(range(a.ndim - dims, a.ndim), range(dims)))
+    else:
+        left, right = (list(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
+        if len(left) != len(right):
+            raise refused("tensordot", f"both lists of dims should have the same length, got {left} and {right}")
+        pairs = [(axis(i, a.ndim, "tensordot"), axis(j, b.ndim, "tensordot")) for i, j in zip(left, right)]
+    for i, j in pairs:
+        if a.shape[i] != b.shape[j]:
+            raise refused(
+                "tensordot",
+                f"contracted dimensions need to match, but the first has size {a.shape[i]} in dim {i} and "
+                f"the second has size {b.shape[j]} in dim {j}",
+            )
+    one_dtype("tensordot", a, b)
+    of_a, of_b = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
+    for i, j in pairs:
+        of_b[j] = of_a[i]
+    return contraction(
+        "tensordot", (a, b), [tuple(of_a), tuple(of_b)], tuple(n for n in of_a + of_b if (n in of_a) != (n in of_b))
+    )
+
+
+@op("T(2, 3), T(4, 3)", "T(3), T(3)", "T(), T(2)", "T(2, 3, 4), T(4)", out=True)
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The scalar products of all vectors along the last dimensions: (..., k) and (---, k) give (..., ---)."""
+    if not input.ndim or not other.ndim:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise refused(
+            "inner",
+            f"the last dimension must match on both input tensors but got shapes {tuple(input.shape)} and "
+            f"{tuple(other.shape)}",
+        )
+    return tensordot(input, other, ([input.ndim - 1], [other.ndim - 1]))
+
+
+@op("T(2, 3), T(2, 2)", "T(2), T(3, 1)", "T(), T(2)", "T(2, 0), T(2, 2)", "I(2, 5), T(2)", out=True)
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: each element of `input` replaced by a block, its product with the whole of `other`."""
+    n = max(input.ndim, other.ndim)
+    x, y = ((1,) * (n - t.ndim) + tuple(t.shape) for t in (input, other))
+    blocks = input.reshape([s for m in x for s in (m, 1)]) * other.reshape([s for m in y for s in (1, m)])
+    return blocks.reshape([m * k for m, k in zip(x, y)])
+
+
+# ---------------------------------------------------------------------- the contraction
+def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
+    """The operands, whose dimensions have these labels, multiplied and summed over all labels that target has not."""
+    sizes: dict = {}
+    for k, (x, term) in enumerate(zip(operands, terms)):
+        for n, label in zip(x.shape, term):
+            if sizes.setdefault(label, n) != n and n != 1:
+                if sizes[label] != 1:
+                    raise refused(
+                        who,
+                        f"subscript {spelled(label)} has size {n} for operand {k} which does not broadcast with "
+                        f"previously seen size {sizes[label]}",
+                    )
+                sizes[label] = n
+    parts = [distinct(x, term, sizes) for x, term in zip(operands, terms)]
+    parts = [summed(x, term, wanted(parts, target, but=i)) for i, (x, term) in enumerate(parts)]
+    while len(parts) > 1:
+        i, j = cheapest(parts, target, sizes)
+        (x, of_x), (y, of_y) = parts[i], parts[j]
+        parts = [p for k, p in enumerate(parts) if k not in (i, j)]
+        keep = wanted(parts, target)
+        of_out = tuple(n for n in dict.fromkeys(of_x + of_y) if n in keep) if parts else target
+        parts.append((Einsum.apply(x, y, of_x, of_y, of_out), of_out))
+    x, term = parts[0]
+    return x if term == target else x.permute([term.index(n) for n in target])
+
+
+def wanted(parts: list, target: tuple, but: int | None = None) -> set:
+    """The labels of the result and of all parts but one."""
+    return set(target).union(*[term for k, (_, term) in enumerate(parts) if k != but])
+
+
+def distinct(x: Tensor, term: tuple, sizes: dict) -> tuple:
+    """An operand and its labels, each once: the diagonal of repeated ones, no dimension that is only broadcast."""
+    for label in dict.fromkeys(term):
+        while term.count(label) > 1:
+            i = term.index(label)
+            j = term.index(label, i + 1)
+            x = x.diagonal(0, i, j)
+            term = tuple(n for k, n in enumerate(term) if k not in (i, j)) + (label,)
+    for label in term:
+        if x.shape[term.index(label)] == 1 and sizes[label] != 1:
+            x = x.squeeze(term.index(label))
+            term = tuple(n for n in term if n != label)
+    return x, term
+
+
+def summed(x: Tensor, term: tuple, keep: set) -> tuple:
+    """An operand summed over the labels that nothing else has."""
+    lone = tuple(i for i, n in enumerate(term) if n not in keep)
+    return (x.sum(lone, dtype=x.dtype), tuple(n for n in term if n in keep)) if lone else (x, term)
+
+
+def cheapest(parts: list, target: tuple, sizes: dict) -> tuple:
+    """Which two to contract next: those whose product is smallest beside what it replaces, then by multiplications.
+
+    Source of this greedy rule: Smith and Gray, "opt_einsum", JOSS 2018.
+    """
+
+    def volume(labels: Any) -> int:
+        return math.prod([sizes[n] for n in labels])
+
+    def price(pair: tuple) -> tuple:
+        (_, x), (_, y) = parts[pair[0]], parts[pair[1]]
+        both = set(x) | set(y)
+        kept = both & wanted([p for k, p in enumerate(parts) if k not in pair], target)
+        return volume(kept) - volume(x) - volume(y), volume(both)
+
+    return (0, 1) if len(parts) == 2 else min(itertools.combinations(range(len(parts)), 2), key=price)
+
+
+def contract(x: np.ndarray, y: np.ndarray, of_x: tuple, of_y: tuple, of_out: tuple) -> np.ndarray:
+    """Einsum on arrays: dimensions sorted into batch, rows, summed and columns, then one batched matrix product."""
+    both = [n for n in of_out if n in of_x and n in of_y]
+    over = [n for n in of_x if n in of_y and n not in of_out]
+    rows, columns = [n for n in of_x if n not in of_y], [n for n in of_y if n not in of_x]
+    sizes = dict(zip(of_x + of_y, x.shape + y.shape))
+    if not over:  # nothing is summed: a product with broadcasting
+        return spread(x, of_x, of_out) * spread(y, of_y, of_out)
+
+    def shaped(a: np.ndarray, labels: tuple, *groups: list) -> np.ndarray:
+        order = [labels.index(n) for n in itertools.chain(both, *groups)]
+        return a.transpose(order).reshape(
+            [sizes[n] for n in both] + [math.prod([sizes[n] for n in group]) for group in groups]
+        )
+
+    out = np.matmul(shaped(x, of_x, rows, over), shaped(y, of_y, over, columns))
+    found = both + rows + columns
+    return out.reshape([sizes[n] for n in found]).transpose([found.index(n) for n in of_out])
+
+
+def spread(x: np.ndarray, labels: tuple, target: tuple) -> np.ndarray:
+    """x with its dimensions in target's order, of size 1 where it has none."""
+    order = [labels.index(n) for n in target if n in labels]
+    return x.transpose(order)[tuple(slice(None) if n in labels else None for n in target) + (...,)]
+
+
+# ---------------------------------------------------------------------- equations
+def parsed(equation: str, operands: Any) -> tuple:
+    """The terms of an equation as lists of letters and "...", the result's term or None, and the operands."""
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = operands[0]
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        few = "fewer" if len(terms) > len(operands) else "more"
+        raise refused(
+            "einsum", f"{few} operands were provided than specified in the equation: {len(operands)} for {equation!r}"
+        )
+    letters = [split(t, equation, f"operand {k}") for k, t in enumerate(terms)]
+    return letters, split(right, equation, "the output") if arrow else None, operands
+
+
+def split(term: str, equation: str, whose: str) -> list:
+    """ "a...b" as ["a", "...", "b"]."""
+    head, dots, tail = term.partition("...")
+    if "." in head + tail:
+        raise refused("einsum", f"found '.' for {whose} that is not part of any ellipsis in {equation!r}")
+    for c in head + tail:
+        if c not in LETTERS:
+            raise refused("einsum", f"invalid subscript {c!r} in {equation!r}, subscripts must be in [a-zA-Z]")
+    return [*head, *([dots] if dots else []), *tail]
+
+
+def sublists(args: tuple) -> tuple:
+    """The same from the form `einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
+    n = len(args) // 2
+
+    def spell(indices: Any) -> list:
+        for i in indices:
+            if i is not Ellipsis and not 0 <= int(i) < len(LETTERS):
+                raise refused(
+                    "einsum",
+                    f"subscript {i} of a sublist is not within the valid range [0, {len(LETTERS)})",
+                )
+        return ["..." if i is Ellipsis else LETTERS[int(i)] for i in indices]
+
+    return [spell(t) for t in args[1 : 2 * n : 2]], spell(args[-1]) if len(args) % 2 else None, args[: 2 * n : 2]
+
+
+def labelled(terms: list, target: list | None, operands: Any) -> tuple:
+    """The labels of the operands' dimensions and of the result's."""
+    ranks = [x.ndim - (len(t) - 1) for x, t in zip(operands, terms) if "..." in t]
+    for k, (x, t) in enumerate(zip(operands, terms)):
+        if "..." not in t and len(t) != x.ndim or len(t) - ("..." in t) > x.ndim:
+            fix = "" if "..." in t else " and no ellipsis was given"
+            raise refused(
+                "einsum",
+                f"the number of subscripts in the equation ({len(t) - ('...' in t)}) does not match the number "
+                f"of dimensions ({x.ndim}) for operand {k}{fix}",
+            )
+
+    def labels(term: list, rank: int) -> tuple:
+        return tuple(n for c in term for n in (range(DOTS - rank, DOTS) if c == "..." else (LETTERS.index(c),)))
+
+    found = [labels(t, x.ndim - (len(t) - 1)) for t, x in zip(terms, operands)]
+    for k, (x, term) in enumerate(zip(operands, found)):
+        for n in set(term):
+            sizes = {x.shape[i] for i, m in enumerate(term) if m == n}
+            if len(sizes) > 1:
+                raise refused(
+                    "einsum",
+                    f"subscript {spelled(n)} is repeated for operand {k} but the sizes don't match, "
+                    f"{' != '.join(str(s) for s in sorted(sizes, reverse=True))}",
+                )
+    longest = max(ranks, default=0)
+    if target is None:
+        letters = [c for t in terms for c in t if c != "..."]
+        target = ["...", *sorted(c for c in set(letters) if letters.count(c) == 1)]
+    for c in target:
+        if c != "..." and target.count(c) > 1:
+            raise refused("einsum", f"output subscript {c} appears more than once in the output")
+        if c != "..." and not any(c in t for t in terms):
+            raise refused("einsum", f"output subscript {c} does not appear in the equation for any input operand")
+    return found, labels(target, longest)
+
+
+def spelled(label: int) -> str:
+    """A label as the user wrote it."""
+    return LETTERS[label] if label < len(LETTERS) else "..."

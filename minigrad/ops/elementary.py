@@ -1,0 +1,363 @@
+"""Elementary and special functions: exponentials, logarithms, roots, trigonometric and hyperbolic functions, erf, lgamma.
+
+Each is a class of a few lines: `kernel` for one number, `ufunc` for arrays, and the derivative.  Integers are converted to
+the default dtype.  Formulas read what PyTorch's read: exp, tanh, sqrt keep their result, the others their input.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .compare import where  # noqa: F401  (formulas use it)
+from .families import Pointwise
+from .registry import choice, functions
+
+POSITIVE = (0.1, 3.0)
+LN2, LN10 = math.log(2), math.log(10)
+TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+PAIRS = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(0, 2), T(2)", "T(4, 3).mT, T(1, 4)")
+
+
+@cache
+def special(name: str) -> Any:
+    """A function of scipy.special, imported when it is first needed: that takes a while."""
+    import scipy.special
+
+    return getattr(scipy.special, name)
+
+
+class Elementary(Pointwise):
+    """A smooth function of floating-point numbers."""
+
+    kind = "float"
+
+
+# ---------------------------------------------------------------------- exponentials, logarithms, roots
+class Exp(Elementary):
+    """e to the power of x."""
+
+    ufunc = np.exp
+    kernel = lambda x: math.exp(x)
+    dx = lambda out: out
+
+
+class Exp2(Elementary):
+    """2 to the power of x."""
+
+    ufunc = np.exp2
+    kernel = lambda x: 2.0**x
+    dx = lambda out: out * LN2
+
+
+class Expm1(Elementary):
+    """exp(x) - 1, exact also for small x."""
+
+    ufunc = np.expm1
+    kernel = lambda x: math.expm1(x)
+    dx = lambda out: out + 1
+
+
+class Log(Elementary):
+    """Natural logarithm."""
+
+    ufunc = np.log
+    kernel = lambda x: math.log(x)
+    dx = lambda x: 1 / x
+    domain = POSITIVE
+
+
+class Log1p(Elementary):
+    """log(1 + x), exact also for small x."""
+
+    ufunc = np.log1p
+    kernel = lambda x: math.log1p(x)
+    dx = lambda x: 1 / (x + 1)
+    domain = (-0.8, 3.0)
+
+
+class Log2(Elementary):
+    """Logarithm to base 2."""
+
+    ufunc = np.log2
+    kernel = lambda x: math.log2(x)
+    dx = lambda x: 1 / (x * LN2)
+    domain = POSITIVE
+
+
+class Log10(Elementary):
+    """Logarithm to base 10."""
+
+    ufunc = np.log10
+    kernel = lambda x: math.log10(x)
+    dx = lambda x: 1 / (x * LN10)
+    domain = POSITIVE
+
+
+class Sqrt(Elementary):
+    """Square root; its derivative at 0 is infinite."""
+
+    ufunc = np.sqrt
+    kernel = lambda x: math.sqrt(x)
+    dx = lambda out: 1 / (2 * out)
+    domain = POSITIVE
+
+
+class Rsqrt(Elementary):
+    """1 / sqrt(x)."""
+
+    ufunc = lambda x: 1 / np.sqrt(x)
+    kernel = lambda x: 1 / math.sqrt(x)
+    dx = lambda out: -0.5 * (out * out * out)
+    domain = POSITIVE
+
+
+class Hypot(Pointwise):
+    """Length of the hypotenuse, sqrt(x*x + y*y), without overflow on the way."""
+
+    accepts = "f"
+    ufunc = np.hypot
+    kernel = lambda x, y: math.hypot(x, y)
+    dx = lambda x, out: x / out
+    dy = lambda y, out: y / out
+    samples = PAIRS
+
+
+class Logaddexp(Pointwise):
+    """log(exp(x) + exp(y)), without overflow on the way."""
+
+    accepts, inplace = "f", False
+    ufunc = np.logaddexp
+    kernel = lambda x, y: where(x == y, x + LN2, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y))))
+    dx = lambda x, y: 1 / (1 + exp(y - x))
+    dy = lambda x, y: 1 / (1 + exp(x - y))
+    samples = PAIRS
+
+
+class Xlogy(Elementary):
+    """x * log(y), and 0 where x is 0 (unless y is NaN)."""
+
+    kernel = lambda x, y: where((x == 0) & (y == y), 0.0, x * log(y))
+    dx = lambda g, x, y: where((x == 0) & (y <= 0), 0.0, g * log(y))
+    dy = lambda x, y: x / y
+    domain = POSITIVE
+    samples = (*PAIRS, "T(3, 4), 2.0", "2, T(3)", "I(2, 3, 3), T(3)")
+
+
+# ---------------------------------------------------------------------- trigonometric
+class Sin(Elementary):
+    """Sine of x in radians."""
+
+    ufunc = np.sin
+    kernel = lambda x: math.sin(x)
+    dx = lambda x: cos(x)
+
+
+class Cos(Elementary):
+    """Cosine of x in radians."""
+
+    ufunc = np.cos
+    kernel = lambda x: math.cos(x)
+    dx = lambda x: -sin(x)
+
+
+class Tan(Elementary):
+    """Tangent of x in radians."""
+
+    ufunc = np.tan
+    kernel = lambda x: math.tan(x)
+    dx = lambda out: 1 + out * out
+    domain = (-1.2, 1.2)
+
+
+class Asin(Elementary):
+    """The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
+
+    ufunc = np.arcsin
+    kernel = lambda x: math.asin(x)
+    dx = lambda x: rsqrt(1 - x * x)
+    domain = (-0.9, 0.9)
+    aliases = ("arcsin",)
+
+
+class Acos(Elementary):
+    """The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
+
+    ufunc = np.arccos
+    kernel = lambda x: math.acos(x)
+    dx = lambda x: -rsqrt(1 - x * x)
+    domain = (-0.9, 0.9)
+    aliases = ("arccos",)
+
+
+class Atan(Elementary):
+    """The angle in (-pi/2, pi/2) whose tangent is x."""
+
+    ufunc = np.arctan
+    kernel = lambda x: math.atan(x)
+    dx = lambda x: 1 / (x * x + 1)
+    aliases = ("arctan",)
+
+
+class Atan2(Elementary):
+    """The angle in [-pi, pi] of the point (other, input): its tangent is input / other.  At (0, 0) the derivatives are 0."""
+
+    ufunc = np.arctan2
+    kernel = lambda x, y: math.atan2(x, y)
+    dx = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (y / (x * x + y * y)))
+    dy = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (-x / (x * x + y * y)))
+    aliases = ("arctan2",)
+    samples = PAIRS
+
+
+class Sinc(Elementary):
+    """sin(pi x) / (pi x), and 1 at 0."""
+
+    ufunc = np.sinc
+    kernel = lambda x: where(x == 0, 1.0, sin(math.pi * x) / (math.pi * x))
+    dx = lambda g, x: where(x == 0, 0.0, g * ((cos(math.pi * x) - sinc(x)) / x))
+
+
+class Deg2rad(Elementary):
+    """Degrees to radians."""
+
+    ufunc = lambda x: x * (math.pi / 180)
+    kernel = lambda x: x * (math.pi / 180)
+    dx = lambda: math.pi / 180
+
+
+class Rad2deg(Elementary):
+    """Radians to degrees."""
+
+    ufunc = lambda x: x * (180 / math.pi)
+    kernel = lambda x: x * (180 / math.pi)
+    dx = lambda: 180 / math.pi
+
+
+# ---------------------------------------------------------------------- hyperbolic
+class Sinh(Elementary):
+    """Hyperbolic sine."""
+
+    ufunc = np.sinh
+    kernel = lambda x: math.sinh(x)
+    dx = lambda x: cosh(x)
+
+
+class Cosh(Elementary):
+    """Hyperbolic cosine."""
+
+    ufunc = np.cosh
+    kernel = lambda x: math.cosh(x)
+    dx = lambda x: sinh(x)
+
+
+class Tanh(Elementary):
+    """Hyperbolic tangent."""
+
+    ufunc = np.tanh
+    kernel = lambda x: math.tanh(x)
+    dx = lambda out: 1 - out * out
+
+
+class Asinh(Elementary):
+    """Inverse hyperbolic sine."""
+
+    ufunc = np.arcsinh
+    kernel = lambda x: math.asinh(x)
+    dx = lambda x: rsqrt(x * x + 1)
+    aliases = ("arcsinh",)
+
+
+class Acosh(Elementary):
+    """Inverse hyperbolic cosine; NaN below 1."""
+
+    ufunc = np.arccosh
+    kernel = lambda x: math.acosh(x)
+    dx = lambda x: rsqrt(x * x - 1)
+    domain = (1.2, 3.0)
+    aliases = ("arccosh",)
+
+
+class Atanh(Elementary):
+    """Inverse hyperbolic tangent; NaN outside [-1, 1]."""
+
+    ufunc = np.arctanh
+    kernel = lambda x: math.atanh(x)
+    dx = lambda x: 1 / (1 - x * x)
+    domain = (-0.9, 0.9)
+    aliases = ("arctanh",)
+
+
+class Sigmoid(Elementary):
+    """1 / (1 + exp(-x)): from 0 to 1, 1/2 at 0."""
+
+    kernel = lambda x: 1 / (1 + exp(-x))
+    dx = lambda out: (1 - out) * out
+
+
+# ---------------------------------------------------------------------- special functions
+class Erf(Elementary):
+    """The error function: 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
+
+    ufunc = lambda x: special("erf")(x)
+    kernel = lambda x: math.erf(x)
+    dx = lambda x: TWO_OVER_ROOT_PI * exp(-x * x)
+
+
+class Erfc(Elementary):
+    """1 - erf(x), exact also where erf is close to 1."""
+
+    ufunc = lambda x: special("erfc")(x)
+    kernel = lambda x: math.erfc(x)
+    dx = lambda x: -TWO_OVER_ROOT_PI * exp(-x * x)
+
+
+class Lgamma(Elementary):
+    """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
+
+    ufunc = lambda x: np.where(np.isinf(x), np.inf, special("gammaln")(x))
+    kernel = lambda x: math.lgamma(x)
+    dx = lambda x: digamma(x)
+    domain = POSITIVE
+
+
+class Digamma(Elementary):
+    """Derivative of lgamma."""
+
+    kernel = lambda x: special("psi")(x)
+    dx = lambda x: polygamma(1, x)
+    domain = POSITIVE
+
+
+class Polygamma(Elementary):
+    """The n-th derivative of digamma."""
+
+    kernel = lambda x, n: special("polygamma")(n, x)
+    dx = lambda x, n: polygamma(n + 1, x)
+    statics = 1
+
+
+(exp, exp2, expm1, log, log1p, log2, log10, sqrt, rsqrt, hypot, logaddexp, xlogy, sin, cos, tan, asin, acos, atan, atan2, sinc,
+ deg2rad, rad2deg, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, lgamma, digamma) = functions(
+    Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Sqrt, Rsqrt, Hypot, Logaddexp, Xlogy, Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinc,
+    Deg2rad, Rad2deg, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Erf, Erfc, Lgamma, Digamma)  # fmt: skip
+arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
+
+
+@choice("1, T(3, 4)", "2, T(3)", "0, T()", "1, T(0)", "1, T(4, 3).mT", cls=Polygamma, domain=POSITIVE, inplace=False,
+        method=lambda self, n: polygamma(n, self))  # fmt: skip
+def polygamma(n: int, input: Tensor) -> Any:
+    """The n-th derivative of digamma.  Raises RuntimeError for negative n.
+
+    >>> import minigrad
+    >>> minigrad.polygamma(1, minigrad.tensor(1.))  # pi**2 / 6
+    tensor(1.6449)
+    """
+    if n < 0:
+        raise error(RuntimeError, "polygamma", f"polygamma(n, x) does not support negative n, got {n}", "use lgamma, whose derivative is n = 0")
+    return (Polygamma, (input, n)) if n else (Digamma, (input,))

@@ -1,0 +1,125 @@
+"""Generators of random numbers, and the default one that everything draws from unless told otherwise.
+
+The stream is NumPy's Philox, a counter-based generator, and not PyTorch's: the same seed gives other numbers there.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .memory import on_device
+
+
+class Generator:
+    """A stream of random numbers of its own.  Safe to draw from in several threads.
+
+    >>> import minigrad
+    >>> g = minigrad.Generator().manual_seed(5)
+    >>> a = minigrad.rand(3, generator=g)
+    >>> b = minigrad.rand(3, generator=g.manual_seed(5))
+    >>> bool((a == b).all())
+    True
+    """
+
+    def __init__(self, device: Any = "cpu"):
+        self.device = on_device(device)
+        self.manual_seed(67280421310721)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream anew from a seed of at most 64 bits (else ValueError); returns the generator."""
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise error(ValueError, "manual_seed", f"overflow: the seed {seed} has more than 64 bits")
+        self._seed = seed % 2**64
+        self._rng = np.random.Generator(np.random.Philox(self._seed))
+        return self
+
+    def seed(self) -> int:
+        """Start the stream anew from a seed that the operating system makes up; returns it."""
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed that the stream started from."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """The place in the stream, as a uint8 tensor for set_state."""
+        bits = self._rng.bit_generator
+        with bits.lock:
+            state = bits.state
+        words = [*state["state"]["counter"], *state["state"]["key"], *state["buffer"]]
+        words += [state["buffer_pos"], state["has_uint32"], state["uinteger"], self._seed]
+        return wrap(np.array([int(w) for w in words], np.uint64).view(np.uint8))
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Go back to a place that get_state has noted.  Raises TypeError or RuntimeError for anything else."""
+        if not isinstance(new_state, Tensor) or new_state._np_dtype != np.uint8:
+            raise error(TypeError, "set_state", "expected a uint8 tensor, as get_state returns it")
+        if new_state.numel() != 14 * 8:
+            raise error(RuntimeError, "set_state", f"a state has {14 * 8} bytes, got {new_state.numel()}")
+        words = np.ascontiguousarray(new_state._a).view(np.uint64)
+        bits = np.random.Philox(0)
+        position, has_uint32, uinteger, seed = [int(w) for w in words[10:]]
+        bits.state = {
+            "bit_generator": "Philox",
+            "state": {"counter": words[:4], "key": words[4:6]},
+            "buffer": words[6:10],
+            "buffer_pos": position,
+            "has_uint32": has_uint32,
+            "uinteger": uinteger,
+        }
+        self._rng, self._seed = np.random.Generator(bits), seed
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator at the same place of the stream."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def __repr__(self) -> str:
+        return f"<minigrad.Generator seed={self._seed}>"
+
+
+default_generator = Generator()
+default_generator.seed()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default generator anew from this seed, so that a program's random numbers are the same in each run."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the default generator anew from a seed that the operating system makes up; returns it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's place in its stream."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Take the default generator back to a place that get_rng_state has noted."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Any = (), enabled: bool = True):
+    """Whatever is drawn inside leaves the default generator where it was."""
+    state = get_rng_state() if enabled else None
+    try:
+        yield
+    finally:
+        if state is not None:
+            set_rng_state(state)

@@ -1,0 +1,237 @@
+"""Joining and cutting: stack, cat, split and their kin.
+
+Joining makes a new tensor (`Stack`, `Cat`); the gradient of each part is its region of the result's.  Cutting gives views,
+each one an Index: split and unbind are tuples of single views.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.tensor import Tensor
+from ..errors import error
+from .families import Operation
+from .index import WHOLE, Index
+from .reduce import axis
+from .registry import op
+from .pad import pad
+from .shape import atleast_1d, atleast_2d, atleast_3d, reshape, tensors_from
+
+
+class Join(Operation):
+    """Linear in each of any number of tensors."""
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        return cls.apply(*[p if not isinstance(p, Tensor) else outs[0].new_zeros(p.shape) if t is None else t for p, t in zip(primals, tangents)])
+
+
+class Stack(Join):
+    """Tensors of one shape side by side along a new dimension."""
+
+    impl = lambda dim, *xs: np.stack(xs, dim, dtype=dtypes.common(xs), casting="unsafe")
+    dxs = lambda g, dim, index: Index.apply(g, (WHOLE,) * dim + (index,))
+    batch = lambda dim, *xs: (dim + 1, *xs)
+
+
+class Cat(Join):
+    """Tensors one behind the other along a dimension; `starts` says where each begins, and where the last ends."""
+
+    impl = lambda dim, starts, *xs: np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe")
+    dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
+    batch = lambda dim, starts, *xs: (dim + 1, starts, *xs)
+
+
+# ---------------------------------------------------------------------- joining
+@op("(T(2, 3), T(2, 3)), 0", "(T(2, 3), T(2, 3), T(2, 3)), -1", "(T(), T())", "(T(4, 3).mT, T(3, 4)), 1", "(T(0, 2),), 0", method=False, out=True)
+def stack(tensors: Any, dim: int = 0) -> Tensor:
+    """Tensors of one shape side by side along a new dimension."""
+    xs = some("stack", tensors)
+    for i, x in enumerate(xs):
+        if x.shape != xs[0].shape:
+            raise error(RuntimeError, "stack", f"stack expects each tensor to be equal size, but got {list(xs[0].shape)} at entry 0 and "
+                        f"{list(x.shape)} at entry {i}")
+    return Stack.apply(axis(dim, xs[0].ndim + 1, "stack"), *xs)
+
+
+@op("(T(2, 3), T(1, 3))", "(T(2, 3), T(2, 1), T(2, 0)), -1", "(T(0), T(2, 3)), 1", "(T(3, 2).mT, T(4, 3)), 0", "(T(3), I(2, 5))", method=False, out=True,
+    aliases=("concat", "concatenate"))  # fmt: skip
+def cat(tensors: Any, dim: int = 0) -> Tensor:
+    """Tensors one behind the other along a dimension; in all others they have the same size.  1-d tensors of size 0 are skipped.
+
+    >>> import minigrad
+    >>> minigrad.cat([minigrad.tensor([1, 2]), minigrad.tensor([3])])
+    tensor([1, 2, 3])
+    """
+    xs = some("cat", tensors)
+    like = next((x for x in xs if tuple(x.shape) != (0,)), xs[0])
+    for i, x in enumerate(xs):
+        if x.ndim == 0:
+            raise error(RuntimeError, "cat", f"zero-dimensional tensor (at position {i}) cannot be concatenated", "use stack")
+    d = axis(dim, like.ndim, "cat")
+    # an empty 1-d tensor takes the place of one with nothing along the dimension, so that its gradient and dtype count
+    hollow = (*like.shape[:d], 0, *like.shape[d + 1 :])
+    parts = [reshape(x, hollow) if tuple(x.shape) == (0,) and x.ndim != like.ndim and math.prod(hollow) == 0 else x for x in xs]
+    for i, x in enumerate(parts):
+        if x.ndim != like.ndim:
+            raise error(RuntimeError, "cat", f"tensors must have same number of dimensions: got {like.ndim} and {x.ndim}")
+        for e, (n, m) in enumerate(zip(like.shape, x.shape)):
+            if n != m and e != d:
+                raise error(RuntimeError, "cat", f"sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for "
+                            f"tensor number {i} in the list, at dimension {e}")
+    return Cat.apply(d, tuple(itertools.accumulate([x.shape[d] for x in parts], initial=0)), *parts)
+
+
+@op("(T(2, 3), T(2, 1))", "(T(3), T())", method=False, out=True)
+def hstack(tensors: Any) -> Tensor:
+    """Tensors beside one another: along the second dimension, or the only one."""
+    xs = [atleast_1d(x) for x in some("hstack", tensors)]
+    return cat(xs, 0 if xs[0].ndim == 1 else 1)
+
+
+@op("(T(2, 3), T(3))", "(T(), T())", method=False, out=True, aliases=("row_stack",))
+def vstack(tensors: Any) -> Tensor:
+    """Tensors below one another: along the first dimension, vectors as rows."""
+    return cat([atleast_2d(x) for x in some("vstack", tensors)], 0)
+
+
+@op("(T(2, 3), T(2, 3))", "(T(3), T(3))", method=False, out=True)
+def dstack(tensors: Any) -> Tensor:
+    """Tensors behind one another: along the third dimension."""
+    return cat([atleast_3d(x) for x in some("dstack", tensors)], 2)
+
+
+@op("(T(3), T(3, 2))", "(T(), T())", method=False, out=True)
+def column_stack(tensors: Any) -> Tensor:
+    """Tensors beside one another, vectors as columns."""
+    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in some("column_stack", tensors)], 1)
+
+
+@op("T(2, 3), T(1, 2)", "T(3), T(), T(2, 2)", method=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows."""
+    xs = [atleast_2d(x) for x in tensors_from(tensors)]
+    for i, x in enumerate(xs):
+        if x.ndim != 2:
+            raise error(RuntimeError, "block_diag", f"tensors must have 2 or fewer dimensions, input {i} has {x.ndim}")
+    width, left, rows = sum([x.shape[1] for x in xs]), 0, []
+    for x in xs:
+        rows.append(pad(x, (left, width - left - x.shape[1])))
+        left += x.shape[1]
+    return cat(rows, 0)
+
+
+def some(who: str, tensors: Any) -> tuple:
+    """At least one tensor."""
+    xs = tuple(tensors)
+    if not xs:
+        raise error(RuntimeError, who, "expected a non-empty list of tensors")
+    for i, x in enumerate(xs):
+        if not isinstance(x, Tensor):
+            raise error(TypeError, who, f"expected tensors, but element {i} is a {type(x).__name__}")
+    return xs
+
+
+# ---------------------------------------------------------------------- cutting
+@op("T(3, 4), 0, 1", "T(3, 4), -1, -2", "T(4, 3).mT, 1, 0", "T(3), 0, 2")
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice at one index of a dimension, as a view without that dimension."""
+    if not input.ndim:
+        raise error(IndexError, "select", "select() cannot be applied to a 0-dim tensor.")
+    d, i = axis(dim, input.ndim, "select"), int(index)
+    n = input.shape[d]
+    if not -n <= i < n:
+        raise error(IndexError, "select", f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}")
+    return Index.apply(input, (WHOLE,) * d + (i,))
+
+
+@op("T(3, 4), 0, 1, 2", "T(3, 4), -1, -3, 2", "T(3, 4), 1, 4, 0")
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`length` slices of a dimension from `start` on, as a view."""
+    if not input.ndim:
+        raise error(RuntimeError, "narrow", "narrow() cannot be applied to a 0-dim tensor.")
+    d, i, m = axis(dim, input.ndim, "narrow"), int(start), int(length)
+    n = input.shape[d]
+    if not -n <= i <= n:
+        raise error(IndexError, "narrow", f"start out of range (expected to be in range of [{-n}, {n}], but got {i})")
+    i = i + n if i < 0 else i
+    if m < 0 or i + m > n:
+        raise error(RuntimeError, "narrow", f"start ({i}) + length ({m}) exceeds dimension size ({n})" if m >= 0 else f"length is negative: {m}")
+    return part(input, d, i, i + m)
+
+
+def part(x: Tensor, dim: int, start: int, stop: int) -> Tensor:
+    """The slices from start to stop, as a view."""
+    return Index.apply(x, (WHOLE,) * dim + (slice(start, stop),))
+
+
+def parts(x: Tensor, dim: int, ends: Any) -> tuple:
+    """A dimension cut at places, as views."""
+    return tuple([part(x, dim, a, b) for a, b in itertools.pairwise([0, *ends])])
+
+
+@op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1")
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
+    """A dimension cut into parts of one size (the last may be smaller), or of the given sizes; a tuple of views."""
+    if not isinstance(split_size_or_sections, (int, np.integer)):
+        return split_with_sizes(tensor, split_size_or_sections, dim)
+    d, m = axis(dim, tensor.ndim, "split"), int(split_size_or_sections)
+    n = sizes_of("split", tensor)[d]
+    if m < 0 or m == 0 and n:
+        raise error(RuntimeError, "split", f"split_size can only be 0 if dimension size is 0, but got split_size {m} and dimension size of {n}")
+    return parts(tensor, d, [min(end, n) for end in range(m, n + m, m)] if n else [0])
+
+
+@op("T(2, 5), [1, 4], 1", "T(3), (0, 3)")
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple:
+    """A dimension cut into parts of the given sizes, which add up to its own; a tuple of views."""
+    d, sizes = axis(dim, input.ndim, "split"), [int(n) for n in split_sizes]
+    n = sizes_of("split", input)[d]
+    if sum(sizes) != n or min(sizes, default=0) < 0:
+        raise error(RuntimeError, "split_with_sizes", f"expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but got "
+                    f"split_sizes={sizes}")
+    return parts(input, d, itertools.accumulate(sizes))
+
+
+@op("T(5, 2), 3", "T(2, 5), 2, -1", "T(3), 7", "T(0, 2), 3")
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
+    """A dimension cut into `chunks` parts of one size, the last smaller; there may be fewer.  A tuple of views."""
+    if chunks <= 0:
+        raise error(RuntimeError, "chunk", f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = sizes_of("chunk", input)[axis(dim, input.ndim, "chunk")]
+    return split(input, -(-n // chunks), dim) if n else split_with_sizes(input, [0] * chunks, dim)
+
+
+@op("T(7, 2), 3", "T(2, 7), (1, 4), 1", "T(2, 3), (2, 1), -1", "T(2), 3")
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple:
+    """A dimension cut into a number of parts whose sizes differ by one at most, or at the given indices; a tuple of views."""
+    d = axis(dim, input.ndim, "tensor_split")
+    n = sizes_of("tensor_split", input)[d]
+    cuts = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    if isinstance(cuts, int):
+        if cuts <= 0:
+            raise error(RuntimeError, "tensor_split", f"number of sections must be larger than 0, got {cuts}")
+        small, larger = divmod(n, cuts)
+        return parts(input, d, itertools.accumulate([small + (i < larger) for i in range(cuts)]))
+    starts = [0, *cuts]
+    return tuple([part(input, d, a, b) for a, b in zip(starts, [*cuts, n])])
+
+
+@op("T(3, 2)", "T(2, 3), -1", "T(3)")
+def unbind(input: Tensor, dim: int = 0) -> tuple:
+    """All slices along a dimension, without it; a tuple of views."""
+    d = axis(dim, input.ndim, "unbind")
+    lead = (WHOLE,) * d
+    return tuple([Index.apply(input, (*lead, i)) for i in range(sizes_of("unbind", input)[d])])
+
+
+def sizes_of(who: str, x: Tensor) -> tuple:
+    """The shape of what is to be cut."""
+    if not x.ndim:
+        raise error(RuntimeError, who, f"{who} expects at least a 1-dimensional tensor")
+    return tuple(x.shape)

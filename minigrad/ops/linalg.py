@@ -1,0 +1,362 @@
+"""Linear equations: inverse, solutions, determinants.  Factors: decompositions.py, norms: norms.py.
+
+NumPy calls LAPACK for whole batches; each pull-back is a formula of matrix products and solutions, so it can be
+differentiated again.  Source of the formulas: Giles, "An extended collection of matrix derivative results", 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .compare import where
+from .families import Operation, sum_to
+from .matmul import broadcast, broadcasting, one_dtype, refused
+from .registry import op
+
+
+class LinAlgError(RuntimeError):
+    """A matrix does not have what was asked of it: it is singular, or not positive definite, or holds NaN."""
+
+
+class SlogDet(NamedTuple):
+    """Sign and logarithm of the absolute value of a determinant."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+# ---------------------------------------------------------------------- the operations
+class Inv(Operation):
+    """The inverse of each matrix.  Singular ones raise LinAlgError if `strict`, else give NaN."""
+
+    impl = lambda x, strict: inverse(x, strict)
+    dx = lambda g, out: -(out.mT @ g @ out.mT)
+    batch = lambda x, strict: (x, strict)
+
+
+class Solve(Operation):
+    """The solution X of A X = B for batches that are broadcast."""
+
+    impl = lambda a, b: guarded("linalg.solve", np.linalg.solve, a, b)
+    da = lambda g, a, out, shape: sum_to(-(Solve.apply(a.mT, g) @ out.mT), shape)
+    db = lambda g, a, shape: sum_to(Solve.apply(a.mT, g), shape)
+
+    def vmap(info: Any, in_dims: tuple, a: Tensor, b: Tensor) -> tuple:
+        """Batches are broadcast."""
+        a, b = (t if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims))
+        return broadcasting(Solve, in_dims, a, b), 0
+
+
+class SolveTriangular(Operation):
+    """The solution X of A X = B where A's upper (or lower) triangle is the matrix, its diagonal 1 if `unit`."""
+
+    impl = lambda a, b, upper, unit: substitute(a, b, upper, unit)
+    da = lambda g, a, out, upper, unit, shape: sum_to(
+        triangle(-(transposed_solve(a, g, upper, unit) @ out.mT), upper, int(unit)), shape
+    )
+    db = lambda g, a, upper, unit, shape: sum_to(transposed_solve(a, g, upper, unit), shape)
+
+    def vmap(info: Any, in_dims: tuple, a: Tensor, b: Tensor, upper: bool, unit: bool) -> tuple:
+        """Batches are broadcast."""
+        a, b = (t if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims))
+        return broadcasting(SolveTriangular, in_dims, a, b, upper, unit), 0
+
+
+class Det(Operation):
+    """The determinant of each matrix."""
+
+    impl = lambda x: np.linalg.det(x)
+    dx = lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * Cofactors.apply(x)
+    batch = lambda x: (x,)
+
+
+class Cofactors(Operation):
+    """The determinant's partial derivatives: det(A) inv(A)^T where A is invertible, and defined where it is not."""
+
+    impl = lambda x: cofactors(x)
+    dx = lambda g, x: cofactors_gradient(g, x)
+    batch = lambda x: (x,)
+
+
+class Slogdet(Operation):
+    """Sign and log of the absolute value of each matrix's determinant; the derivative of the sign is 0."""
+
+    impl = lambda x: tuple(np.linalg.slogdet(x))
+    dx = lambda g1, x: x.new_zeros(x.shape) if g1 is None else g1.unsqueeze(-1).unsqueeze(-1) * Inv.apply(x, False).mT
+    batch = lambda x: (x,)
+
+
+# ---------------------------------------------------------------------- inverse and solutions
+@op("S(3, 3)", "S(2, 3, 3)", "T(0, 2, 2)", "T(0, 0)", name="inverse", out=True)
+def inv(input: Tensor) -> Tensor:
+    """The inverse of each square matrix of a batch (..., n, n).
+
+    Raises LinAlgError for a singular one, saying which, and RuntimeError for matrices that are not square.
+    """
+    square("linalg.inv", input)
+    return Inv.apply(input, True)
+
+
+@op(
+    "S(3, 3), T(3, 2)",
+    "S(3, 3), T(3)",
+    "S(2, 3, 3), T(2, 3)",
+    "S(2, 3, 3), T(3)",
+    "S(2, 1, 3, 3), T(4, 3, 2)",
+    "S(3, 3), T(2, 3), left=False",
+    "S(3, 3), T(3, 0)",
+    "T(0, 0), T(0, 2)",
+    name="linalg.solve",
+    method=False,
+    out=True,
+)
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """The solution X of A X = B, or of X A = B with left=False.
+
+    A is (..., n, n).  B is a vector (n), a batch of vectors as long as A's batch of matrices, or matrices (..., n, k);
+    batches are broadcast.  Raises LinAlgError for a singular A, RuntimeError where the shapes do not fit.
+    """
+    square("linalg.solve", A)
+    one_dtype("linalg.solve", A, B)
+    vector = B.ndim == 1 or A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
+    if vector and not left:
+        raise refused(
+            "linalg.solve",
+            f"B of shape {tuple(B.shape)} is taken for vectors, which left=False does not allow",
+            "pass rows, B.unsqueeze(-2)",
+        )
+    a, b = (A, B.unsqueeze(-1) if vector else B) if left else (A.mT, B.mT)
+    fitting("linalg.solve", A, B, a, b)
+    out = Solve.apply(a, b)
+    return out.squeeze(-1) if vector else out if left else out.mT
+
+
+@op(
+    "S(3, 3), T(3, 2), upper=True",
+    "S(2, 3, 3), T(3, 2), upper=False",
+    "S(3, 3), T(2, 3), upper=True, left=False",
+    "T(2, 1, 3, 3), T(4, 3, 2), upper=False, unitriangular=True",
+    "S(3, 3), T(3, 0), upper=True",
+    "S(5, 2, 2), T(5, 2, 2), upper=True",
+    name="linalg.solve_triangular",
+    method=False,
+    out=True,
+)
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """The solution X of A X = B, or X A = B with left=False, for triangular A (..., n, n) and B (..., n, k).
+
+    Only A's upper or lower triangle is read, without its diagonal if `unitriangular`.  A singular A gives inf and NaN.
+    """
+    square("linalg.solve_triangular", A)
+    one_dtype("linalg.solve_triangular", A, B)
+    a, b, up = (A, B, upper) if left else (A.mT, B.mT, not upper)
+    fitting("linalg.solve_triangular", A, B, a, b)
+    out = SolveTriangular.apply(a, b, bool(up), bool(unitriangular))
+    return out if left else out.mT
+
+
+@op("T(3, 2), torch.tril(S(3, 3))", "T(2, 3, 1), torch.tril(S(3, 3))", "T(3, 2), torch.triu(S(3, 3)), True", out=True)
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """The solution X of A X = input, given A's Cholesky factor L (A = L L^T, or with upper=True A = L^T L)."""
+    first, then = (L.mT, L) if upper else (L, L.mT)
+    return solve_triangular(then, solve_triangular(first, input, upper=False), upper=True)
+
+
+@op("torch.tril(S(3, 3))", "torch.triu(S(3, 3)), True", out=True)
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of the matrix whose Cholesky factor is given."""
+    square("cholesky_inverse", input)
+    return cholesky_solve(identity(input), input, upper)
+
+
+# ---------------------------------------------------------------------- determinants
+@op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(3, 1) * T(1, 3)", "T(2, 3, 3).mT", "T(0, 2, 2)", aliases=())
+def det(A: Tensor) -> Tensor:
+    """The determinant of each matrix of a batch (..., n, n).
+
+    Its gradient, the cofactors, exists for singular ones too.  Raises RuntimeError for matrices that are not square.
+    """
+    square("linalg.det", A)
+    return Det.apply(A)
+
+
+@op("T(3, 3)", "T(2, 3, 3)", "T(0, 0)")
+def slogdet(A: Tensor) -> SlogDet:
+    """(sign, logabsdet) of determinants that may be too large or small for a number; (0, -inf) if singular."""
+    square("linalg.slogdet", A)
+    return SlogDet(*Slogdet.apply(A))
+
+
+@op("S(3, 3)", "S(2, 3, 3)")
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of each matrix's determinant: NaN where that is negative, -inf where it is 0."""
+    square("logdet", input)
+    sign, logabsdet = Slogdet.apply(input)
+    return where(sign == -1.0, math.nan, logabsdet)
+
+
+@op("T(3, 4)", "T(2, 3, 3), offset=1", "T(2, 3, 4), dim1=0, dim2=1", name="linalg.diagonal", method=False)
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of the matrices in two dimensions, the last two unless given, as a view."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+# ---------------------------------------------------------------------- on arrays
+def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
+    """f(a, ...), a function of NumPy's on batches of matrices, its LinAlgError told for the element that caused it."""
+    try:
+        return f(a, *rest)
+    except np.linalg.LinAlgError as e:
+        raise told(who, a, e) from None
+
+
+def told(who: str, a: np.ndarray, cause: Exception) -> Exception:
+    """The error for the first matrix that LAPACK cannot deal with."""
+    tries = {"linalg.cholesky": np.linalg.cholesky, "linalg.inv": np.linalg.inv, "linalg.solve": np.linalg.inv}
+    element = next((i for i in np.ndindex(a.shape[:-2]) if who in tries and fails(tries[who], a[i])), None)
+    where_ = f"(Batch element {element[0] if len(element) == 1 else element}): " if element else ""
+    size = f"the input matrix of size {a.shape[-2]}x{a.shape[-1]}"
+    if who == "linalg.cholesky":
+        return error(
+            LinAlgError,
+            who,
+            f"{where_}{size} is not positive-definite",
+            "add a small multiple of the identity: A + 1e-6 * eye(n)",
+        )
+    if who in tries:
+        return error(
+            LinAlgError, who, f"{where_}{size} is singular", "use linalg.pinv, or add a small multiple of the identity"
+        )
+    return error(LinAlgError, who, f"{cause}: {size} may hold inf or NaN")
+
+
+def fails(f: Callable, a: np.ndarray) -> bool:
+    """Whether one matrix is the culprit."""
+    try:
+        f(a)
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
+
+def inverse(x: np.ndarray, strict: bool) -> np.ndarray:
+    """The inverses; NaN for singular matrices, unless strict."""
+    if strict:
+        return guarded("linalg.inv", np.linalg.inv, x)
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        out = np.full(x.shape, np.nan, x.dtype)
+        for i in np.ndindex(x.shape[:-2]):
+            if not fails(np.linalg.inv, x[i]):
+                out[i] = np.linalg.inv(x[i])
+        return out
+
+
+def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+    """Back substitution: by BLAS for each matrix of a short batch, row by row for all matrices of a long one."""
+    shape, n = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-1]
+    a, b = np.broadcast_to(a, (*shape, n, n)), np.broadcast_to(b, (*shape, *b.shape[-2:]))
+    out = np.empty(b.shape, b.dtype)
+    if not out.size:
+        return out
+    if math.prod(shape) <= n:
+        from scipy.linalg import blas
+
+        trsm = blas.dtrsm if a.dtype == np.float64 else blas.strsm
+        for i in np.ndindex(shape):
+            out[i] = trsm(1.0, a[i], b[i], lower=not upper, diag=unit)
+        return out
+    for i in range(n)[:: -1 if upper else 1]:
+        known = slice(i + 1, n) if upper else slice(0, i)
+        row = b[..., i, :] - np.matmul(a[..., i, None, known], out[..., known, :])[..., 0, :]
+        out[..., i, :] = row if unit else row / a[..., i, i, None]
+    return out
+
+
+def cofactors(x: np.ndarray) -> np.ndarray:
+    """By determinant and inverse, or by singular values where some matrix is singular."""
+    try:
+        return np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
+    except np.linalg.LinAlgError:
+        u, s, vh = np.linalg.svd(x)
+        others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
+        sign = np.sign(np.linalg.det(u) * np.linalg.det(vh))
+        return sign[..., None, None] * (u * others[..., None, :]) @ vh
+
+
+# ---------------------------------------------------------------------- in formulas
+def cofactors_gradient(g: Tensor, x: Tensor) -> Tensor:
+    """The pull-back of Cofactors.
+
+    In the bases of x's singular vectors x is diag(s), and its cofactors' derivative along m has products of all s but
+    two: off the diagonal -m^T P, on it P m's diagonal, with P[i, j] the product of all s[k] with k neither i nor j.
+    """
+    from .decompositions import linalg_svd
+
+    u, s, vh = linalg_svd(x)
+    n = s.shape[-1]
+    same = np.eye(n, dtype=bool)
+    left_out, diagonal = wrap(same[:, None] | same), wrap(same)
+    products = where(diagonal, 0.0, where(left_out, 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
+    m = u.mT @ g @ vh.mT
+    on = (products * where(diagonal, m, 0.0).sum(-2, True)).sum(-1, True)
+    sign = Slogdet.apply(u)[0] * Slogdet.apply(vh)[0]
+    return sign.unsqueeze(-1).unsqueeze(-1) * (u @ where(diagonal, on, -(m.mT * products)) @ vh)
+
+
+def transposed_solve(a: Tensor, g: Tensor, upper: bool, unit: bool) -> Tensor:
+    """The solution of A^T X = g for the triangle of A."""
+    return SolveTriangular.apply(a.mT, g, not upper, unit)
+
+
+def triangle(x: Tensor, upper: bool, skip: int) -> Tensor:
+    """The upper or lower triangle, without the first `skip` diagonals."""
+    return x.triu(skip) if upper else x.tril(-skip)
+
+
+def identity(like: Tensor) -> Tensor:
+    """The identity matrix of the size and dtype of a tensor's matrices."""
+    return wrap(np.eye(like.shape[-1], dtype=like._np_dtype))
+
+
+# ---------------------------------------------------------------------- refusals
+def floating(who: str, x: Tensor) -> None:
+    """Raise RuntimeError for integers."""
+    if x._np_dtype.kind != "f":
+        raise refused(who, f"expected a floating point tensor as input, got {x.dtype}", "convert it: x.float()")
+
+
+def matrices(who: str, x: Tensor) -> None:
+    """Raise RuntimeError for what is no batch of matrices of floating-point numbers."""
+    if x.ndim < 2:
+        raise refused(who, f"the input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}")
+    floating(who, x)
+
+
+def square(who: str, x: Tensor) -> None:
+    """Raise RuntimeError for what is no batch of square matrices."""
+    matrices(who, x)
+    if x.shape[-1] != x.shape[-2]:
+        raise refused(
+            who,
+            f"A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices "
+            f"(shape {tuple(x.shape)})",
+        )
+
+
+def fitting(who: str, A: Tensor, B: Tensor, a: Tensor, b: Tensor) -> None:
+    """Raise RuntimeError where a x = b cannot be; A and B are what the user gave."""
+    if b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+        raise refused(
+            who,
+            f"incompatible shapes of A {tuple(A.shape)} and B {tuple(B.shape)}: A has {a.shape[-1]} unknowns, "
+            f"B {b.shape[-2] if b.ndim > 1 else b.numel()}",
+        )
+    broadcast(who, a.shape[:-2], b.shape[:-2])

@@ -1,0 +1,160 @@
+"""Masks: boolean tensors that say for each element yes or no, and what is done where they say yes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.inplace import inplace
+from ..core.tensor import Tensor
+from ..errors import error
+from . import registry
+from .families import NonDifferentiable, front, lift, sum_to
+from .gather import run
+from .index import NonZero, Put, Take, Write, data_dependent, where_true
+from .registry import op
+from .shape import broadcast_shapes, layout
+
+
+class MaskedFill(Write):
+    """x with one value where the mask holds."""
+
+    value = 2
+
+    @staticmethod
+    def update(x: np.ndarray, mask: np.ndarray, value: Any) -> None:
+        np.copyto(x, value, where=mask.astype(bool, copy=False), casting="unsafe")
+
+    dx = lambda g, mask: MaskedFill.apply(g, mask, 0.0)
+    dvalue = lambda g, mask, shape: sum_to(MaskedFill.apply(g, mask == 0, 0.0), shape)
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, mask: Tensor, value: Any) -> tuple:
+        """The batch dimension in front, the ranks made equal behind it."""
+        x = front(x, in_dims[0], info.batch_size)
+        return MaskedFill.apply(x, lift(mask, in_dims[1], x.ndim - 1), lift(value, in_dims[2], x.ndim - 1)), 0
+
+
+class OneHot(NonDifferentiable):
+    """For each class number a row of zeros with a one at that place."""
+
+    @staticmethod
+    def impl(x: np.ndarray, n: int) -> np.ndarray:
+        out = np.zeros((*x.shape, n), np.int64)
+        np.put_along_axis(out, x[..., None], 1, axis=-1)
+        return out
+
+    batch = lambda x, n: (x, n)
+
+
+@op("T(3, 4), B(3, 4), 1.5", "T(3, 4), B(4), T()", "T(4), B(3, 1), 0", "T(), torch.tensor(True), 2.0", "T(4, 3).mT, B(3, 4), -1.0")
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`input` with one value, a number or a 0-d tensor, where `mask` holds; the two are broadcast to each other.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1., 2., 3.])
+    >>> x.masked_fill(minigrad.tensor([True, False, True]), 0)
+    tensor([0., 2., 0.])
+    """
+    check_fill("masked_fill", mask, value)
+    size = broadcast_shapes(input.shape, mask.shape)
+    return MaskedFill.apply(input if tuple(input.shape) == size else input.expand(size), mask, value)
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """In-place form of masked_fill."""
+    check_fill("masked_fill_", mask, value)
+    return inplace(MaskedFill, self, mask, value)
+
+
+@op("T(3, 4), B(3, 4), T(12)", "T(3, 4), torch.tensor([True, False, True, False]), T(2, 3)")
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """`input` with the elements of `source`, in their order, at the places where `mask` holds."""
+    size = broadcast_shapes(input.shape, mask.shape)
+    return poured(run, input if tuple(input.shape) == size else input.expand(size), mask, source)
+
+
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """In-place form of masked_scatter."""
+    return poured(inplace, self, mask, source)
+
+
+def poured(do: Any, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """What both forms of masked_scatter do."""
+    check_mask("masked_scatter", mask)
+    if source._np_dtype != x._np_dtype:
+        raise error(RuntimeError, "masked_scatter", f"expected self and source to have same dtypes but got {x.dtype} and {source.dtype}")
+    places = where_true(mask.expand(x.shape)) if x.ndim else ()
+    if not places:  # a 0-d tensor: the one place, as an index of the same tensor with one dimension
+        return poured(do, x.reshape(1), mask.reshape(1), source).reshape(())
+    n = places[0].numel()
+    if source.numel() < n:
+        raise error(RuntimeError, "masked_scatter", f"number of elements of source ({source.numel()}) < number of ones in mask ({n})")
+    return do(Put, x, source.reshape(-1)[:n], tuple(range(x.ndim)), False, *places)
+
+
+@op("T(3, 4), torch.tensor([[True, False, True, False]])", "T(4), torch.tensor([[True], [False]])", "T(), torch.tensor(True)", out=True)
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` holds, in one dimension; the two are broadcast to each other.  Its length depends on the mask."""
+    check_mask("masked_select", mask)
+    size = broadcast_shapes(input.shape, mask.shape) or (1,)
+    return Take.apply(input.expand(size), tuple(range(len(size))), *where_true(mask.expand(size)))
+
+
+@op("torch.tensor([[0, 1], [2, 0]])", "B(3, 4)", "T(3)", "torch.tensor(2)", "torch.tensor([0, 3]), as_tuple=True", differentiable=False)
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero, one row each; with `as_tuple` one tensor per dimension, to index with.
+
+    >>> import minigrad
+    >>> minigrad.nonzero(minigrad.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    return where_true(input if input.ndim else input.reshape(1)) if as_tuple else NonZero.apply(input)
+
+
+@op("torch.tensor([[0, 1], [2, 0]])", "B(3, 4)", "torch.tensor(2)", differentiable=False)
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, one row each."""
+    return NonZero.apply(input)
+
+
+@op("I(4, 3), 3", "I(2, 3, 4), num_classes=6", "torch.tensor([0, 2, 1])", "torch.tensor(1), 3", torch="nn.functional.one_hot", method=False,
+    differentiable=False)  # fmt: skip
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    """For each class number a row of zeros with a one at that place: shape (*, num_classes), int64.
+
+    Without `num_classes` there are as many as the largest number needs.  Raises RuntimeError for numbers out of range.
+    """
+    if input._np_dtype != np.int64:
+        raise error(RuntimeError, "one_hot", f"one_hot is only applicable to index tensor of type LongTensor, got {input.dtype}", "use .long()")
+    a, lead = layout(input)
+    if num_classes == -1:
+        if lead:
+            raise data_dependent("one_hot")
+        if not a.size:
+            raise error(RuntimeError, "one_hot", "can not infer total number of classes from empty tensor", "pass num_classes")
+        num_classes = int(a.max()) + 1
+    if a.size and a.min() < 0:
+        raise error(RuntimeError, "one_hot", f"class values must be non-negative, got {a.min()}")
+    if num_classes < 1 or a.size and a.max() >= num_classes:
+        raise error(RuntimeError, "one_hot", f"class values must be smaller than num_classes, {num_classes}" + (f", got {a.max()}" if a.size else ""))
+    return OneHot.apply(input, int(num_classes))
+
+
+def check_mask(who: str, mask: Tensor) -> None:
+    """Masks are boolean."""
+    if mask._np_dtype.kind != "b":
+        raise error(RuntimeError, who, f"only supports boolean masks, but got mask with dtype {mask.dtype}", "compare first: mask != 0")
+
+
+def check_fill(who: str, mask: Tensor, value: Any) -> None:
+    """One boolean mask and one value."""
+    check_mask(who, mask)
+    if isinstance(value, Tensor) and value.ndim:
+        raise error(RuntimeError, who, f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)",
+                    "use where(mask, values, input)")
+
+
+METHODS = {f.__name__: f for f in (masked_fill_, masked_scatter_)}
+registry.CODES.update({f.__code__: name for name, f in METHODS.items()})

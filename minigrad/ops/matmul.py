@@ -1,0 +1,347 @@
+"""Products of vectors and matrices: matmul and its relatives of fixed rank, sums with products (addmm), outer, cross.
+
+One class computes them all.  Its two formulas hold for every pair of ranks, 1-d, 2-d and batched with broadcasting, and
+are made of products again, so derivatives of any order follow.  Contractions along other dimensions: einsum.py.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .families import Bilinear, lift, sum_to
+from .reduce import axis
+from .registry import op
+
+refused = partial(error, RuntimeError)  # what PyTorch raises for shapes and dtypes that do not fit
+
+
+class MatMul(Bilinear):
+    """The matrix product, of vectors and of batches of matrices as well."""
+
+    impl = lambda x, y: product(x, y)
+    dx = lambda g, y, shape: left_gradient(g, y, shape)
+    dy = lambda g, x, shape: right_gradient(g, x, shape)
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, y: Tensor) -> tuple:
+        """Vectors become matrices of one row or column, so that the batch can stand in front of matrices."""
+        row, column = (a.ndim - (d is not None) == 1 for a, d in zip((x, y), in_dims))
+        x, y = (a if d is None else a.movedim(d, 0) for a, d in zip((x, y), in_dims))
+        x, y = x.unsqueeze(-2) if row else x, y.unsqueeze(-1) if column else y
+        out = broadcasting(MatMul, in_dims, x, y)
+        out = out.squeeze(-1) if column else out
+        return out.squeeze(-1 if column else -2) if row else out, 0
+
+
+class Mm(MatMul):
+    """The product of two matrices."""
+
+
+class Bmm(MatMul):
+    """The products of two equally long batches of matrices."""
+
+
+class Mv(MatMul):
+    """The product of a matrix and a vector."""
+
+
+class Dot(MatMul):
+    """The scalar product of two vectors."""
+
+
+class Cross(Bilinear):
+    """The vector product along a dimension of size 3, by (x × y) · g = x · (y × g) its own transpose but for order."""
+
+    impl = lambda x, y, dim: np.cross(x, y, axis=dim)
+    dx = lambda g, y, dim: Cross.apply(y, g, dim)
+    dy = lambda g, x, dim: Cross.apply(g, x, dim)
+    batch = lambda x, y, dim: (x, y, dim + 1)
+
+
+# ---------------------------------------------------------------------- products
+@op(
+    "T(2, 3), T(3, 4)",
+    "T(3), T(3)",
+    "T(2, 3), T(3)",
+    "T(3), T(3, 4)",
+    "T(5, 2, 3), T(3, 4)",
+    "T(2, 3), T(5, 3, 4)",
+    "T(3), T(5, 3, 4)",
+    "T(5, 2, 3), T(3)",
+    "T(2, 1, 2, 3), T(4, 3, 2)",
+    "T(4, 3).mT, T(2, 4).mT",
+    "T(2, 0), T(0, 3)",
+    "T(0, 2), T(2, 3)",
+    "I(2, 3, 9), I(3, 2, 9)",
+    "T(6, 4)[::2, 1:], T(3)",
+    out=True,
+)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The matrix product, what `x @ y` computes.
+
+    Two vectors give their scalar product; a matrix and a vector, or a vector and a matrix, a vector; otherwise the last
+    two dimensions are matrices and those before are broadcast.  Raises RuntimeError for other inner sizes, for 0-d
+    tensors and for two dtypes.
+
+    >>> import minigrad
+    >>> minigrad.tensor([[1., 2.], [3., 4.]]) @ minigrad.tensor([1., 10.])
+    tensor([21., 43.])
+    """
+    try:
+        return MatMul.apply(input, other)
+    except Exception:
+        fit("matmul", input, other)
+        raise
+
+
+@op("T(2, 3), T(3, 4)", "T(3, 2).mT, T(3, 1)", "T(2, 0), T(0, 3)", "I(2, 3, 9), I(3, 2, 9)", out=True)
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices, (n, k) times (k, m).  Raises RuntimeError for anything else."""
+    ranked("mm", (input, 2), (mat2, 2))
+    fit("mm", input, mat2)
+    return Mm.apply(input, mat2)
+
+
+@op("T(2, 3, 4), T(2, 4, 5)", "T(2, 4, 3).mT, T(2, 4, 1)", "T(0, 3, 4), T(0, 4, 5)", "T(2, 3, 0), T(2, 0, 5)", out=True)
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices, (b, n, k) times (b, k, m).  Raises RuntimeError for anything else."""
+    ranked("bmm", (input, 3), (mat2, 3))
+    fit("bmm", input, mat2)
+    if input.shape[0] != mat2.shape[0]:
+        raise refused(
+            "bmm",
+            f"batches of {input.shape[0]} and {mat2.shape[0]} matrices (shapes {tuple(input.shape)} and "
+            f"{tuple(mat2.shape)})",
+            "use matmul, which broadcasts a batch of 1",
+        )
+    return Bmm.apply(input, mat2)
+
+
+@op("T(2, 3), T(3)", "T(3, 2).mT, T(6)[::2]", "T(2, 0), T(0)", out=True)
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """The product of a matrix (n, k) and a vector (k).  Raises RuntimeError for anything else."""
+    ranked("mv", (input, 2), (vec, 1))
+    fit("mv", input, vec)
+    return Mv.apply(input, vec)
+
+
+@op("T(3), T(3)", "T(6)[::2], T(3)", "T(0), T(0)", "I(3, 9), I(3, 9)", out=True)
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The scalar product of two vectors of one size, as a 0-d tensor.  Raises RuntimeError for other ranks."""
+    ranked("dot", (input, 1), (tensor, 1))
+    fit("dot", input, tensor)
+    return Dot.apply(input, tensor)
+
+
+@op("T(3), T(3)", out=True)
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The scalar product of two vectors; there are no complex tensors, so it is `dot`."""
+    return dot(input, other)
+
+
+@op("T(2, 3), T(2, 3)", "T(2, 3), T(3)", "T(2, 3), T(2, 3), dim=0", name="linalg.vecdot", method=False, out=True)
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The scalar products of vectors along one dimension of broadcast tensors."""
+    return (x * y).sum(dim)
+
+
+@op("T(3), T(4)", "T(0), T(2)", "I(3, 9), T(2)", "T(6)[::2], T(2)", out=True, aliases=("ger",))
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """The matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
+    ranked("outer", (input, 1), (vec2, 1))
+    return input.unsqueeze(-1) * vec2
+
+
+@op("T(4, 3), T(4, 3)", "T(3, 4), T(3, 4), 0", "T(2, 3), T(1, 3), 1", "T(3), T(3)", out=True)
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The vector product along `dim`, or along the first dimension of size 3; RuntimeError where there is none."""
+    if dim is None:
+        found = [d for d, n in enumerate(input.shape) if n == 3]
+        if not found:
+            raise refused("cross", f"no dimension of size 3 in input of shape {tuple(input.shape)}")
+        dim = found[0]
+    return cross_along("cross", input, other, dim)
+
+
+@op("T(4, 3), T(4, 3)", "T(3, 4), T(3, 1), dim=0", name="linalg.cross", method=False, out=True)
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The vector product along a dimension of size 3; the others are broadcast."""
+    return cross_along("linalg.cross", input, other, dim)
+
+
+def cross_along(who: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
+    """The vector product of tensors of one rank."""
+    if x.ndim != y.ndim:
+        raise refused(
+            who, f"inputs must have the same number of dimensions, got shapes {tuple(x.shape)} and {tuple(y.shape)}"
+        )
+    d = axis(dim, x.ndim, who)
+    if x.ndim == 0 or x.shape[d] != 3 or y.shape[d] != 3:
+        raise refused(
+            who, f"inputs dimension {dim} must have length 3, got shapes {tuple(x.shape)} and {tuple(y.shape)}"
+        )
+    one_dtype(who, x, y)
+    shape = broadcast(who, x.shape, y.shape)
+    return Cross.apply(x.expand(shape), y.expand(shape), d)
+
+
+# ---------------------------------------------------------------------- sums with products
+@op(
+    "T(2, 4), T(2, 3), T(3, 4)",
+    "T(4), T(2, 3), T(3, 4), beta=2, alpha=3",
+    "T(), T(2, 0), T(0, 4)",
+    inplace=True,
+    out=True,
+)
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2); `input` is broadcast, and not read where beta is 0 (NaNs do not spread)."""
+    return combine("addmm", input, mm(mat1, mat2), beta, alpha)
+
+
+@op("T(2), T(2, 3), T(3)", "T(), T(2, 3), T(3), beta=2, alpha=3", inplace=True, out=True)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (mat @ vec)."""
+    return combine("addmv", input, mv(mat, vec), beta, alpha)
+
+
+@op("T(2, 3), T(2), T(3)", "T(3), T(2), T(3), beta=2, alpha=3", inplace=True, out=True)
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2)."""
+    return combine("addr", input, outer(vec1, vec2), beta, alpha)
+
+
+@op("T(5, 2, 4), T(5, 2, 3), T(5, 3, 4)", "T(2, 1), T(5, 2, 3), T(5, 3, 4), beta=2, alpha=3", inplace=True, out=True)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * bmm(batch1, batch2)."""
+    return combine("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+
+
+@op(
+    "T(2, 4), T(5, 2, 3), T(5, 3, 4)",
+    "T(4), T(5, 2, 3), T(5, 3, 4), beta=2, alpha=3",
+    "T(2, 4), T(0, 2, 3), T(0, 3, 4)",
+    inplace=True,
+    out=True,
+)
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
+    return combine("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha)
+
+
+def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """beta * input + alpha * product, in the product's shape."""
+    if who != "addr":
+        one_dtype(who, input, product)
+    if product._np_dtype.kind != "f" and not (isinstance(beta, int) and isinstance(alpha, int)):
+        raise refused(who, f"beta={beta} and alpha={alpha} have to be integers for tensors of {product.dtype}")
+    if broadcast(who, input.shape, product.shape) != tuple(product.shape):
+        raise refused(
+            who, f"input of shape {tuple(input.shape)} cannot be expanded to the product's shape {tuple(product.shape)}"
+        )
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return (input if beta == 1 else input * beta) + product
+
+
+# ---------------------------------------------------------------------- the product on arrays, and its formulas
+def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """np.matmul; many small matrices times one matrix are multiplied as one tall matrix, in one call of BLAS."""
+    if x.dtype != y.dtype or x.dtype.kind == "b":
+        raise TypeError(f"no product of {x.dtype} and {y.dtype}")
+    if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
+        return np.matmul(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
+    return np.matmul(x, y)
+
+
+def left_gradient(g: Tensor, y: Tensor, shape: tuple) -> Tensor:
+    """The gradient of x (of that shape) in x @ y."""
+    if y.ndim == 1:
+        return g.unsqueeze(-1) * y
+    if len(shape) == 1:
+        return matmul(y, g) if y.ndim == 2 else sum_to(matmul(y, g.unsqueeze(-1)).squeeze(-1), shape)
+    return sum_to(matmul(g, y.mT), shape)
+
+
+def right_gradient(g: Tensor, x: Tensor, shape: tuple) -> Tensor:
+    """The gradient of y (of that shape) in x @ y."""
+    if x.ndim == 1:
+        return x.unsqueeze(-1) * g.unsqueeze(-2) if len(shape) > 1 else g.unsqueeze(-1) * x
+    if len(shape) == 1:
+        return matmul(g.reshape(g.numel()), rows(x))
+    if len(shape) == 2:  # one matrix met all of x's: their products are summed inside one product
+        return matmul(rows(x).mT, rows(g))
+    return sum_to(matmul(x.mT, g), shape)
+
+
+def rows(x: Tensor) -> Tensor:
+    """All rows of a batch of matrices as one matrix."""
+    return x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
+def broadcasting(cls: Any, in_dims: tuple, x: Tensor, y: Tensor, *statics: Any) -> Tensor:
+    """Run an operation that broadcasts batches of matrices; arguments that have a batch dimension have it in front."""
+    rank = max(a.ndim - (d is not None) for a, d in zip((x, y), in_dims))
+    x, y = (lift(a, None if d is None else 0, rank) for a, d in zip((x, y), in_dims))
+    return cls.apply(x, y, *statics)
+
+
+# ---------------------------------------------------------------------- refusals
+def fit(who: str, x: Any, y: Any) -> None:
+    """Raise what is wrong with a product, if something is."""
+    for a in (x, y):
+        if not isinstance(a, Tensor):
+            raise error(TypeError, who, f"expected two tensors, got {type(x).__name__} and {type(y).__name__}")
+    shapes = f"shapes {tuple(x.shape)} and {tuple(y.shape)}"
+    if not x.ndim or not y.ndim:
+        raise refused(
+            who,
+            f"both arguments need to be at least 1D, but they are {x.ndim}D and {y.ndim}D",
+            "multiply by a 0-d tensor with *",
+        )
+    inner = (x.shape[-1], y.shape[-2] if y.ndim > 1 else y.shape[0])
+    if inner[0] != inner[1]:
+        raise refused(
+            who,
+            f"{shapes} cannot be multiplied: the inner sizes {inner[0]} (last of the first) and {inner[1]} "
+            f"({'second to last' if y.ndim > 1 else 'last'} of the second) differ",
+            "transpose one of them (.mT)",
+        )
+    one_dtype(who, x, y)
+    if x._np_dtype.kind == "b":
+        raise error(NotImplementedError, who, "there is no product of bool tensors", "convert them first: x.float()")
+    broadcast(who, x.shape[:-2], y.shape[:-2])
+
+
+def ranked(who: str, *expected: tuple) -> None:
+    """Raise RuntimeError unless each tensor has its number of dimensions."""
+    if any(t.ndim != n for t, n in expected):
+        raise refused(
+            who,
+            f"expected tensors of {' and '.join(f'{n}-D' for _, n in expected)}, got shapes "
+            f"{' and '.join(str(tuple(t.shape)) for t, _ in expected)}",
+            "use matmul for other ranks",
+        )
+
+
+def one_dtype(who: str, x: Tensor, y: Tensor) -> None:
+    """Raise RuntimeError for two dtypes: products do not promote."""
+    if x._np_dtype != y._np_dtype:
+        raise refused(
+            who,
+            f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != {y.dtype}",
+            "convert one of them: x.to(y.dtype)",
+        )
+
+
+def broadcast(who: str, x: tuple, y: tuple) -> tuple:
+    """The common shape of two; RuntimeError if there is none."""
+    try:
+        return np.broadcast_shapes(tuple(x), tuple(y))
+    except ValueError:
+        raise refused(who, f"the shapes {tuple(x)} and {tuple(y)} cannot be broadcast together") from None

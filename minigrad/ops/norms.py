@@ -1,0 +1,231 @@
+"""Norms of vectors and matrices, and distances between points.
+
+Where a norm has no derivative the subgradient 0 is taken, as in PyTorch: at the zero vector, at coincident points.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .compare import where
+from .decompositions import svdvals
+from .families import Operation
+from .linalg import Inv, floating, matrices, square
+from .matmul import broadcast, one_dtype, refused
+from .reduce import axis
+from .registry import op
+from .statistics import Norm, norm, norm_gradient
+
+CHUNK = 1 << 20  # elements of the differences between points that are held at a time
+
+
+class Cdist(Operation):
+    """Distances between all points of one set and all of another; `fast` allows matrix products for p = 2."""
+
+    impl = lambda x, y, p, fast: distances(x, y, p, fast)
+    dx = lambda g, x, y, out, p: cdist_gradient(g, x, y, out, p)
+    dy = lambda g, x, y, out, p: cdist_gradient(g.mT, y, x, out.mT, p)
+    batch = lambda x, y, p, fast: (x, y, p, fast)
+
+
+@op(
+    "T(3, 4)",
+    "T(3, 4), 1",
+    "T(2, 3, 4), 3, (0, -1), True",
+    "T(3, 4), float('inf'), 0",
+    "T(3, 4), float('-inf'), 1",
+    "T(3, 4), 0, 1",
+    "T(3, 4), 1.5, 1",
+    "T(3, 4), 0.5",
+    "P(3, 4), -1, 1",
+    "T()",
+    "T(0, 3), 2, 0",
+    "T(2, 3), dtype=torch.float64",
+    name="linalg.vector_norm",
+    method=False,
+    out=True,
+)
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm (sum |x|^ord)^(1/ord) of all elements as one vector, or over the dimensions `dim`.
+
+    ord=inf is the largest |x|, -inf the smallest, 0 the number of elements that are not zero.
+    Raises RuntimeError for integers, and for ord=inf and -inf of nothing.
+    """
+    return norm(x, float(ord), dim, keepdim, dtype=dtype)
+
+
+@op(
+    "T(3, 4)",
+    "T(2, 3, 4), 'nuc'",
+    "T(2, 3, 4), 1",
+    "T(2, 3, 4), -1, (0, 2)",
+    "T(3, 4), float('inf')",
+    "T(3, 4), 2, keepdim=True",
+    "T(3, 3), -2",
+    "T(2, 3, 4), 'fro', (0, 1), True",
+    name="linalg.matrix_norm",
+    method=False,
+    out=True,
+)
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """A norm of each matrix in two dimensions.
+
+    "fro": the root of the sum of squares; "nuc": the sum of the singular values; 2, -2: the largest, the smallest of
+    them; 1, -1: the largest, the smallest sum of a column; inf, -inf: of a row.
+    """
+    who = "linalg.matrix_norm"
+    matrices(who, A)
+    A = A if dtype is None else A.to(dtype)
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise refused(who, f"dim must be a 2-tuple, got {dim!r}")
+    dims = tuple([axis(d, A.ndim, who) for d in dim])  # in this order: rows, columns
+    if dims[0] == dims[1]:
+        raise refused(who, f"dims {tuple(dim)} are the same dimension")
+    if ord == "fro":
+        return vector_norm(A, 2, dims, keepdim)
+    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise refused(who, f"order {ord!r} is not supported", "use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
+    x = A.movedim(dims, (-2, -1))
+    if ord in ("nuc", 2, -2):
+        s = svdvals(x)
+        out = s.sum(-1) if ord == "nuc" else s[..., 0 if ord > 0 else -1]
+    else:
+        sums = x.abs().sum(-2 if abs(ord) == 1 else -1)
+        out = sums.amax(-1) if ord > 0 else sums.amin(-1)
+    return out.reshape([1 if d in dims else n for d, n in enumerate(A.shape)]) if keepdim else out
+
+
+@op(
+    "T(2, 3, 4)",
+    "T(3, 4), 2",
+    "T(4), 1",
+    "T(2, 3, 4), 3, 1",
+    "T(2, 3, 4), None, (0, 2)",
+    "T(2, 3, 4), 'nuc', (0, 2), True",
+    name="linalg.norm",
+    method=False,
+    out=True,
+)
+def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """A vector's norm or a matrix's, by the number of dimensions `dim` (see vector_norm and matrix_norm).
+
+    Without `ord` the root of the sum of squares; without `dim` a tensor of one or two dimensions is meant.
+    """
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if dim is None and A.ndim not in (1, 2):
+        raise refused("linalg.norm", f"if dim is not specified but ord is, the input must be 1D or 2D, got {A.ndim}D")
+    if dim is None and A.ndim == 2 or isinstance(dim, (tuple, list)) and len(dim) == 2:
+        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+@op(
+    "T(3, 3)",
+    "T(2, 3, 4), 2",
+    "T(3, 3), -2",
+    name="linalg.cond",
+    method=False,
+    out=True,
+)
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """The condition number of each matrix: its largest singular value over the smallest, or norm(A) * norm(inv(A)).
+
+    It is inf for singular matrices.
+    """
+    matrices("linalg.cond", A)
+    if p in (None, 2, -2):
+        s = svdvals(A)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    square("linalg.cond", A)
+    norm_of_A, norm_of_inverse = matrix_norm(A, p), matrix_norm(Inv.apply(A, False), p)
+    return norm_of_A * where(norm_of_inverse.isnan(), math.inf, norm_of_inverse)
+
+
+# ---------------------------------------------------------------------- distances
+@op(
+    "T(3, 2), T(4, 2)",
+    "T(3, 2), T(4, 2), 1",
+    "T(3, 2), T(4, 2), float('inf')",
+    "T(2, 3, 2), T(4, 2), 3.0",
+    "T(3, 2), T(4, 2), 1.5",
+    "T(30, 2), T(4, 2)",
+    "T(2, 0, 3), T(4, 3)",
+    "T(2, 0), T(3, 0)",
+    method=False,
+)
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The distances between all rows of x1 (..., n, d) and all of x2 (..., m, d), in the p-norm: (..., n, m).
+
+    The gradient between coincident points is 0.  `compute_mode` says when Euclidean distances may come from a matrix
+    product: "use_mm_for_euclid_dist_if_necessary" (more than 25 points), "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist"; where cancellation would make the product inaccurate, differences are used.
+    """
+    for x in (x1, x2):
+        floating("cdist", x)
+        if x.ndim < 2:
+            raise refused("cdist", f"cdist only supports at least 2D tensors, got one of shape {tuple(x.shape)}")
+    one_dtype("cdist", x1, x2)
+    if x1.shape[-1] != x2.shape[-1]:
+        raise refused("cdist", f"x1 and x2 must have the same number of columns, got {x1.shape[-1]} and {x2.shape[-1]}")
+    if p < 0:
+        raise refused("cdist", f"only supports non-negative p values, got {p}")
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in modes:
+        raise error(
+            ValueError,
+            "cdist",
+            f"{compute_mode} is not a valid value for compute_mode",
+            f"use one of {', '.join(modes)}",
+        )
+    lead = broadcast("cdist", x1.shape[:-2], x2.shape[:-2])
+    fast = p == 2 and (compute_mode == modes[1] or compute_mode == modes[0] and max(x1.shape[-2], x2.shape[-2]) > 25)
+    return Cdist.apply(x1.expand((*lead, *x1.shape[-2:])), x2.expand((*lead, *x2.shape[-2:])), p, fast)
+
+
+def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
+    """cdist on arrays: the norms of differences, a block of rows at a time, or for p = 2 one matrix product."""
+    n, each = x.shape[-2], math.prod(x.shape[:-2]) * y.shape[-2] * y.shape[-1]
+    if fast and (found := by_products(x, y)) is not None:
+        return found
+    rows = max(1, CHUNK // max(1, each))
+    parts = [lengths(x[..., i : i + rows, None, :] - y[..., None, :, :], p) for i in range(0, n, rows)]
+    return np.concatenate(parts, -2) if parts else np.zeros((*x.shape[:-1], y.shape[-2]), x.dtype)
+
+
+def lengths(x: np.ndarray, p: float) -> np.ndarray:
+    """The p-norms along the last dimension."""
+    return np.count_nonzero(x, axis=-1).astype(x.dtype) if p == 0 else Norm.impl(x, (x.ndim - 1,), False, p)
+
+
+def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """Euclidean distances by |x|^2 + |y|^2 - 2 x.y; those that would lose digits by differences, None if many would."""
+    scale = np.einsum("...i,...i->...", x, x)[..., None] + np.einsum("...i,...i->...", y, y)[..., None, :]
+    squares = scale - 2 * np.matmul(x, np.swapaxes(y, -1, -2))
+    close = np.nonzero(squares < scale * 1e-3)
+    if close[0].size * x.shape[-1] > CHUNK:
+        return None
+    *lead, i, j = close
+    squares[close] = np.square(x[(*lead, i)] - y[(*lead, j)]).sum(-1)
+    return np.sqrt(squares)
+
+
+def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, out: Tensor, p: float) -> Tensor:
+    """The gradient of x: each pair of points pulls along its difference (p = 2), or along the partials of its norm."""
+    if p == 0:
+        return x.new_zeros(x.shape)
+    if p != 2:
+        difference = x.unsqueeze(-2) - y.unsqueeze(-3)
+        return norm_gradient(g.unsqueeze(-1), difference, out.unsqueeze(-1), (difference.ndim - 1,), p).sum(-2)
+    zero = out == 0
+    w = where(zero, 0.0, g / where(zero, 1.0, out))
+    if out.numel() * x.shape[-1] > CHUNK:  # the same without holding all differences
+        return x * w.sum(-1, True) - w @ y
+    return (w.unsqueeze(-1) * (x.unsqueeze(-2) - y.unsqueeze(-3))).sum(-2)

@@ -1,0 +1,272 @@
+"""Maxima and minima, and where they stand.
+
+Two ways to differentiate: a reduction over everything (max(), amax, median()) shares the gradient among all elements
+that equal the result; one that also tells the place (max(dim), median(dim), mode) gives it to that place alone.
+Medians, modes and quantiles, which choose in the same two ways, stand in quantiles.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.tensor import Tensor
+from ..errors import error
+from .families import NonDifferentiable, Operation, Reduce
+from .gather import ScatterAdd
+from .pointwise import where
+from .reduce import Sum, axes, axis
+from .registry import op
+
+
+class Selected(NamedTuple):
+    """What a selection along a dimension returns: the values, and where they stand."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Extremes(NamedTuple):
+    """What aminmax returns."""
+
+    min: Tensor
+    max: Tensor
+
+
+class Amax(Reduce):
+    """The maximum over dimensions."""
+
+    impl = lambda x, dims, keepdim: np.maximum.reduce(x, axis=dims, keepdims=keepdim)
+    dx = lambda g, x, out, dims: shared(g, x == out, dims)
+
+
+class Amin(Reduce):
+    """The minimum over dimensions."""
+
+    impl = lambda x, dims, keepdim: np.minimum.reduce(x, axis=dims, keepdims=keepdim)
+    dx = lambda g, x, out, dims: shared(g, x == out, dims)
+
+
+class Whole(Reduce):
+    """An element of the whole tensor; those equal to it share the gradient, where it is NaN those that are NaN."""
+
+    dx = lambda g, x, out, dims: evenly(g, (x == out) | ((x != x) & (out != out)), dims)
+
+
+class MaxOfAll(Whole):
+    """The maximum of all elements."""
+
+    name = "max"
+    impl = lambda x, dims, keepdim: np.maximum.reduce(x, axis=dims, keepdims=keepdim)
+
+
+class MinOfAll(Whole):
+    """The minimum of all elements."""
+
+    name = "min"
+    impl = lambda x, dims, keepdim: np.minimum.reduce(x, axis=dims, keepdims=keepdim)
+
+
+class Selection(Operation):
+    """The element of each row along a dimension at the place that `place(x, dim)` finds: (values, indices)."""
+
+    place: Any = None
+
+    @classmethod
+    def impl(cls, x: np.ndarray, dim: int, keepdim: bool) -> tuple:
+        index = cls.place(x, dim)
+        found = np.take_along_axis(x, index, dim), index
+        return found if keepdim else tuple([f.squeeze(dim) for f in found])
+
+    @classmethod
+    def signature(cls) -> Callable:
+        return lambda x, dim, keepdim: None
+
+    dx = lambda g0, out1, shape, dim, keepdim: (
+        spread(g0, shape, dim, out1) if keepdim else spread(g0.unsqueeze(dim), shape, dim, out1.unsqueeze(dim))
+    )
+    batch = lambda x, dim, keepdim: (x, dim + 1, keepdim)
+
+
+class Max(Selection):
+    """Maxima along a dimension, and where the first of each stands."""
+
+    place = staticmethod(lambda x, dim: np.argmax(x, dim, keepdims=True))
+
+
+class Min(Selection):
+    """Minima along a dimension, and where the first of each stands."""
+
+    place = staticmethod(lambda x, dim: np.argmin(x, dim, keepdims=True))
+
+
+class Argmax(NonDifferentiable):
+    """Where the first maximum along a dimension stands."""
+
+    impl = lambda x, dim, keepdim: np.argmax(x, dim, keepdims=keepdim)
+    batch = Selection.batch
+
+
+class Argmin(NonDifferentiable):
+    """Where the first minimum along a dimension stands."""
+
+    impl = lambda x, dim, keepdim: np.argmin(x, dim, keepdims=keepdim)
+    batch = Selection.batch
+
+
+def spread(g: Tensor, shape: tuple, dim: int, places: Tensor) -> Tensor:
+    """Zeros of a shape with the elements of g added at their places along a dimension."""
+    return ScatterAdd.apply(g.new_zeros(shape), dim, places, g)
+
+
+def tally(mask: Tensor, dims: tuple, like: Tensor) -> Tensor:
+    """How many are true over dims, kept as size 1, in the dtype of `like`."""
+    return Sum.apply(mask.to(dtypes.int64), dims, True).to(like.dtype)
+
+
+def shared(g: Tensor, mask: Tensor, dims: tuple) -> Tensor:
+    """g divided among the elements of the mask; as in PyTorch, NaN where the mask has none."""
+    return g * mask / tally(mask, dims, g)
+
+
+def evenly(g: Tensor, mask: Tensor, dims: tuple) -> Tensor:
+    """The same, but 0 outside of the mask whatever g is."""
+    return where(mask, g / tally(mask, dims, g), 0.0)
+
+
+def everything(cls: Any, input: Tensor, who: str) -> Tensor:
+    """A reduction of all elements, of which there have to be some."""
+    if input.numel() == 0:
+        shape = tuple(input.shape)
+        raise error(RuntimeError, who, f"Expected reduction dim to be specified for input.numel() == 0, shape {shape}: "
+                    "there is no element to choose", "specify the dimension: dim=")  # fmt: skip
+    return cls.apply(input, tuple(range(input.ndim)), False)
+
+
+def nonempty(input: Tensor, dims: Any, who: str) -> None:
+    """IndexError for a dimension of size 0: there is no element to choose."""
+    for d in dims:
+        if input.ndim and input.shape[d] == 0:
+            shape = tuple(input.shape)
+            raise error(IndexError, who, f"Expected reduction dim {d} to have non-zero size, but the shape is {shape}")
+
+
+def choose(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Any:
+    """Run a selection along a dimension as the user named it; a 0-d tensor has one element along it."""
+    d = axis(dim, input.ndim, who)
+    nonempty(input, (d,), who)
+    if input.ndim:
+        return cls.apply(input, d, keepdim)
+    return cls.apply(input.reshape(1), 0, False)
+
+
+REDUCED = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "I(3, 4, 3)", "B(3)", "T(4, 3).mT, 0",
+           "T(0, 3), 1", "torch.cat((T(2), torch.ones(3, dtype=torch.float64) * 3)), 0")  # fmt: skip
+CHOSEN = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), -1, True", "T()", "T(), 0", "T(4, 3).mT, 0", "T(0, 3), 1",
+          "T(3, 1), 1")  # fmt: skip
+
+
+@op(*REDUCED, out=True)
+def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """The maximum of all elements, or over the dimensions `dim`; equal maxima share the gradient.
+
+    Raises RuntimeError for an empty tensor without `dim`, IndexError for a dimension of size 0.
+    """
+    return extreme(Amax, input, dim, keepdim, "amax")
+
+
+@op(*REDUCED, out=True)
+def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """The minimum of all elements, or over the dimensions `dim`; equal minima share the gradient.
+
+    Raises RuntimeError for an empty tensor without `dim`, IndexError for a dimension of size 0.
+    """
+    return extreme(Amin, input, dim, keepdim, "amin")
+
+
+def extreme(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Tensor:
+    """amax and amin."""
+    if input.numel() == 0 and isinstance(dim, (tuple, list)) and not len(dim):
+        return everything(cls, input, who)
+    dims = axes(input, dim, who)
+    nonempty(input, dims, who)
+    return cls.apply(input, dims, keepdim)
+
+
+@op("T(3, 4)", "T(2, 3, 4), dim=1", "T(2, 3, 4), dim=-1, keepdim=True", "T()", "T(0, 3), dim=1", out=True)
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
+    """The minimum and the maximum, of all elements or along a dimension.
+
+    >>> import minigrad
+    >>> low, high = minigrad.aminmax(minigrad.tensor([3., 1., 2.]))
+    >>> low, high
+    (tensor(1.), tensor(3.))
+    """
+    dims = () if dim is None else axis(dim, input.ndim, "aminmax")
+    return Extremes(extreme(Amin, input, dims, keepdim, "aminmax"), extreme(Amax, input, dims, keepdim, "aminmax"))
+
+
+@op(*CHOSEN, "T(3, 4), T(4)", "I(3, 4, 3), 1", "B(3, 2), 0", out=True)
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """The maximum of all elements; with `dim` the maxima along it and where they stand, `(values, indices)`.
+
+    With another tensor the larger of each two elements.
+
+    NaN counts as the largest.  Of several equal maxima `indices` has the first.  The gradient goes there; that of the
+    whole is shared evenly.  Raises RuntimeError for an empty tensor, IndexError for a dimension of size 0.
+
+    >>> import minigrad
+    >>> minigrad.max(minigrad.tensor([[1., 5.], [7., 2.]]), 1).values
+    tensor([5., 7.])
+    """
+    other = dim if isinstance(dim, Tensor) else other
+    if other is not None:
+        return input.maximum(other)
+    return everything(MaxOfAll, input, "max") if dim is None else Selected(*choose(Max, input, dim, keepdim, "max"))
+
+
+@op(*CHOSEN, "T(3, 4), T(4)", "I(3, 4, 3), 1", "B(3, 2), 0", out=True)
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """The minimum of all elements; with `dim` the minima along it and where they stand, `(values, indices)`.
+
+    With another tensor the smaller of each two elements.  As `max` in all else.
+    """
+    other = dim if isinstance(dim, Tensor) else other
+    if other is not None:
+        return input.minimum(other)
+    return everything(MinOfAll, input, "min") if dim is None else Selected(*choose(Min, input, dim, keepdim, "min"))
+
+
+@op(*CHOSEN, "T(3, 4), None, True", "I(3, 4, 3), 1", differentiable=False, out=True)
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the first maximum stands, in the flattened tensor or along a dimension, as int64.  NaN counts as it.
+
+    Raises IndexError for an empty tensor or a dimension of size 0.
+    """
+    return place_of(Argmax, input, dim, keepdim, "argmax")
+
+
+@op(*CHOSEN, "T(3, 4), None, True", "I(3, 4, 3), 1", differentiable=False, out=True)
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the first minimum stands, in the flattened tensor or along a dimension, as int64.  NaN counts as it.
+
+    Raises IndexError for an empty tensor or a dimension of size 0.
+    """
+    return place_of(Argmin, input, dim, keepdim, "argmin")
+
+
+def place_of(cls: Any, input: Tensor, dim: int | None, keepdim: bool, who: str) -> Tensor:
+    """argmax and argmin."""
+    if dim is not None:
+        return choose(cls, input, dim, keepdim, who)
+    if input.numel() == 0:
+        raise error(
+            IndexError,
+            who,
+            f"Expected reduction dim to be specified for input.numel() == 0 (shape {tuple(input.shape)})",
+        )
+    found = cls.apply(input.reshape(-1), 0, False)
+    return found.reshape((1,) * input.ndim) if keepdim else found

@@ -1,0 +1,201 @@
+"""Medians, modes and quantiles: elements by their rank among the others.
+
+Medians and modes are selections as in order.py.  Quantiles sort, and read between two neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .order import Selected, Selection, Whole, choose
+from .pointwise import where
+from .reduce import axis, count
+from .registry import op
+
+
+class MedianOfAll(Whole):
+    """The lower median of all elements."""
+
+    name = "median"
+    impl = lambda x, dims, keepdim: take_last(x, dims, median_place)
+
+
+class NanmedianOfAll(Whole):
+    """The lower median of all elements that are not NaN."""
+
+    name = "nanmedian"
+    impl = lambda x, dims, keepdim: take_last(x, dims, nanmedian_place)
+
+
+class Median(Selection):
+    """Lower medians along a dimension, and where they stand."""
+
+    place = staticmethod(lambda x, dim: median_place(x, dim))
+
+
+class Nanmedian(Selection):
+    """Lower medians along a dimension of what is not NaN, and where they stand."""
+
+    place = staticmethod(lambda x, dim: nanmedian_place(x, dim))
+
+
+class Mode(Selection):
+    """The most frequent values along a dimension, and where they stand last."""
+
+    place = staticmethod(lambda x, dim: mode_place(x, dim))
+
+
+def median_place(x: np.ndarray, dim: int) -> np.ndarray:
+    """Where the lower median stands, or the first NaN."""
+    middle = [(x.shape[dim] - 1) // 2]
+    found = np.take(np.argpartition(x, middle[0], dim), middle, dim)
+    nan = x != x
+    return np.where(nan.any(dim, keepdims=True), np.argmax(nan, dim, keepdims=True), found)
+
+
+def nanmedian_place(x: np.ndarray, dim: int) -> np.ndarray:
+    """Where the lower median of what is not NaN stands; the first place where all are."""
+    known = np.add.reduce(x == x, axis=dim, keepdims=True, dtype=dtypes.I8)
+    return np.take_along_axis(np.argsort(x, dim, kind="stable"), np.maximum(known - 1, 0) // 2, dim)
+
+
+def mode_place(x: np.ndarray, dim: int) -> np.ndarray:
+    """Where the most frequent value stands last; of equally frequent ones the smallest."""
+    order = np.argsort(x, dim, kind="stable")
+    row = np.moveaxis(np.take_along_axis(x, order, dim), dim, -1)
+    places = np.arange(row.shape[-1])
+    fresh = np.ones(row.shape, bool)
+    fresh[..., 1:] = row[..., 1:] != row[..., :-1]
+    length = places - np.maximum.accumulate(np.where(fresh, places, 0), axis=-1)  # of the run of equal ones, so far
+    best = np.moveaxis(np.argmax(length, -1, keepdims=True), -1, dim)
+    return np.take_along_axis(order, best, dim)
+
+
+def take_last(x: np.ndarray, dims: tuple, place: Callable) -> np.ndarray:
+    """The element at `place` of all that lie in dims, which are the last ones; NaN where there are none."""
+    rows = x.reshape((*x.shape[: x.ndim - len(dims)], count(x.shape, dims)))
+    if rows.shape[-1] == 0:
+        return np.full(rows.shape[:-1], np.nan).astype(x.dtype)
+    return np.take_along_axis(rows, place(rows, rows.ndim - 1), -1)[..., 0]
+
+
+MIDDLE = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), -1, True", "T()", "T(), 0", "T(4, 3).mT, 0", "T(0, 3), 1", "T(5)")
+
+
+@op(*MIDDLE)
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median, of an even number of elements the lower; with `dim` along it, with its places: `(values, indices)`.
+
+    NaN if there is one, or nothing.  Raises IndexError for a dimension of size 0.
+
+    >>> import minigrad
+    >>> minigrad.median(minigrad.tensor([4., 1., 3., 2.]))
+    tensor(2.)
+    """
+    if dim is None:
+        return MedianOfAll.apply(input, tuple(range(input.ndim)), False)
+    return Selected(*choose(Median, input, dim, keepdim, "median"))
+
+
+@op(*MIDDLE, "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1")
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The median of what is not NaN, otherwise as `median`."""
+    if dim is None:
+        return NanmedianOfAll.apply(input, tuple(range(input.ndim)), False)
+    return Selected(*choose(Nanmedian, input, dim, keepdim, "nanmedian"))
+
+
+@op("T(3, 4)", "I(4, 6, 3), 1", "I(4, 6, 3), 0, True", "T()", "T(4, 3).mT, 0", "T(0, 3), 1")
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Selected:
+    """The most frequent values along a dimension, and where they stand: `(values, indices)`.
+
+    Of equally frequent values it is the smallest.  Raises IndexError for a dimension of size 0.
+    """
+    return Selected(*choose(Mode, input, dim, keepdim, "mode"))
+
+
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+QUANTILES = ("T(7), 0.3", "T(3, 4), 0.5, 1", "T(3, 4).double(), torch.tensor([0.1, 0.9], dtype=torch.float64), 0, True",
+             "T(), 0.5", "T(5, 2), 0.2, 0, interpolation='lower'", "T(6), 0.7, interpolation='nearest'",
+             "T(6), 0.7, interpolation='midpoint'", "T(3, 4), 0.1, keepdim=True")  # fmt: skip
+
+
+@op(*QUANTILES, out=True)
+def quantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The q-quantiles (0 <= q <= 1) of all elements or along a dimension; several q come as a dimension in front.
+
+    Between two elements `interpolation` decides: linear, lower, higher, midpoint, nearest.  NaN where there is a NaN.
+    Raises RuntimeError for integers, empty tensors, and q out of range or of another dtype.
+
+    >>> import minigrad
+    >>> minigrad.quantile(minigrad.tensor([1., 2., 3., 4.]), 0.5)
+    tensor(2.5000)
+    """
+    return quantiles(input, q, dim, keepdim, interpolation, False, "quantile")
+
+
+@op(*QUANTILES, "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 0.5, 1", out=True)
+def nanquantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The q-quantiles of what is not NaN, otherwise as `quantile`."""
+    return quantiles(input, q, dim, keepdim, interpolation, True, "nanquantile")
+
+
+def quantiles(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, skip: bool, who: str) -> Tensor:
+    """Sort, and read between the two elements around rank q * (n - 1); n counts no NaN if they are to be skipped."""
+    q = ranks(input, q, interpolation, who)
+    d = None if dim is None else axis(dim, input.ndim, who)
+    whole = d is None or not input.ndim
+    x = (input.reshape(-1) if whole else input.movedim(d, -1)).sort(-1).values
+    n, nan = x.shape[-1], x != x
+    if skip:
+        rank = q.reshape(-1) * (n - 1 - nan.sum(-1, True)).clamp(min=0).to(x.dtype)
+    else:  # sorted, a NaN stands last, and is what the row gives
+        rank = where(nan[..., -1:], n - 1.0, q.reshape(-1) * (n - 1))
+    found = between(x, rank, interpolation)
+    if whole:
+        return found.reshape((*q.shape, *[1] * (input.ndim if keepdim else 0)))
+    found = found.movedim(-1, 0)
+    found = found.unsqueeze(d + 1) if keepdim else found
+    return found if q.ndim else found.squeeze(0)
+
+
+def ranks(input: Tensor, q: Any, interpolation: str, who: str) -> Tensor:
+    """The arguments of quantile checked, and q as a tensor."""
+    if input._np_dtype.kind != "f":
+        raise error(RuntimeError, who, f"input tensor must be either float or double dtype, got {input.dtype.name}",
+                    "convert it first: x.float()")  # fmt: skip
+    if input.numel() == 0:
+        raise error(RuntimeError, who, f"input tensor must be non-empty, got shape {tuple(input.shape)}")
+    if interpolation not in INTERPOLATIONS:
+        raise error(RuntimeError, who, f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation}")
+    given = q if isinstance(q, Tensor) else wrap(np.asarray(q, input._np_dtype))
+    if given._np_dtype != input._np_dtype or given.ndim > 1:
+        raise error(RuntimeError, who, f"q tensor must be same dtype as the input tensor and a scalar or 1D tensor, "
+                    f"got {given.dtype.name} and {input.dtype.name}, {given.ndim} dimensions")  # fmt: skip
+    if given._layer is None and not ((given._a >= 0) & (given._a <= 1)).all():
+        raise error(RuntimeError, who, f"q must be in the range [0, 1] but got {q}")
+    return given
+
+
+def between(x: Tensor, rank: Tensor, interpolation: str) -> Tensor:
+    """The elements of sorted rows at fractional ranks."""
+    if interpolation in ("lower", "higher", "nearest"):
+        return at({"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation](), x)
+    low = rank.floor()
+    weight = x.new_full(rank.shape, 0.5) if interpolation == "midpoint" else rank - low
+    return at(low, x).lerp(at(rank.ceil(), x), weight)
+
+
+def at(rank: Tensor, x: Tensor) -> Tensor:
+    """The elements of rows at whole ranks."""
+    return x.gather(-1, rank.to(dtypes.int64).expand((*x.shape[:-1], rank.shape[-1])))

@@ -1,0 +1,427 @@
+"""Random tensors and the generators that they come from.
+
+Every draw goes through `draw`, which asks a Generator for an array of noise and knows about vmap's `randomness`; an
+operation with tensor arguments is then an ordinary function of them and of that noise.  Generators are in generator.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.context import current
+from ..core.inplace import inplace
+from ..core.tensor import Box, Tensor
+from ..errors import error
+from .create import chosen, made, number, sizes
+from .families import NonDifferentiable, Operation
+from .generator import (
+    Generator,
+    default_generator,
+    fork_rng,  # noqa: F401  (the module is also what minigrad.random shows)
+    get_rng_state,  # noqa: F401
+    initial_seed,  # noqa: F401
+    manual_seed,  # noqa: F401
+    seed,  # noqa: F401
+    set_rng_state,  # noqa: F401
+)
+from .memory import Copy, on_device
+from .registry import op
+
+
+def draw(who: str, shape: Any, generator: Generator | None, sample: Callable) -> Tensor:
+    """Noise `sample(rng, shape)` as a tensor; under vmap with randomness="different" one for each example.
+
+    Raises RuntimeError under vmap with randomness="error".
+    """
+    layers = current().layers()
+    if any(getattr(layer, "randomness", None) == "error" for layer in layers):
+        raise error(
+            RuntimeError,
+            who,
+            "vmap: called random operation while in randomness error mode",
+            "pass randomness='different' or 'same' to vmap",
+        )
+    batches = {layer: layer.size for layer in layers if getattr(layer, "randomness", None) == "different"}
+    if generator is not None and not isinstance(generator, Generator):
+        raise error(TypeError, who, f"generator= has to be a minigrad.Generator, got {type(generator).__name__}")
+    noise = wrap(np.asarray(sample((generator or default_generator)._rng, (*batches.values(), *shape))))
+    for layer in layers:  # outermost first: its batch is the first dimension
+        noise = Box(layer, noise, 0) if layer in batches else layer.adopt(noise)
+    return noise
+
+
+def floating(dtype: np.dtype, who: str) -> np.dtype:
+    """Only floating-point numbers are drawn from a continuous distribution."""
+    if dtype.kind != "f":
+        raise error(NotImplementedError, who, f"not implemented for {dtype}", "use a floating-point dtype, or randint")
+    return dtype
+
+
+def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand") -> Tensor:
+    """Numbers in [0, 1)."""
+    return draw(who, shape, generator, lambda rng, size: rng.random(size, floating(dtype, who)))
+
+
+def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn") -> Tensor:
+    """Numbers of mean 0 and variance 1."""
+    return draw(who, shape, generator, lambda rng, size: rng.standard_normal(size, floating(dtype, who)))
+
+
+def integers(low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint") -> Tensor:
+    """Integers in [low, high)."""
+    low, high = int(number(low)), int(number(high))
+    if low >= high:
+        raise error(RuntimeError, who, f"expects low to be less than high, but got low={low} >= high={high}")
+    return draw(who, shape, generator, lambda rng, size: np.asarray(rng.integers(low, high, size)).astype(dtype))
+
+
+RANDOM = {"method": False, "differentiable": False, "parity": False}  # parity: the numbers are not PyTorch's
+
+
+@op("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", out=True, **RANDOM)
+def rand(
+    *args: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random numbers, uniform in [0, 1)."""
+    on_device(device)
+    return tracked(uniform(sizes(args, size, "rand"), chosen(dtype), generator), requires_grad)
+
+
+@op("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", out=True, **RANDOM)
+def randn(
+    *args: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random numbers, normal with mean 0 and variance 1."""
+    on_device(device)
+    return tracked(gaussian(sizes(args, size, "randn"), chosen(dtype), generator), requires_grad)
+
+
+@op("5, (2, 3)", "-2, 4, (6,)", out=True, **RANDOM)
+def randint(
+    low: Any,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random integers from `low` up to but without `high`: `randint(high, size)` or `randint(low, high, size)`."""
+    on_device(device)
+    if size is None and isinstance(high, (tuple, list)):
+        high, size = None, high
+    if size is None:
+        raise error(
+            TypeError, "randint", "missing the argument size", "write randint(high, size) or randint(low, high, size)"
+        )
+    if high is None:
+        low, high = 0, low
+    target = dtypes.I8 if dtype is None else dtypes.numpy_dtype(dtype)
+    return tracked(integers(low, high, sizes((), size, "randint"), target, generator), requires_grad)
+
+
+@op("5", "0", out=True, **RANDOM)
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = dtypes.int64,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    on_device(device)
+    (n,) = sizes((n,), None, "randperm")
+    target = chosen(dtype)
+
+    def shuffled(rng: Any, shape: tuple) -> np.ndarray:
+        return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1).astype(target)
+
+    return tracked(draw("randperm", (n,), generator, shuffled), requires_grad)
+
+
+def tracked(t: Tensor, requires_grad: bool) -> Tensor:
+    """A fresh tensor, asked for its gradient where that is wanted."""
+    return t.requires_grad_() if requires_grad else t
+
+
+def dtype_like(input: Tensor, dtype: Any, device: Any) -> np.dtype:
+    """The dtype of a tensor made like `input`."""
+    on_device(device)
+    return input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
+
+
+@op("T(2, 3)", "T(), dtype=torch.float32", **RANDOM)
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Random numbers, uniform in [0, 1), in input's shape and dtype."""
+    return tracked(uniform(input.shape, dtype_like(input, dtype, device), generator, "rand_like"), requires_grad)
+
+
+@op("T(2, 3)", "T(), dtype=torch.float32", **RANDOM)
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
+    return tracked(gaussian(input.shape, dtype_like(input, dtype, device), generator, "randn_like"), requires_grad)
+
+
+@op("T(2, 3), 5", "I(2, 3, 4), -2, 2", **RANDOM)
+def randint_like(
+    input: Tensor,
+    low: Any,
+    high: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Random integers below `low`, or from `low` up to but without `high`, in input's shape and dtype."""
+    low, high = (0, low) if high is None else (low, high)
+    return tracked(
+        integers(low, high, input.shape, dtype_like(input, dtype, device), generator, "randint_like"), requires_grad
+    )
+
+
+# ---------------------------------------------------------------------- with tensors as parameters
+def nothing(g: Tensor, shape: tuple) -> Tensor:
+    """The gradient by a parameter of a draw: zeros, as in PyTorch."""
+    return g.new_zeros(shape)
+
+
+class Bernoulli(Operation):
+    """1 where the noise lies below the probability p, else 0."""
+
+    dp = nothing
+    batch = lambda p, noise: (p, noise)
+
+    @staticmethod
+    def impl(p: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        if p.size and not (p.min() >= 0 and p.max() <= 1):
+            raise error(
+                RuntimeError,
+                "bernoulli",
+                f"probabilities have to lie in [0, 1], found {p.min():g} to {p.max():g}",
+                "pass probabilities, not logits: use sigmoid",
+            )
+        return (noise < p).astype(p.dtype)
+
+
+class Normal(Operation):
+    """mean + std * noise, without derivatives by mean and std."""
+
+    dmean = nothing
+    dstd = nothing
+
+    @staticmethod
+    def impl(mean: Any, std: Any, noise: np.ndarray) -> np.ndarray:
+        if np.size(std) and not np.min(std) >= 0:
+            raise error(RuntimeError, "normal", f"expects all elements of std >= 0.0, but found {np.min(std):g}")
+        return noise * std + mean
+
+    def vmap(info: Any, in_dims: tuple, mean: Any, std: Any, noise: Tensor) -> tuple:
+        """Broadcasting, so the ranks have to be made equal behind the batch, as for every pointwise operation."""
+        from .families import Pointwise
+
+        return Pointwise.vmap(info, in_dims, mean, std, noise)
+
+
+class Poisson(Operation):
+    """Random counts of the given means."""
+
+    drate = nothing
+    impl = lambda rate, rng: np.asarray(rng.poisson(rate)).astype(rate.dtype)
+    batch = lambda rate, rng: (rate, rng)
+
+
+class Multinomial(NonDifferentiable):
+    """Positions along the last dimension, drawn by their weights p, from noise of the shape of the result or of p."""
+
+    batch = lambda p, noise, n, replacement: (p, noise, n, replacement)
+
+    @staticmethod
+    def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
+        if not (np.isfinite(p).all() and (p >= 0).all()):
+            raise error(RuntimeError, "multinomial", "probability tensor contains either `inf`, `nan` or element < 0")
+        if not (p.sum(-1) > 0).all():
+            raise error(RuntimeError, "multinomial", "invalid multinomial distribution (sum of probabilities <= 0)")
+        if (
+            not replacement
+        ):  # exponential clocks: the category with the rate p that rings first is drawn with probability p
+            with np.errstate(all="ignore"):
+                order = np.argsort(np.where(p > 0, noise / p, np.inf), axis=-1, kind="stable")
+            return order[..., :n].astype(np.int64)
+        ends = np.cumsum(p, -1, np.float64)
+        last = p.shape[-1] - 1 - np.argmax(p[..., ::-1] > 0, -1)[..., None]  # rounding must not lead to a weight of 0
+        below = (ends[..., None, :] <= (noise * ends[..., -1:])[..., None]).sum(-1)
+        return np.minimum(below, last).astype(np.int64)
+
+
+@op("P(2, 3) / 2", "P(4) / 4, 0.5", out=True, method=True, differentiable=False, parity=False)
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """0 or 1 for each element of `input`, 1 with the probability that stands there, or everywhere with probability p.
+
+    Its gradient is zero.  Raises RuntimeError for probabilities outside of [0, 1].
+    """
+    if p is not None:
+        input = made(np.full(tuple(input.shape), p, input._np_dtype))
+    floating(input._np_dtype, "bernoulli")
+    return Bernoulli.apply(input, uniform(input.shape, input._np_dtype, generator, "bernoulli"))
+
+
+@op("T(3), 1.0", "0.0, P(3)", "T(2), P(3, 1)", "0.0, 1.0, (2, 3)", out=True, **RANDOM)
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers of the given mean and standard deviation; `mean`, `std` or both are tensors, or `size` is given.
+
+    Gradients by mean and std are zero (write mean + std * randn_like(std) to have them).
+    """
+    on_device(device)
+    tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
+    if not tensors and size is None:
+        raise error(
+            TypeError,
+            "normal",
+            "missing the argument size, as neither mean nor std is a tensor",
+            "write normal(0, 1, (2, 3))",
+        )
+    shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors]) if tensors else sizes((size,), None, "normal")
+    target = tensors[0]._np_dtype if tensors else chosen(dtype)
+    return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal")), requires_grad)
+
+
+@op("P(2, 3)", method=False, differentiable=False, parity=False)
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Random counts whose means stand in `input`.  Its gradient is zero."""
+    draw("poisson", (0,), generator, lambda rng, size: rng.random(size))  # asks vmap whether that is allowed
+    return Poisson.apply(input, (generator or default_generator)._rng)
+
+
+@op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, parity=False)
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """`num_samples` positions in each row of `input`, drawn with the weights that stand there, as int64.
+
+    Raises RuntimeError for weights that are negative, infinite or all zero, and for more samples than a row has
+    positions (unless `replacement`).
+    """
+    if input.ndim not in (1, 2):
+        raise error(RuntimeError, "multinomial", f"the weights must be 1 or 2 dim, got shape {tuple(input.shape)}")
+    if input._np_dtype.kind != "f":
+        raise error(RuntimeError, "multinomial", f"only supports floating-point dtypes for input, got: {input.dtype}")
+    if num_samples <= 0:
+        raise error(RuntimeError, "multinomial", f"cannot sample n_sample <= 0 samples, got {num_samples}")
+    if not replacement and num_samples > input.shape[-1]:
+        raise error(
+            RuntimeError,
+            "multinomial",
+            f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: "
+            f"{num_samples} > {input.shape[-1]}",
+            "pass replacement=True",
+        )
+    if replacement:
+        noise = uniform((*input.shape[:-1], num_samples), dtypes.F8, generator, "multinomial")
+    else:
+        noise = draw("multinomial", input.shape, generator, lambda rng, size: rng.standard_exponential(size))
+    return Multinomial.apply(input, noise, num_samples, replacement)
+
+
+# ---------------------------------------------------------------------- into a tensor's own memory
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers uniform in [low, high)."""
+    if not low <= high:
+        raise error(RuntimeError, "uniform_", f"expects to return a [from, to) range, but found from={low} > to={high}")
+    noise = uniform(self.shape, self._np_dtype, generator, "uniform_")
+    return inplace(Copy, self, noise * (high - low) + low)
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers."""
+    if not std >= 0:
+        raise error(RuntimeError, "normal_", f"expects std >= 0.0, but found std {std}")
+    return inplace(Copy, self, gaussian(self.shape, self._np_dtype, generator, "normal_") * std + mean)
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 0 and 1, 1 with probability p, a number or a tensor of probabilities."""
+    kind = p._np_dtype if isinstance(p, Tensor) else dtypes.F8
+    p = p if isinstance(p, Tensor) else made(np.full((), p))
+    return inplace(
+        Copy, self, Bernoulli.apply(p.detach().expand(self.shape), uniform(self.shape, kind, generator, "bernoulli_"))
+    )
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the exponential distribution of rate `lambd`."""
+    if not lambd > 0:
+        raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}")
+    kind = floating(self._np_dtype, "exponential_")
+    noise = draw("exponential_", self.shape, generator, lambda rng, size: rng.standard_exponential(size, kind))
+    return inplace(Copy, self, noise / lambd)
+
+
+def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Fill with integers in [low, high): `random_()`, `random_(high)`, `random_(low, high)`.
+
+    Without limits they are all that the dtype represents exactly.
+    """
+    if high is None:
+        low, high = 0, low or largest(self._np_dtype) + 1
+    return inplace(Copy, self, integers(low, high, self.shape, self._np_dtype, generator, "random_"))
+
+
+def largest(dtype: np.dtype) -> int:
+    """The largest integer up to which a dtype holds all of them."""
+    if dtype.kind == "f":
+        return 2 ** (np.finfo(dtype).nmant + 1)
+    return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
+
+
+METHODS = {f.__name__: f for f in (uniform_, normal_, bernoulli_, exponential_, random_)}

@@ -1,0 +1,115 @@
+"""What depends on the rank of a matrix: the pseudo-inverse and the rank itself.
+
+Singular values up to max(atol, rtol * the largest) count as 0.  Source of the derivative: Golub and Pereyra, "The
+differentiation of pseudo-inverses and nonlinear least squares problems", 1973.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from .families import NonDifferentiable, Operation
+from .linalg import guarded, matrices
+from .registry import op
+
+
+class Pinv(Operation):
+    """The pseudo-inverse, singular values up to max(atol, rtol * the largest) taken for 0."""
+
+    impl = lambda x, atol, rtol: pseudo_inverse(x, atol, rtol)
+    dx = lambda g, x, out: pinv_gradient(g, x, out)
+    batch = lambda x, atol, rtol: (x, atol, rtol)
+
+
+class MatrixRank(NonDifferentiable):
+    """The number of singular values above max(atol, rtol * the largest)."""
+
+    impl = lambda x, atol, rtol: above(np.linalg.svdvals(x), atol, rtol).sum(-1)
+    batch = lambda x, atol, rtol: (x, atol, rtol)
+
+
+@op(
+    "T(4, 3)",
+    "T(3, 4)",
+    "T(2, 3, 3)",
+    "T(3, 1) * T(1, 3)",
+    "T(0, 3)",
+    "T(3, 2), rtol=0.001",
+    name="linalg.pinv",
+    method=False,
+    out=True,
+)
+def linalg_pinv(
+    A: Tensor,
+    rcond: float | None = None,
+    hermitian: bool = False,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> Tensor:
+    """The Moore-Penrose pseudo-inverse of each matrix; singular values up to max(atol, rtol * the largest) count as 0.
+
+    `rtol` is max(m, n) * eps unless given (0 where `atol` is).  The derivative holds while the rank does not change.
+    `hermitian` promises a symmetric A; the result is the same.
+    """
+    matrices("linalg.pinv", A)
+    return Pinv.apply(A, *tolerances(A, atol, rcond if rtol is None else rtol))
+
+
+@op("T(4, 3)", "T(3, 4), 0.001")
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudo-inverse (see linalg.pinv)."""
+    return linalg_pinv(input, rtol=rcond)
+
+
+@op(
+    "T(4, 3)",
+    "T(2, 3, 1) * T(1, 4)",
+    "T(3, 3), 0.5",
+    name="linalg.matrix_rank",
+    method=False,
+    differentiable=False,
+    out=True,
+)
+def matrix_rank(
+    A: Tensor,
+    tol: float | None = None,
+    hermitian: bool = False,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> Tensor:
+    """The rank of each matrix as int64: how many singular values exceed max(atol, rtol * the largest).
+
+    `rtol` is max(m, n) * eps unless given (0 where `atol` is given); `tol` is the older name of `atol`.
+    """
+    matrices("linalg.matrix_rank", A)
+    return MatrixRank.apply(A, *tolerances(A, tol if atol is None else atol, rtol))
+
+
+def tolerances(A: Tensor, atol: float | None, rtol: float | None) -> tuple:
+    """(atol, rtol) with PyTorch's defaults."""
+    if rtol is None:
+        rtol = max(A.shape[-2:]) * float(np.finfo(A._np_dtype).eps) if not atol else 0.0
+    return 0.0 if atol is None else float(atol), float(rtol)
+
+
+# ---------------------------------------------------------------------- on arrays, and the pull-back
+def above(s: np.ndarray, atol: float, rtol: float) -> np.ndarray:
+    """Which of the singular values (descending) count."""
+    return s > np.maximum(s[..., :1] * rtol, np.asarray(atol, s.dtype)) if s.shape[-1] else s > 0
+
+
+def pseudo_inverse(x: np.ndarray, atol: float, rtol: float) -> np.ndarray:
+    """V diag(1/s) U^T over the singular values that count."""
+    u, s, vh = guarded("linalg.pinv", np.linalg.svd, x, False)
+    counts = above(s, atol, rtol)
+    scale = np.where(counts, 1 / np.where(counts, s, 1), 0)
+    return np.swapaxes(vh, -1, -2) @ (scale[..., None] * np.swapaxes(u, -1, -2))
+
+
+def pinv_gradient(g: Tensor, a: Tensor, p: Tensor) -> Tensor:
+    """-P^T g P^T + (I - A P) g^T P P^T + P^T P g^T (I - P A), multiplied out so that no large identity is needed."""
+    left, right = g.mT @ (p @ p.mT), (p.mT @ p) @ g.mT
+    return left - a @ (p @ left) + right - (right @ p) @ a - p.mT @ g @ p.mT

@@ -1,0 +1,231 @@
+"""Scans: running sums, products and extremes along a dimension, and differences.
+
+The idea that makes them short: the derivative of a running product, and of a running log-sum-exp, is a linear
+recurrence y[i] = a[i] * y[i-1] + b[i] run backwards, and so are the recurrence's own derivatives.  No formula divides,
+so zeros and derivatives of any order are right.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.tensor import Tensor
+from ..errors import error
+from .elementary import exp
+from .families import Linear, Operation
+from .join import cat
+from .order import spread
+from .reduce import axis, result_dtype
+from .registry import op
+
+
+def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> np.ndarray:
+    """`ufunc` accumulated along dim, from the end if `reverse`; float32 through float64, as PyTorch does."""
+    wide = dtypes.F8 if x.dtype.kind == "f" else x.dtype
+    if reverse:
+        return np.flip(running(ufunc, np.flip(x, dim), dim), dim)
+    return ufunc.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False)
+
+
+class Cumsum(Linear):
+    """Running sums along a dimension, from its end if `reverse`."""
+
+    impl = lambda x, dim, reverse: running(np.add, x, dim, reverse)
+    dx = lambda g, dim, reverse: Cumsum.apply(g, dim, not reverse)
+    batch = lambda x, dim, reverse: (x, dim + 1, reverse)
+
+
+class Shift(Operation):
+    """The elements moved by `by` places along a dimension, `fill` in the places that become free."""
+
+    @staticmethod
+    def impl(x: np.ndarray, dim: int, by: int, fill: float) -> np.ndarray:
+        out = np.full(x.shape, fill, x.dtype)
+        n = max(x.shape[dim] - abs(by), 0)
+        before, first, last = (slice(None),) * dim, slice(0, n), slice(x.shape[dim] - n, None)
+        out[(*before, last if by > 0 else first)] = x[(*before, first if by > 0 else last)]
+        return out
+
+    dx = lambda g, dim, by: Shift.apply(g, dim, -by, 0.0)
+    batch = lambda x, dim, by, fill: (x, dim + 1, by, fill)
+
+
+class Recurrence(Operation):
+    """y[i] = a[i] * y[i-1] + b[i] along a dimension, with nothing before the first; from its end if `reverse`."""
+
+    impl = lambda a, b, dim, reverse: recur(a, b, dim, reverse)
+    da = lambda g, a, out, dim, reverse: (
+        shifted(out, dim, reverse) * Recurrence.apply(shifted(a, dim, not reverse), g, dim, not reverse)
+    )
+    db = lambda g, a, dim, reverse: Recurrence.apply(shifted(a, dim, not reverse), g, dim, not reverse)
+    batch = lambda a, b, dim, reverse: (a, b, dim + 1, reverse)
+
+
+class Cumprod(Operation):
+    """Running products along a dimension, from its end if `reverse`."""
+
+    impl = lambda x, dim, reverse: running(np.multiply, x, dim, reverse)
+    dx = lambda g, x, out, dim, reverse: (
+        shifted(out, dim, reverse, 1.0) * Recurrence.apply(shifted(x, dim, not reverse), g, dim, not reverse)
+    )
+    batch = lambda x, dim, reverse: (x, dim + 1, reverse)
+
+
+class Logcumsumexp(Operation):
+    """log of the running sums of exp(x): a recurrence whose coefficients are never above 1."""
+
+    impl = lambda x, dim: running(np.logaddexp, x, dim)
+    dx = lambda g, x, out, dim: (
+        exp(x - out) * Recurrence.apply(exp(out - Shift.apply(out, dim, -1, float("inf"))), g, dim, True)
+    )
+    batch = lambda x, dim: (x, dim + 1)
+
+
+class Cummax(Operation):
+    """Running maxima, and where the latest of them stands."""
+
+    impl = lambda x, dim: running_extreme(np.maximum, x, dim)
+    dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
+    batch = lambda x, dim: (x, dim + 1)
+
+
+class Cummin(Operation):
+    """Running minima, and where the latest of them stands."""
+
+    impl = lambda x, dim: running_extreme(np.minimum, x, dim)
+    dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
+    batch = lambda x, dim: (x, dim + 1)
+
+
+def shifted(x: Tensor, dim: int, reverse: bool, fill: float = 0.0) -> Tensor:
+    """Each element's predecessor in a scan's direction."""
+    return Shift.apply(x, dim, -1 if reverse else 1, fill)
+
+
+def recur(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray:
+    """The recurrence on arrays: step by step over many rows at once, or row by row where there are few."""
+    step = -1 if reverse else 1
+    y = np.moveaxis(b, dim, 0).astype(dtypes.F8)
+    a, run = np.moveaxis(a, dim, 0)[::step], y[::step]
+    n, rows = len(y), y[:1].size
+    if n and rows < 32:
+        for i, (c, d) in enumerate(zip(a.reshape(n, rows).T.tolist(), run.reshape(n, rows).T.tolist())):
+            steps = accumulate(zip(c[1:], d[1:]), lambda last, now: now[0] * last + now[1], initial=d[0])
+            run[(slice(None), *np.unravel_index(i, run.shape[1:]))] = list(steps)
+    else:
+        for i in range(1, n):
+            run[i] += a[i] * run[i - 1]
+    return np.moveaxis(y, 0, dim).astype(b.dtype)
+
+
+def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple:
+    """Running extremes and their places: the latest of equal ones, and from the first NaN on the latest NaN."""
+    values = ufunc.accumulate(x, axis=dim)
+    places = np.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))
+    here = (x == values) | (x != x)
+    return values, np.maximum.accumulate(np.where(here, places, 0), axis=dim)
+
+
+def along(cls: Any, input: Tensor, dim: Any, who: str, *statics: Any) -> Any:
+    """Run a scan along a dimension as the user named it; a 0-d tensor has one element along it."""
+    d = axis(dim, input.ndim, who)
+    if input.ndim:
+        return cls.apply(input, d, *statics)
+    out = cls.apply(input.reshape(1), d, *statics)
+    return tuple([o.reshape(()) for o in out]) if isinstance(out, tuple) else out.reshape(())
+
+
+@op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 9), 1", "B(3), 0", "T(4, 3).mT, 1",
+    "T(3, 4), 0, dtype=torch.float64", inplace=True, out=True)  # fmt: skip
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The running sums along a dimension; integers and bools are summed as int64.
+
+    >>> import minigrad
+    >>> minigrad.cumsum(minigrad.tensor([1., 2., 3.]), 0)
+    tensor([1., 3., 6.])
+    """
+    return along(Cumsum, result_dtype(input, dtype), dim, "cumsum", False)
+
+
+@op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 9), 1", "T(4, 3).mT, 1",
+    "T(2, 4) * torch.tensor([[1., 0., 1., 1.], [0., 1., 0., 1.]], dtype=torch.float64), 1",
+    inplace=True, out=True)  # fmt: skip
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The running products along a dimension; integers and bools are multiplied as int64.
+
+    >>> import minigrad
+    >>> minigrad.cumprod(minigrad.tensor([1., 2., 3.]), 0)
+    tensor([1., 2., 6.])
+    """
+    return along(Cumprod, result_dtype(input, dtype), dim, "cumprod", False)
+
+
+@op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "100 * T(5), 0", "T(4, 3).mT, 1", out=True)
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """log(cumsum(exp(input))) along a dimension, without overflow.
+
+    Raises NotImplementedError for integers, as PyTorch does.
+    """
+    if input._np_dtype.kind != "f":
+        raise error(
+            NotImplementedError,
+            "logcumsumexp",
+            f"not implemented for {input.dtype.name}",
+            "convert it first: x.float()",
+        )
+    return along(Logcumsumexp, input, dim, "logcumsumexp")
+
+
+class RunningExtremes(NamedTuple):
+    """What cummax and cummin return."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 3), 1", "T(4, 3).mT, 1", out=True)
+def cummax(input: Tensor, dim: int) -> RunningExtremes:
+    """The running maxima along a dimension, `values`, and where each stands, `indices`: the latest of equal ones.
+
+    >>> import minigrad
+    >>> minigrad.cummax(minigrad.tensor([1., 3., 2.]), 0).indices
+    tensor([0, 1, 1])
+    """
+    return RunningExtremes(*along(Cummax, input, dim, "cummax"))
+
+
+@op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 3), 1", "T(4, 3).mT, 1", out=True)
+def cummin(input: Tensor, dim: int) -> RunningExtremes:
+    """The running minima along a dimension, `values`, and where each stands, `indices`: the latest of equal ones."""
+    return RunningExtremes(*along(Cummin, input, dim, "cummin"))
+
+
+@op("T(5)", "T(3, 4), 1, 0", "T(3, 4), 2", "T(3, 4), 1, -1, T(3, 1), T(3, 2)", "T(2), 5", "I(5, 9)", "B(4)",
+    "T(4, 3).mT, dim=0", "T(0)")  # fmt: skip
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The n-th differences between neighbours along a dimension, after setting `prepend` before it and `append` behind.
+
+    Bools give whether neighbours differ.  Raises RuntimeError for 0-d tensors and negative n.
+
+    >>> import minigrad
+    >>> minigrad.diff(minigrad.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    d = axis(dim, input.ndim, "diff")
+    if not input.ndim:
+        raise error(RuntimeError, "diff", "expects input to be at least one-dimensional, got a 0-d tensor")
+    if n < 0:
+        raise error(RuntimeError, "diff", f"order must be non-negative but got {n}")
+    ends = [t for t in (prepend, input, append) if t is not None]
+    x = cat(ends, d) if n and len(ends) > 1 else input
+    before = (slice(None),) * d
+    for _ in range(min(n, x.shape[d])):
+        later, earlier = x[(*before, slice(1, None))], x[(*before, slice(0, max(x.shape[d] - 1, 0)))]
+        x = later ^ earlier if x._np_dtype.kind == "b" else later - earlier
+    return x

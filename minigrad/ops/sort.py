@@ -1,0 +1,295 @@
+"""Order: sorting, the largest, what is there how often, and where a value belongs.
+
+What is found are indices, which have no derivative; values are gathered by them, so that gradients of any order, jvp and
+vmap are gather's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .families import NonDifferentiable, front
+from .gather import Gather
+from .index import data_dependent
+from .join import select
+from .reduce import axis
+from .registry import op
+
+
+WIDE = (-900.0, 900.0)  # samples in which no two elements are equal, as integers too
+
+
+class Sorted(NamedTuple):
+    """Values, and the indices at which the input has them."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class ArgSort(NonDifferentiable):
+    """The indices that sort a dimension; NaN counts as larger than every number, equal elements keep their order."""
+
+    @staticmethod
+    def impl(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
+        if not descending:
+            return np.argsort(x, dim, kind="stable")
+        return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
+
+    batch = lambda x, dim, descending: (x, dim + 1, descending)
+
+
+class SearchSorted(NonDifferentiable):
+    """Where each of the values belongs in the last dimension of a sorted tensor, one for all or a row for each row."""
+
+    @staticmethod
+    def impl(rows: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
+        if rows.ndim == 1:
+            return np.asarray(np.searchsorted(rows, values, "right" if right else "left"))
+        low, n = np.zeros(values.shape, np.int64), rows.shape[-1]
+        high = np.full(values.shape, n)
+        for _ in range(n.bit_length()):  # bisection, all at once
+            middle = (low + high) // 2
+            there = np.take_along_axis(rows, np.minimum(middle, n - 1), -1)
+            beyond = (low < high) & (there <= values if right else there < values)
+            low, high = np.where(beyond, middle + 1, low), np.where(beyond, high, middle)
+        return low
+
+    def vmap(info: Any, in_dims: tuple, rows: Tensor, values: Tensor, right: bool) -> tuple:
+        """Values may keep their shape where all examples share one sorted row."""
+        values = front(values, in_dims[1], info.batch_size)
+        if in_dims[0] is None and rows.ndim == 1:
+            return SearchSorted.apply(rows, values, right), 0
+        rows = front(rows, in_dims[0], info.batch_size)
+        flat = values if rows.ndim > 2 else values.reshape(info.batch_size, -1)
+        return SearchSorted.apply(rows, flat, right).reshape(values.shape), 0
+
+
+class IsIn(NonDifferentiable):
+    """Whether each element is among the tests."""
+
+    impl = lambda x, tests: np.isin(x, tests)
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, tests: Tensor) -> tuple:
+        """With tests of its own for each example every element is compared with each of them."""
+        x = front(x, in_dims[0], info.batch_size)
+        if in_dims[1] is None:
+            return IsIn.apply(x, tests), 0
+        tests = front(tests, in_dims[1], info.batch_size).reshape(info.batch_size, *[1] * (x.ndim - 1), -1)
+        return (x.unsqueeze(-1) == tests).any(-1), 0
+
+
+class Histogram(NonDifferentiable):
+    """How many elements lie in each of `bins` equal parts of an interval, for each of `lead` leading dimensions' rows."""
+
+    @staticmethod
+    def impl(x: np.ndarray, bins: int, low: float, high: float, lead: int) -> np.ndarray:
+        rows = x.reshape(int(np.prod(x.shape[:lead])), -1)
+        counts = [np.histogram(row, bins, interval(row, low, high))[0] for row in rows]
+        return np.array(counts, x.dtype).reshape((*x.shape[:lead], bins))
+
+    batch = lambda x, bins, low, high, lead: (x, bins, low, high, lead + 1)
+
+
+class DataDependent(NonDifferentiable):
+    """An operation whose result has a shape that depends on values."""
+
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+        """Refused: every example would have a result of its own shape."""
+        raise data_dependent(info.function.__name__.lower())
+
+
+class BinCount(DataDependent):
+    """How often each number from 0 on occurs, or the sum of its weights."""
+
+    impl = lambda x, weights, n: np.bincount(x, weights, n) if weights is None else np.bincount(x, weights, n).astype(
+        weights.dtype if weights.dtype == np.float32 else np.float64)  # fmt: skip
+
+
+class Unique(DataDependent):
+    """The different elements in order, or different slices; where each element went, and how often each is there."""
+
+    @staticmethod
+    def impl(x: np.ndarray, dim: int | None) -> tuple:
+        values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+        return values, inverse.reshape(x.shape if dim is None else -1), counts
+
+
+class UniqueConsecutive(DataDependent):
+    """As Unique, but only equal neighbours are made one."""
+
+    @staticmethod
+    def impl(x: np.ndarray, dim: int | None) -> tuple:
+        rows = x.reshape(-1) if dim is None else np.moveaxis(x, dim, 0)
+        new = np.ones(len(rows), bool)
+        new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
+        starts = np.flatnonzero(new)
+        counts, inverse = np.diff(np.append(starts, len(rows))), np.cumsum(new) - 1
+        values = rows[new] if dim is None else np.ascontiguousarray(np.moveaxis(rows[new], 0, dim))
+        return values, inverse.reshape(x.shape) if dim is None else inverse, counts
+
+
+# ---------------------------------------------------------------------- sorting
+@op("T(4, 3)", "T(4, 3), 0", "T(4, 3), -1, True", "T(4, 3).mT, dim=0, descending=True, stable=True", "T()", "T(0, 3), 0", "I(20, 3), stable=True", out=True)
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Sorted:
+    """(values, indices) of a dimension in order.  NaN counts as the largest; equal elements always keep their order.
+
+    >>> import minigrad
+    >>> values, indices = minigrad.sort(minigrad.tensor([2., 3., 1.]), descending=True)
+    >>> values, indices
+    (tensor([3., 2., 1.]), tensor([1, 0, 2]))
+    """
+    x, d = row_of(input, dim, "sort")
+    indices = ArgSort.apply(x, d, bool(descending))
+    return shaped_as(input, Gather.apply(x, d, indices), indices)
+
+
+@op("T(4, 3)", "T(4, 3), 0, True", "T()", "I(20, 3), stable=True", differentiable=False)
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that put a dimension in order."""
+    x, d = row_of(input, dim, "argsort")
+    return ArgSort.apply(x, d, bool(descending)).reshape(input.shape)
+
+
+@op("T(4, 3)", "T(5)", "T()", out=True)
+def msort(input: Tensor) -> Tensor:
+    """The first dimension in order."""
+    return sort(input, 0).values
+
+
+@op("T(4, 5), 2", "T(4, 5), 3, 0, largest=False", "T(4, 5), 1, -1", "T(5), 5", "T(), 1", "T(4, 5), 0", domain=WIDE, out=True)
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
+    """(values, indices) of the k largest, or smallest, of a dimension, in order."""
+    x, d = row_of(input, dim, "topk")
+    if not 0 <= k <= x.shape[d]:
+        raise error(RuntimeError, "topk", f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements")
+    indices = ArgSort.apply(x, d, bool(largest)).narrow(d, 0, int(k)).contiguous()
+    values = Gather.apply(x, d, indices)
+    return Sorted(values, indices) if input.ndim else shaped_as(input, values, indices) if k else Sorted(values, indices)
+
+
+@op("T(4, 5), 2", "T(4, 5), 3, 0", "T(4, 5), 1, -1, True", "T(5), 5", "T(), 1", domain=WIDE, out=True)
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
+    """(value, index) of the k-th smallest of a dimension, counted from 1."""
+    x, d = row_of(input, dim, "kthvalue")
+    if not 1 <= k <= x.shape[d]:
+        raise error(RuntimeError, "kthvalue", f"selected number k out of range for dimension {d}: k is {k}, there are {x.shape[d]}")
+    indices = ArgSort.apply(x, d, False).narrow(d, int(k) - 1, 1)
+    values = Gather.apply(x, d, indices)
+    if not input.ndim:
+        return shaped_as(input, values, indices)
+    return Sorted(values, indices.contiguous()) if keepdim else Sorted(select(values, d, 0), select(indices, d, 0).contiguous())
+
+
+def row_of(input: Tensor, dim: int, who: str) -> tuple:
+    """The tensor, a 0-d one as one of shape (1,), and the dimension counted from the front."""
+    return input if input.ndim else input.reshape(1), axis(dim, input.ndim, who)
+
+
+def shaped_as(input: Tensor, values: Tensor, indices: Tensor) -> Sorted:
+    """Both in the input's shape."""
+    return Sorted(values, indices) if input.ndim else Sorted(values.reshape(()), indices.reshape(()))
+
+
+# ---------------------------------------------------------------------- different elements
+@op("I(8, 4)", "I(3, 4, 5), return_inverse=True", "I(3, 4, 5), True, True, True", "I(6, 2, 2), dim=0, return_counts=True", "I(0, 3)",
+    "T(3), return_inverse=True", differentiable=False)  # fmt: skip
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The different elements in order (of a dimension `dim`: its different slices); the length depends on the values.
+
+    Asked for, also the index among them of each element, and how often each occurs.
+    """
+    d = None if dim is None else axis(dim, input.ndim, "unique")
+    return chosen(Unique.apply(input, d), return_inverse, return_counts)
+
+
+@op("I(9, 2)", "I(3, 4, 2), True, True", "I(6, 2, 2), dim=0, return_counts=True", "I(0, 3)", differentiable=False)
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """As `unique`, but only equal neighbours are made one, and the order stays."""
+    d = None if dim is None else axis(dim, input.ndim, "unique_consecutive")
+    return chosen(UniqueConsecutive.apply(input, d), return_inverse, return_counts)
+
+
+def chosen(found: tuple, inverse: bool, counts: bool) -> Any:
+    """Of (values, inverse, counts) what was asked for."""
+    return found[0] if not inverse and not counts else (found[0], *found[1:2] * inverse, *found[2:] * counts)
+
+
+@op("T(3, 4), T(2)", "I(3, 4, 5), I(3, 5)", "I(6, 5), 2", "I(6, 5), I(3, 5), invert=True", "3, I(4, 5)", method=False, differentiable=False)
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is one of `test_elements`; one of the two may be a number."""
+    found = IsIn.apply(as_tensor(elements), as_tensor(test_elements))
+    return found == 0 if invert else found
+
+
+# ---------------------------------------------------------------------- where values belong, and how many there are
+@op("torch.tensor([1., 3., 5.]), T(2, 3)", "torch.tensor([1, 3, 3, 5]), I(4, 7), right=True", "torch.tensor([1, 3, 3]), 3",
+    "torch.tensor([[1, 3, 5], [0, 1, 1]]), I(2, 4, 7)", "torch.tensor([[1, 3, 5], [0, 1, 1]]), I(2, 4, 7), side='right', out_int32=True",
+    method=False, differentiable=False, out=True)  # fmt: skip
+def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                 sorter: Tensor | None = None) -> Tensor:  # fmt: skip
+    """The indices at which `input` would be put into a sorted sequence: before equal elements, or behind them if `right`.
+
+    A sequence of several dimensions has one row for each row of `input`.
+    """
+    if side not in (None, "left", "right") or side == "left" and right:
+        raise error(RuntimeError, "searchsorted", f"side can only be 'left' or 'right' and must not contradict right={right}, got {side!r}")
+    rows, values = sorted_sequence, as_tensor(input)
+    if rows.ndim == 0 or rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
+        raise error(RuntimeError, "searchsorted", "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+                    f"input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor {list(values.shape)}")
+    if sorter is not None:
+        rows = Gather.apply(rows, rows.ndim - 1, sorter)
+    found = SearchSorted.apply(rows, values, right or side == "right")
+    return found.to(dtypes.int32) if out_int32 else found
+
+
+@op("T(2, 3), torch.tensor([-1., 0., 1.])", "I(5, 7), torch.tensor([1, 3]), right=True", "3, torch.tensor([1, 3])", method=False, differentiable=False,
+    out=True)  # fmt: skip
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the bucket between sorted `boundaries` that each element falls into."""
+    if boundaries.ndim != 1:
+        raise error(RuntimeError, "bucketize", f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+@op("I(9, 4)", "I(9, 4), minlength=6", "I(9, 4), T(9)", "I(0, 4)", differentiable=False)
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 to the largest occurs in a vector, or the sum of its weights; at least `minlength` long."""
+    if input.ndim != 1 or input._np_dtype.kind not in "iu":
+        raise error(RuntimeError, "bincount", f"bincount only supports 1-d non-negative integral inputs, got shape {tuple(input.shape)} and {input.dtype}")
+    if weights is not None and weights.shape != input.shape:
+        raise error(RuntimeError, "bincount", f"weights should be 1-d and have the same length as input, got {tuple(weights.shape)}")
+    if minlength < 0:
+        raise error(RuntimeError, "bincount", f"minlength should be >= 0, got {minlength}")
+    return BinCount.apply(input, weights, int(minlength))
+
+
+@op("T(20), 5", "T(4, 5), 4, -1, 1", "torch.tensor([1., 2., 1.]), bins=4, min=0, max=3", "torch.tensor([2., 2.]), 3", differentiable=False, out=True)
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of `bins` equal parts of [min, max]; of the input's own range where both are 0."""
+    if input._np_dtype.kind != "f":
+        raise error(RuntimeError, "histc", f"not implemented for {input.dtype}", "use bincount, or convert to float")
+    if bins <= 0:
+        raise error(RuntimeError, "histc", f"bins must be > 0, got {bins}")
+    if max < min:
+        raise error(RuntimeError, "histc", f"max must be larger than min, got {min} and {max}")
+    return Histogram.apply(input, int(bins), float(min), float(max), 0)
+
+
+def interval(row: np.ndarray, low: float, high: float) -> tuple:
+    """The range of a histogram: the row's own where none is given, and never empty."""
+    if low == high and row.size:
+        low, high = row.min(), row.max()
+    if not np.isfinite([low, high]).all():
+        raise error(RuntimeError, "histc", f"range of [{low}, {high}] is not finite")
+    return (low, high) if low < high else (low - 1, high + 1)
+
+
+def as_tensor(value: Any) -> Tensor:
+    """A number as a 0-d tensor."""
+    return value if isinstance(value, Tensor) else wrap(np.asarray(value, dtypes.number_dtype(value)))

@@ -1,0 +1,178 @@
+"""Spread and size of data: variance, standard deviation, norms, distances.
+
+Variance is computed in two passes, the mean first, so that a large offset costs no digits.  The formulas for the norms
+are PyTorch's, case by case in p: at zeros they give the subgradient 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .families import Reduce
+from .order import evenly
+from .pointwise import where
+from .reduce import CountNonzero, Mean, add_up, axes, count, floating
+from .registry import op
+
+
+class Var(Reduce):
+    """The variance over dimensions: squared distances from the mean, over their number less `correction`."""
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
+        n = count(x.shape, dims)
+        distance = x - add_up(x, dims, True) / n
+        return np.divide(add_up(distance * distance, dims, keepdim), x.dtype.type(max(n - correction, 0)))
+
+    dx = lambda g, x, dims, correction: g * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
+
+
+class Std(Reduce):
+    """The standard deviation over dimensions, the root of the variance.  Where it is 0 the gradient is too."""
+
+    impl = lambda x, dims, keepdim, correction: np.sqrt(Var.impl(x, dims, keepdim, correction))
+    dx = lambda g, x, out, dims, correction: (
+        where(out == 0, 0.0, g / (out * 2)) * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
+    )
+
+
+class Norm(Reduce):
+    """(sum |x|**p)**(1/p) over dimensions; p = inf is the largest, -inf the smallest |x|, 0 counts."""
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
+        size = np.abs(x)
+        if math.isinf(p):
+            return (np.maximum if p > 0 else np.minimum).reduce(size, axis=dims, keepdims=keepdim)
+        if p == 0:
+            return CountNonzero.impl(x, dims, keepdim).astype(x.dtype)
+        if p == 1:
+            return add_up(size, dims, keepdim)
+        if p == 2:
+            return np.sqrt(add_up(x * x, dims, keepdim))
+        return add_up(size**p, dims, keepdim) ** (1 / p)
+
+    dx = lambda g, x, out, dims, p: norm_gradient(g, x, out, dims, p)
+
+
+def slope(x: Tensor, dims: tuple, correction: float) -> float:
+    """The factor of a deviation from the mean in the gradient of the variance."""
+    free = count(x.shape, dims) - correction
+    return 2 / free if free else math.inf
+
+
+def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> Tensor:
+    """PyTorch's formulas (FunctionsManual.cpp, norm_backward)."""
+    if p == 0:
+        return x.new_zeros(x.shape)
+    if p == 2:
+        return g * where(out == 0, 0.0, x / out)
+    if p == 1:
+        return g * x.sign()
+    if math.isinf(p):
+        return x.sign() * evenly(g, (x.abs() == out) | (x != x), dims)
+    if p < 1:
+        return where(x == 0, 0.0, x.sign() * x.abs() ** (p - 1)) * g * out ** (1 - p)
+    scale = where(out == 0, 0.0, g / out ** (p - 1))
+    return (x.sign() * x.abs() ** (p - 1) if p < 2 else x * x.abs() ** (p - 2)) * scale
+
+
+SPREAD = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), keepdim=True", "T(2, 3, 4), 1, False, True",
+          "T(3, 4), False", "T(3, 4), 0, correction=0", "T(3, 4), correction=1.5", "T(3, 4), unbiased=False",
+          "T(4, 3).mT, 0", "T(0, 3), 1")  # fmt: skip
+
+
+def prepared(input: Tensor, dim: Any, unbiased: Any, correction: Any, who: str) -> tuple:
+    """(dimensions, correction) from PyTorch's ways to ask: var(x, False), var(x, 0, False), var(x, correction=0)."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise error(TypeError, who, "got both unbiased and correction", "pass one of them: unbiased is correction=1")
+    if input._np_dtype.kind != "f":
+        raise error(RuntimeError, who, f"only support for floating point and complex dtypes, got {input.dtype.name}",
+                    "convert it first: x.float()")  # fmt: skip
+    return axes(input, dim, who), correction if correction is not None else 1 if unbiased is None else int(unbiased)
+
+
+@op(*SPREAD, out=True)
+def var(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
+) -> Tensor:
+    """The variance of all elements, or over the dimensions `dim`: squared distances from the mean over n - correction.
+
+    `correction` is 1 unless given (Bessel's); `unbiased=False` means 0.  One element with correction 1 gives 0/0, NaN.
+    Raises RuntimeError for integers.
+
+    >>> import minigrad
+    >>> minigrad.var(minigrad.tensor([1., 2., 3.])), minigrad.var(minigrad.tensor([1., 3.]), correction=0)
+    (tensor(1.), tensor(1.))
+    """
+    dims, correction = prepared(input, dim, unbiased, correction, "var")
+    return Var.apply(input, dims, keepdim, correction)
+
+
+@op(*SPREAD, out=True)
+def std(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
+) -> Tensor:
+    """The standard deviation of all elements, or over the dimensions `dim`: the root of `var`, with its arguments."""
+    dims, correction = prepared(input, dim, unbiased, correction, "std")
+    return Std.apply(input, dims, keepdim, correction)
+
+
+@op(*SPREAD, method=False)
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
+) -> tuple:
+    """`(var, mean)` of all elements, or over the dimensions `dim`."""
+    dims, correction = prepared(input, dim, unbiased, correction, "var_mean")
+    return Var.apply(input, dims, keepdim, correction), Mean.apply(input, dims, keepdim)
+
+
+@op(*SPREAD, method=False)
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
+) -> tuple:
+    """`(std, mean)` of all elements, or over the dimensions `dim`."""
+    dims, correction = prepared(input, dim, unbiased, correction, "std_mean")
+    return Std.apply(input, dims, keepdim, correction), Mean.apply(input, dims, keepdim)
+
+
+@op("T(3, 4)", "T(3, 4), 'fro', 1", "T(2, 3, 4), 1, (0, -1), True", "T(3, 4), 3, 0", "T(3, 4), 1.5, 0",
+    "T(3, 4), 0.5, 0", "T(3, 4), -1", "T(3, 4), float('inf'), 1", "T(3, 4), -float('inf'), 1", "T()", "T(0)",
+    "T(0, 3), 1, 0", "T(4, 3).mT, 2, 0", "T(3), dtype=torch.float64", out=True)  # fmt: skip
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The vector norm (sum |x|**p)**(1/p) of all elements, or over the dimensions `dim`.
+
+    `p` is a number, or "fro" for 2; inf and -inf give the largest and smallest |x|, 0 the number of non-zero elements.
+    Raises RuntimeError for integers, and for the norms that an empty tensor does not have.
+
+    >>> import minigrad
+    >>> minigrad.norm(minigrad.tensor([3., 4.]))
+    tensor(5.)
+    """
+    order = exponent(p)
+    x, dims = floating(input, dtype, "norm"), axes(input, dim, "norm")
+    if (order < 0 or order == math.inf) and count(x.shape, dims) == 0:
+        shape = tuple(x.shape)
+        raise error(RuntimeError, "norm", f"cannot compute the {p} norm over dimensions {dims} of shape {shape}: "
+                    "there are no elements and the operation does not have an identity")  # fmt: skip
+    return Norm.apply(x, dims, keepdim, order)
+
+
+def exponent(p: Any) -> float:
+    """The number that `p=` of norm stands for."""
+    if isinstance(p, str) and p != "fro":
+        raise error(RuntimeError, "norm", f"{p!r} is no vector norm", "pass a number or 'fro', or use linalg.norm")
+    return 2.0 if p is None or p == "fro" else float(p)
+
+
+@op("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(3), T(3), 1", "T(3), T(3), float('inf')", "T(), T()", "T(0), T(0)")
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of `input - other`, which are broadcast to each other."""
+    return norm(input - other, p)

@@ -1,0 +1,143 @@
+"""From what a recording noted to the document of the schema: values and operations renumbered in program order, names, and
+what each operation kept and when it was freed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.device import CPU
+from ..core.saved import Freed
+from ..kernels import formula
+from . import schema
+from .recording import Group, Noted, Record
+
+
+class Numbers:
+    """Program order: a value gets its number in the document when it is first mentioned."""
+
+    def __init__(self, noted: list[Noted]):
+        self.noted = noted
+        self.new: dict[int, int] = {}
+
+    def __call__(self, ref: Any) -> Any:
+        """A reference of the recording as one of the document."""
+        if isinstance(ref, dict):
+            return schema.jsonable(ref)
+        return self.new.setdefault(ref, len(self.new))
+
+    def values(self) -> list:
+        """The values that were mentioned, in the order of their new numbers."""
+        return [value(self.noted[old], new) for old, new in self.new.items()]
+
+
+def build(rec: Record) -> schema.Document:
+    """The document of a recording."""
+    number = Numbers(rec.values)
+    groups = [g for g in rec.groups if g.events or g.phase == "backward"]
+    ids = {g: i for i, g in enumerate(groups)}
+    used = consumed(groups, rec.outputs)
+    sides = {g: ends(g, used) for g in groups}
+    ops = [entry(g, ids, sides, number, groups) for g in groups]
+    ops += tangent_entries(groups, ids, sides, number, len(ops))
+    gradients = {number(v): number(g) for v, g in sorted(rec.gradients.items()) if v in number.new}
+    passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
+    program = {"file": rec.file, "name": rec.program_name, "passes": passes}
+    outputs = [number(o) for o in rec.outputs]
+    return schema.Document(program, number.values(), ops, outputs, gradients)
+
+
+def value(noted: Noted, new: int) -> schema.Value:
+    """One value with what is in it, as far as it is known."""
+    if noted.summary is None:
+        noted.summary = {} if noted.array is None else schema.summary(noted.array)
+    dtype = np.dtype(noted.dtype or "f4")
+    size = math.prod(noted.shape) * dtype.itemsize
+    return schema.Value(new, noted.name, noted.kind, list(noted.shape), str(dtype), str(CPU), size, noted.summary)
+
+
+def consumed(groups: list[Group], outputs: list) -> dict:
+    """Value -> the groups that read it (None for the caller of the program)."""
+    found: dict[int, set] = {o: {None} for o in outputs}
+    for g in groups:
+        for event in g.events:
+            for i in event.inputs:
+                if not isinstance(i, dict):
+                    found.setdefault(i, set()).add(g)
+    return found
+
+
+def ends(group: Group, used: dict) -> tuple[list, list]:
+    """What goes into a group from outside, and what of its results is used outside (else the last one)."""
+    made = [o for e in group.events for o in e.outputs]
+    inputs: list = []
+    for event in group.events:
+        for i in event.inputs:
+            if isinstance(i, dict):
+                if len(group.events) == 1:
+                    inputs.append(i)
+            elif i not in made and (len(group.events) == 1 or i not in inputs):
+                inputs.append(i)
+    outputs = [o for o in made if used.get(o, set()) - {group}]
+    last = group.events[-1].outputs if group.events else []
+    return inputs, list(dict.fromkeys(outputs)) or list(last)
+
+
+def entry(g: Group, ids: dict, sides: dict, number: Numbers, groups: list[Group]) -> schema.Op:
+    """One operation of the document."""
+    inputs, outputs = sides[g]
+    if g.phase == "backward" and g.of is not None:
+        edges = g.of.edges
+        inputs = list(dict.fromkeys([u for _, _, u, _ in edges if u is not None]))
+        outputs = list(dict.fromkeys([gives for *_, gives in edges]))
+    refs_in, refs_out = [number(i) for i in inputs], [number(o) for o in outputs]
+    op = schema.Op(ids[g], g.phase, g.name, words(g), g.layers, refs_in, refs_out, None if g.of is None else ids[g.of], g.inplace,
+                   where(g), g.function)
+    if g.phase != "backward":
+        op.edges = [schema.Edge(number(i), partial, number(up), number(gives)) for i, partial, up, gives in g.edges if up is not None]
+        back = next((ids[b] for b in groups if b.of is g), None)
+        op.saved = [schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept]
+        op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
+    return op
+
+
+def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers, start: int) -> list:
+    """The jvp pass: one entry for each operation whose result has a tangent."""
+    made = []
+    for g in groups:
+        inputs, outputs = sides[g]
+        if any(o in g.tangents for o in outputs):
+            refs = [[number(g.tangents[v]) for v in side if not isinstance(v, dict) and v in g.tangents] for side in (inputs, outputs)]
+            made.append(schema.Op(start + len(made), "jvp", g.name, words(g), g.layers, *refs, ids[g], False, where(g), g.function))
+    return made
+
+
+def where(g: Group) -> schema.Where:
+    """The user's line."""
+    return schema.Where(g.place.file, g.place.line, g.place.code) if g.place is not None else schema.Where("", 0, "")
+
+
+def words(g: Group) -> str:
+    """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
+    if len(g.events) != 1:
+        return f"{g.name}({', '.join(g.parameters)})" if g.events else "; ".join(dict.fromkeys(e[1] for e in g.of.edges)) if g.of else ""
+    event = g.events[0]
+    kernel = getattr(event.cls, "kernel", None)
+    if kernel is not None and (text := formula.shown(kernel)):
+        return text
+    if not event.cls.primitive:
+        return f"{g.name}({', '.join(forward_parameters(event.cls))})"
+    names = event.cls.names
+    said = [f"{names[min(i, len(names) - 1)]}={r['const']!r}" if isinstance(r, dict) else names[min(i, len(names) - 1)]
+            for i, r in enumerate(event.inputs)]  # fmt: skip
+    return f"{g.name}({', '.join(dict.fromkeys(said))})"
+
+
+def forward_parameters(cls: Any) -> list:
+    """The parameters of a custom Function's forward, without ctx."""
+    names = list(inspect.signature(cls.forward).parameters)
+    return names[1:] if cls.combined else names

@@ -1,0 +1,126 @@
+"""A record from a tensor alone: its graph of nodes tells the operations, what they saved and how to run backward.
+
+What no node has kept is not known any more: such values have an empty summary.  The forward-mode pass needs a recording.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import autograd
+from ..core.edges import Leaf, key, producer
+from ..core.node import Ctx
+from ..core.saved import Freed, Saved
+from ..core.tensor import Tensor, history
+from ..errors import error
+from ..ops.families import ShapeOf
+from .recording import Event, Group, Noted, Record, bottom
+
+
+def record_of(tensor: Tensor) -> Record:
+    """The record of what has made `tensor`, with its backward pass (no `.grad` is touched).
+
+    Raises ValueError for a tensor that no recorded operation has made.
+
+    >>> import minigrad
+    >>> w = minigrad.tensor(3., requires_grad=True)
+    >>> [op["name"] for op in record_of(w * w).to_dict()["ops"]]
+    ['mul', 'mul']
+    """
+    edge = history(tensor)
+    if edge is None or type(edge) is Leaf:
+        raise error(ValueError, "record_of", f"a tensor of shape {tuple(tensor.shape)} that no recorded operation has made has no graph",
+                    "pass the result of operations on tensors that require grad")
+    rec = Record(name="", file="")
+    known: dict[tuple, int] = {}  # edge key -> value
+    for node in older_first(producer(edge)):
+        note_node(rec, node, known)
+    rec.outputs = [known[key(edge)]]
+    describe(rec, known[key(edge)], tensor)
+    if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
+        rec.notes.append("the backward pass has freed what it needs; call backward(retain_graph=True) to keep it")
+    else:
+        with rec:
+            leaves = [v.tensor for v in rec.values if v.kind == "parameter" and v.tensor is not None]
+            autograd.grad([tensor], leaves, [tensor.new_ones(tensor.shape)], retain_graph=True, allow_unused=True)
+    return rec
+
+
+def older_first(root: Any) -> list:
+    """All nodes that root depends on, and itself, by creation."""
+    seen, stack = {root}, [root]
+    while stack:
+        for e in stack.pop()._edges:
+            if e is not None and type(e) is not Leaf and producer(e) not in seen:
+                seen.add(producer(e))
+                stack.append(producer(e))
+    return sorted(seen, key=lambda n: n._seq)
+
+
+def note_node(rec: Record, node: Any, known: dict) -> None:
+    """One operation: a value per argument and output, with what the node has saved of them."""
+    cls = node._fn
+    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.__name__.lower(), None, node._trace, [])
+    group.function = cls.__name__ if isinstance(node, Ctx) else None
+    saved = node._saved if type(node._saved) is tuple else ()
+    inputs = [argument(rec, node, i, e, known) for i, e in enumerate(node._edges)]
+    event = Event(cls, inputs, [])
+    for i, m in enumerate(node._meta):
+        if m is not None:
+            index = add(rec, "computed", *m)
+            known[node, i] = index
+            event.outputs.append(index)
+    group.events.append(event)
+    group.nodes.append(node)
+    rec.groups.append(group)
+    rec._node_group[node] = (group, event)
+    for place, s in enumerate(saved):
+        if type(s) is Saved and isinstance(s.tensor, Tensor):
+            index = event.outputs[s.index] if s.index is not None else owner(inputs, place, s, rec)
+            describe(rec, index, s.tensor)
+            group.kept.append((index, bottom(s.tensor).nbytes, node))
+
+
+def argument(rec: Record, node: Any, i: int, edge: Any, known: dict) -> Any:
+    """The value of one argument: that of its edge, an untracked tensor, or a constant."""
+    if edge is None:
+        return untracked(rec, node, i)
+    if key(edge) not in known:
+        leaf = producer(edge)
+        index = known[key(edge)] = add(rec, "parameter", *leaf._meta[0])
+        if (t := leaf._ref()) is not None:
+            describe(rec, index, t)
+            rec.values[index].tensor = t
+            rec._ids[id(bottom(t))] = index
+    return known[key(edge)]
+
+
+def untracked(rec: Record, node: Any, i: int) -> Any:
+    """An argument that is not tracked."""
+    if isinstance(node, Ctx):
+        m = node._given[i] if i < len(node._given) else None
+        return {"const": None} if m is None else add(rec, "input", *m)
+    s = node._saved[i] if type(node._saved) is tuple and i < len(node._saved) else None
+    if type(s) is Saved and isinstance(s.tensor, Tensor):
+        return add(rec, "input", tuple(s.tensor.shape), s.tensor._np_dtype)
+    return add(rec, "input", tuple(s), None) if type(s) is ShapeOf else {"const": s}
+
+
+def owner(inputs: list, place: int, s: Saved, rec: Record) -> int:
+    """The argument that a saved tensor was: by its place in a built-in's node, else by its shape."""
+    if place < len(inputs) and not isinstance(inputs[place], dict):
+        return inputs[place]
+    same = [i for i in inputs if not isinstance(i, dict) and tuple(rec.values[i].shape) == tuple(s.tensor.shape)]
+    return same[0] if same else add(rec, "computed", tuple(s.tensor.shape), s.tensor._np_dtype)
+
+
+def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:
+    """A value of which only shape and dtype are known."""
+    noted = Noted(len(rec.values), None, kind, "", shape, dtype)
+    rec.values.append(noted)
+    return noted.index
+
+
+def describe(rec: Record, index: int, t: Tensor) -> None:
+    """Fill in what a value holds."""
+    rec.values[index].array = bottom(t)

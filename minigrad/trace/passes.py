@@ -1,0 +1,98 @@
+"""record: run a program once and note its forward, backward and jvp pass; record_of: what can be told from a tensor alone."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .. import autograd
+from ..core.edges import Leaf
+from ..core.function import tensors_in
+from ..core.tensor import Tensor, history
+from ..errors import error, user_frame
+from .recording import Record
+
+PASSES = ("forward", "backward", "jvp")
+
+
+def record(fn: Callable | None = None, *args: Any, passes: Any = PASSES, name: str | None = None) -> Record:
+    """Note what a program does: `record(f, *args)` runs f and its passes; `with record() as rec:` notes the block.
+
+    A pass that f does not run itself is run for it, seeded with ones: backward from its results (no `.grad` is touched),
+    jvp from all leaves that require grad.  If nothing requires grad, the float tensors among `args` are differentiated.
+
+    >>> import minigrad
+    >>> rec = minigrad.record(lambda x: x * x, minigrad.tensor(3.))
+    >>> document = rec.to_dict()
+    >>> [(op["phase"], op["name"]) for op in document["ops"]]
+    [('forward', 'mul'), ('backward', 'mul'), ('jvp', 'mul')]
+    """
+    wanted = (passes,) if isinstance(passes, str) else tuple(passes)
+    if unknown := [p for p in wanted if p not in PASSES]:
+        raise error(ValueError, "record", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
+    frame = user_frame(2)
+    rec = Record("jvp" in wanted, name or getattr(fn, "__name__", ""), "" if frame is None else frame.f_code.co_filename)
+    if fn is None:
+        return rec
+    if not tracks(fn, args):
+        args = tuple([a.detach().requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in args])
+    with rec:
+        name_arguments(rec, fn, args)
+        result = fn(*args)
+        outs = list(tensors_in(result))
+        rec.outputs = [rec.ref(o, "computed") for o in outs]
+        if "backward" in wanted and not rec.ran_backward:
+            run_backward(rec, outs)
+    name_values(rec, fn)
+    return rec
+
+
+def tracks(fn: Callable, args: tuple) -> bool:
+    """Whether anything that f can see requires grad: its arguments, what it closes over, a module's parameters."""
+    owner = getattr(fn, "__self__", fn)
+    if hasattr(owner, "parameters") and callable(owner.parameters):
+        return any(p.requires_grad for p in owner.parameters()) or any(t.requires_grad for t in tensors_in(args))
+    seen = [*args]
+    if inspect.isfunction(fn):
+        found = inspect.getclosurevars(fn)
+        seen += [*found.nonlocals.values(), *found.globals.values()]
+    return any(t.requires_grad for t in tensors_in(seen)) or any(hasattr(v, "parameters") and hasattr(v, "state_dict") for v in seen)
+
+
+def run_backward(rec: Record, outs: list) -> None:
+    """Backward from all results that require grad, seeded with ones, without touching anybody's `.grad`."""
+    roots = [o for o in outs if o.requires_grad]
+    leaves = [v.tensor for v in rec.values if v.kind == "parameter" and type(history(v.tensor)) is Leaf]
+    if roots and leaves:
+        autograd.grad(roots, leaves, [o.new_ones(o.shape) for o in roots], retain_graph=False, allow_unused=True)
+
+
+def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:
+    """Note the arguments first, under the names of f's parameters."""
+    try:
+        names = [*inspect.signature(fn).parameters]
+    except (TypeError, ValueError):
+        names = []
+    for i, a in enumerate(args):
+        if isinstance(a, Tensor):
+            noted = rec.values[rec.ref(a)]
+            noted.name = names[i] if i < len(names) else f"arg{i}"
+
+
+def name_values(rec: Record, fn: Any) -> None:
+    """Names for what has none yet: a module's parameters, and the variables that f closes over."""
+    owner = getattr(fn, "__self__", fn)
+    known: dict[int, str] = {}
+    if hasattr(owner, "named_parameters"):
+        known = {id(p): n for n, p in owner.named_parameters()}
+    elif inspect.isfunction(fn):
+        found = inspect.getclosurevars(fn)
+        for n, v in {**found.globals, **found.nonlocals}.items():
+            if isinstance(v, Tensor):
+                known.setdefault(id(v), n)
+            elif hasattr(v, "named_parameters"):
+                known.update({id(p): f"{n}.{k}" for k, p in v.named_parameters()})
+    for v in rec.values:
+        if not v.name:
+            v.name = known.get(id(v.tensor), "")

@@ -1,0 +1,373 @@
+"""Recording: a transparent layer that changes nothing and notes everything.  Drawings and the compiler read what it notes.
+
+One entry is made for each operation as the user wrote it: whatever primitives run while a function of the table of
+operations is on the Python stack belong to that function's entry (a Group).  The engine tells the recording what flowed
+along each edge; forward mode runs beside the forward pass, so that one run of the program gives all three passes.
+build.py makes the document of the schema from what is noted here.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ..core.dual import Level, tangent_of
+from ..core.context import EAGER, Frame, Layer, apply_at, current, use
+from ..core.edges import Leaf, producer
+from ..core.function import Function
+from ..core.inplace import inplace_at
+from ..core.saved import Saved
+from ..core.tensor import Box, Tensor, history, wrap
+from ..errors import PACKAGE, Place
+from ..ops.registry import CODES
+from . import schema
+
+
+class Noted:
+    """A value of the program: the tensor it was, what it is, and its summary if the memory was written since.
+
+    Tensor and array are None for a value of which only shape and dtype are known.
+    """
+
+    __slots__ = ("array", "dtype", "index", "kind", "name", "shape", "summary", "tensor")
+
+    def __init__(self, index: int, tensor: Any, kind: str, name: str, shape: tuple, dtype: Any):
+        self.index, self.tensor, self.kind, self.name, self.shape, self.dtype = index, tensor, kind, name, shape, dtype
+        self.array = None if tensor is None else bottom(tensor)
+        self.summary: dict | None = None
+
+
+class Event:
+    """One primitive or custom Function that ran, with the values that went in and out."""
+
+    __slots__ = ("cls", "inputs", "outputs")
+
+    def __init__(self, cls: type, inputs: list, outputs: list):
+        self.cls, self.inputs, self.outputs = cls, inputs, outputs
+
+
+class Group:
+    """One operation of the record: the events that ran for it, and what flowed back through it."""
+
+    def __init__(self, phase: str, name: str, frame: FrameType | None, place: Place | None, layers: list, of: Group | None = None):
+        self.phase, self.name, self.frame, self.place, self.layers, self.of = phase, name, frame, place, layers, of
+        self.function: str | None = None
+        self.inplace = False
+        self.events: list[Event] = []
+        self.nodes: list = []
+        self.edges: list = []  # (input value, partial, upstream value, gives value)
+        self.tangents: dict[int, int] = {}
+        self.upstream: int | None = None
+        self.kept: list = []  # (Noted, bytes, node)
+        self.parameters = [] if frame is None else tensor_parameters(frame)
+
+
+class Record(Layer):
+    """A running, then finished, recording.  Use it as `with minigrad.record() as rec:`.
+
+    `jvp=True` also pushes tangents through the program, seeded with ones at the leaves.
+    """
+
+    name = "record"
+
+    def __init__(self, jvp: bool = False, name: str = "", file: str = ""):
+        self.program_name, self.file = name, file
+        self.values: list[Noted] = []
+        self.groups: list[Group] = []
+        self.outputs: list[int] = []
+        self.gradients: dict[int, int] = {}
+        self.notes: list[str] = []  # what could not be recorded, and why
+        self.level = Level() if jvp else None
+        self._seeded: list[tuple] = []
+        self._ids: dict[int, int] = {}  # id of an array -> its value now
+        self._node_group: dict[Any, tuple] = {}  # node -> (group, event)
+        self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
+        self._open: Group | None = None  # of the function on the stack, or of the backward that is running
+        self._backward = 0
+        self.ran_backward = self.ran_jvp = False
+        self._scope: Any = None
+
+    # ------------------------------------------------------------------ as a context and a layer
+    def __enter__(self) -> Record:
+        top = current()
+        self._scope = use(Frame(self, top.grad, top.dual, top.inference, top))
+        self._scope.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scope.__exit__()
+        for t, old in self._seeded:
+            t._tan = old
+        self._open = None
+
+    def handles(self, fn: type, args: tuple) -> bool:
+        """A recording sees every operation."""
+        return True
+
+    def below(self, frame: Frame) -> Frame:
+        """The layer underneath with the modes that are in force here: no_grad inside the recording reaches it."""
+        p = frame.parent
+        assert p is not None
+        if (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference):
+            return p
+        return p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
+
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        """Run the operation below and note it."""
+        below = self.below(frame)
+        if self._backward and not frame.grad:  # inside a first-order backward the edges tell all
+            return apply_at(below, cls, args)
+        group = self.group_now(cls, frame)
+        event = Event(cls, [self.ref(a) for a in args], [])
+        below = self.with_tangents(below, cls, group)
+        out = apply_at(below, cls, args)
+        self.note(group, event, args, out if isinstance(out, tuple) else (out,), below)
+        return out
+
+    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """The same for a write: x and all that shares its memory hold something new afterwards."""
+        below = self.below(frame)
+        if self._backward and not frame.grad:
+            return inplace_at(below, fn, x, others)
+        group = self.group_now(fn, frame)
+        group.inplace = True
+        args = (x, *others)
+        event = Event(fn, [self.ref(a) for a in args], [])
+        self.freeze(x)
+        below = self.with_tangents(below, fn, group)
+        inplace_at(below, fn, x, others)
+        for noted in self.overlapping(x):
+            self._ids.pop(id(noted.array), None)
+            if noted.array is not bottom(x):
+                self._stale[id(noted.array)] = group
+        self.note(group, event, args, (x,), below)
+        parent = x
+        while parent._view is not None:  # the base's new history belongs to this write as well
+            parent = parent._view.parent
+            if parent._edge is not None and type(parent._edge) is not Leaf:
+                self._node_group.setdefault(producer(parent._edge), (group, event))
+        return x
+
+    # ------------------------------------------------------------------ values
+    def ref(self, t: Any, kind: str = "") -> Any:
+        """The number of a tensor's value, noted now if it is new; other arguments as they are."""
+        if not isinstance(t, Tensor):
+            return {"const": t}
+        key = id(bottom(t))
+        index = self._ids.get(key)
+        if index is None:
+            stale = self._stale.pop(key, None)
+            if stale is not None:
+                kind = "computed"
+            noted = Noted(len(self.values), t, kind or self.kind_of(t), "", tuple(t.shape), t._np_dtype)
+            index = self._ids[key] = noted.index
+            self.values.append(noted)
+            if stale is not None:
+                stale.events[-1].outputs.append(index)
+                if (edge := history(t)) is not None and type(edge) is not Leaf:
+                    self._node_group.setdefault(producer(edge), (stale, stale.events[-1]))
+            if noted.kind == "parameter":
+                self.seed(t)
+        return index
+
+    def kind_of(self, t: Tensor) -> str:
+        """Leaves that require grad are parameters, other tensors from outside inputs."""
+        edge = history(t)
+        return "parameter" if type(edge) is Leaf else "computed" if edge is not None else "input"
+
+    def seed(self, t: Tensor) -> None:
+        """Give a leaf the tangent 1, if the jvp pass is wanted and it has none."""
+        if self.level is not None and t._layer is None and t._np_dtype.kind == "f":
+            self._seeded.append((t, t._tan))
+            t._tan = (self.level, wrap(np.ones(t.shape, t._np_dtype)))
+
+    def freeze(self, x: Tensor) -> None:
+        """x's memory is about to be written: summarise now the values that lie there."""
+        for noted in self.overlapping(x):
+            if noted.summary is None:
+                noted.summary = schema.summary(noted.array)
+
+    def overlapping(self, x: Tensor) -> list:
+        """The current values that share memory with x."""
+        a = bottom(x)
+        return [v for v in (self.values[i] for i in self._ids.values()) if v.array is not None and np.may_share_memory(v.array, a)]
+
+    # ------------------------------------------------------------------ operations
+    def group_now(self, cls: Any, frame: Frame) -> Group:
+        """The entry that a primitive running now belongs to: that of the outermost function of the table on the stack."""
+        if self._backward and self._open is not None:
+            return self._open
+        name, outer, user = called(sys._getframe(2))
+        if outer is not None and self._open is not None and self._open.frame is outer:
+            return self._open
+        phase = "backward" if self._backward else "update" if self.ran_backward and not frame.grad else "forward"
+        place = None if user is None else Place(user.f_code.co_filename, user.f_lineno)
+        group = Group(phase, name or cls.__name__, outer, place, stack_of(frame))
+        if not cls.primitive:
+            group.name, group.function = cls.__name__, cls.__name__
+        self.groups.append(group)
+        self._open = group
+        return group
+
+    def with_tangents(self, below: Frame, cls: Any, group: Group) -> Frame:
+        """The frame below with our dual level open, unless the program has its own or the operation cannot be pushed."""
+        if self.level is None or below.dual is not None or below.layer is not EAGER or group.phase != "forward":
+            return below
+        if not cls.primitive and cls.jvp is Function.jvp:
+            self.notes.append(f"the jvp pass stops at {cls.__name__}, which has no jvp")
+            return below
+        return below.but(dual=self.level)
+
+    def note(self, group: Group, event: Event, args: tuple, outs: tuple, below: Frame) -> None:
+        """What came out: values, the nodes that were made, what they keep, and tangents."""
+        event.outputs = [self.ref(o, "computed") for o in outs if isinstance(o, Tensor)]
+        group.events.append(event)
+        for o in outs:
+            edge = o._edge if isinstance(o, Tensor) else None
+            if edge is not None and type(edge) is not Leaf and producer(edge) not in self._node_group:
+                self.note_node(group, event, producer(edge))
+        if below.dual is not None:
+            for t, i in zip((*args, *[o for o in outs if isinstance(o, Tensor)]), (*event.inputs, *event.outputs)):
+                if (tangent := tangent_of(t, below.dual)) is not None:
+                    group.tangents[i] = self.ref(tangent, "tangent")
+                    self.ran_jvp = True
+
+    def note_node(self, group: Group, event: Event, node: Any) -> None:
+        """A node that belongs to the group, and the tensors it keeps."""
+        self._node_group[node] = (group, event)
+        group.nodes.append(node)
+        for s in node._saved if type(node._saved) is tuple else ():
+            if type(s) is Saved and isinstance(s.tensor, Tensor):
+                a = bottom(s.tensor)
+                group.kept.append((self.ref(s.tensor, "computed"), a.nbytes, node))
+
+    # ------------------------------------------------------------------ what the engine tells
+    @contextmanager
+    def backward_of(self, node: Any):
+        """While a node's backward runs, what it computes belongs to a backward entry of the node's operation."""
+        group, _ = self._node_group.get(node, (None, None))
+        before = self._open
+        if group is not None:
+            self._open = self.backward_group(group)
+        try:
+            yield
+        finally:
+            self._open = before
+
+    @contextmanager
+    def running(self):
+        """While the engine runs, what is computed is its own: noted only where it can be differentiated again."""
+        before, self._open = self._open, None
+        self._backward += 1
+        try:
+            yield
+        finally:
+            self._backward -= 1
+            self._open = before
+
+    def backward_group(self, group: Group) -> Group:
+        """The backward entry of an operation in this run of the engine, made when its first node runs."""
+        if self.groups and (last := self.groups[-1]).of is group and last.phase == "backward":
+            return last
+        made = Group("backward", group.name, None, group.place, group.layers, group)
+        made.function = group.function
+        self.groups.append(made)
+        return made
+
+    def arrived(self, node: Any, grads: list) -> None:
+        """The whole gradient of a node's outputs, or of a leaf."""
+        self.ran_backward = True
+        if type(node) is Leaf:
+            t = node._ref()
+            if t is not None and id(bottom(t)) in self._ids and grads[0] is not None:
+                self.gradients[self._ids[id(bottom(t))]] = self.ref(grads[0], "gradient")
+            return
+        group, event = self._node_group.get(node, (None, None))
+        if group is None:
+            return
+        for value, g in zip(event.outputs, grads):
+            if g is not None:
+                self.gradients[value] = self.ref(g, "gradient")
+                if group.upstream is None:
+                    group.upstream = self.gradients[value]
+
+    def note_edges(self, node: Any, grads: list, outs: tuple) -> None:
+        """What flowed back along each edge of a node that leaves its operation."""
+        group, event = self._node_group.get(node, (None, None))
+        if group is None:
+            return
+        upstream = next((self.ref(g, "gradient") for g in grads if g is not None), None)
+        for i, (edge, g) in enumerate(zip(node._edges, outs)):
+            if edge is None or g is None or self._node_group.get(producer(edge), (None,))[0] is group:
+                continue
+            if i < len(event.inputs) and not isinstance(event.inputs[i], dict):
+                alone = len(group.nodes) <= 1
+                group.edges.append((event.inputs[i], self.partial(group, event, i, alone), upstream if alone else group.upstream, self.ref(g, "gradient")))
+
+    def partial(self, group: Group, event: Event, i: int, alone: bool) -> str:
+        """The formula of one edge in words."""
+        if alone and event.cls.primitive and (text := event.cls.partial_text(i)):
+            return text
+        if not event.cls.primitive:
+            return f"{event.cls.__name__}.backward"
+        return f"∂{group.name}/∂{self.values[event.inputs[i]].name or i}"
+
+    # ------------------------------------------------------------------ the result
+    def to_dict(self) -> dict:
+        """The record as plain data of the schema minigrad.record/1 (docs/record.md)."""
+        from .build import build
+
+        return build(self).to_dict()
+
+    def to_json(self, indent: int | None = 1) -> str:
+        """The record as JSON text."""
+        from .build import build
+
+        return build(self).to_json(indent)
+
+    def save(self, path: Any) -> None:
+        """Write the record to a JSON file."""
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(self.to_json())
+
+    def _repr_mimebundle_(self, **_: Any) -> dict:
+        from viz.notebook import mimebundle
+
+        return mimebundle(self)
+
+
+def bottom(t: Tensor) -> np.ndarray:
+    """The array at the bottom of all transforms."""
+    while type(t) is Box:
+        t = t._value
+    return t._a
+
+
+def stack_of(frame: Frame | None) -> list:
+    """The names of the transforms around, outermost first."""
+    names: list[str] = []
+    while frame is not None:
+        if frame.layer is not EAGER and not isinstance(frame.layer, Record):
+            names.append(frame.layer.name)
+        frame = frame.parent
+    return names[::-1]
+
+
+def tensor_parameters(frame: FrameType) -> list:
+    """The parameters of a running function that were given tensors."""
+    values = frame.f_locals
+    return [n for n in frame.f_code.co_varnames[: frame.f_code.co_argcount] if isinstance(values.get(n), Tensor)]
+
+
+def called(frame: FrameType | None) -> tuple:
+    """(name and frame of the outermost function of the table that is running, the user's frame that called it)."""
+    name = outer = None
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        if frame.f_code in CODES:
+            name, outer = CODES[frame.f_code].rstrip("_"), frame
+        frame = frame.f_back
+    return name, outer, frame

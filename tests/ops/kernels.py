@@ -1,0 +1,34 @@
+"""Runs a pointwise call by Numba's fused kernels and by NumPy, to compare the two."""
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.autograd import grad
+from minigrad.kernels import run
+
+RTOL = {"float32": 1e-5, "float64": 1e-12}
+
+
+def results(function, arrays, dtype):
+    """The result and the gradients of its weighted sum, as arrays."""
+    leaves = [minigrad.tensor(a.astype(dtype)).requires_grad_() for a in arrays]
+    out = function(*leaves)
+    found = [out]
+    if out.requires_grad:
+        weights = np.random.default_rng(5).standard_normal(tuple(out.shape)).astype(dtype)
+        found += grad(out, leaves, minigrad.tensor(weights), materialize_grads=True)
+    assert all(str(t.dtype).endswith((dtype, "bool")) for t in found), [t.dtype for t in found]
+    return [t.detach().numpy() for t in found]
+
+
+def check_fused(function, arrays, dtype):
+    """The kernels, made to work from one element on, give what the formulas on arrays give."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "FUSE_FROM", 1)
+        fused = results(function, arrays, dtype)
+        patch.setattr(run, "FUSE_FROM", 10**9)
+        plain = results(function, arrays, dtype)
+    for i, (a, b) in enumerate(zip(fused, plain, strict=True)):
+        what = "the result" if i == 0 else f"gradient {i - 1}"
+        np.testing.assert_allclose(a, b, rtol=RTOL[dtype], atol=RTOL[dtype], equal_nan=True, err_msg=what)

@@ -1,0 +1,42 @@
+"""What the tests of linear algebra share: arrays in several layouts, leaves, matrices of a kind."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import minigrad
+
+
+@st.composite
+def arrays(draw, shape):
+    """A float64 array of a shape: in order, transposed in memory, every second element, or backwards."""
+    values = np.random.default_rng(draw(st.integers(0, 9))).uniform(-2, 2, shape)
+    kind = draw(st.sampled_from(["plain", "transposed", "sliced", "reversed"]))
+    if kind == "transposed":
+        return np.asfortranarray(values)
+    if kind == "sliced":
+        return np.repeat(values, 2, axis=-1)[..., ::2]
+    return values[..., ::-1] if kind == "reversed" else values
+
+
+def tensor(array):
+    """A tensor on this very memory, whatever its layout."""
+    return minigrad.from_numpy(array)
+
+
+def leaf(array):
+    """A tensor to differentiate by."""
+    return tensor(array).requires_grad_()
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def symmetric(*shape, seed=0):
+    a = random(*shape, seed=seed)
+    return a + np.swapaxes(a, -1, -2)
+
+
+def positive(*shape, seed=0):
+    a = random(*shape, seed=seed)
+    return a @ np.swapaxes(a, -1, -2) + shape[-1] * np.eye(shape[-1])

@@ -1,0 +1,231 @@
+"""Reading and writing by index, against a model of positions in NumPy (tests/indices.py)."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad
+from minigrad.autograd import forward_ad, grad
+from minigrad.layers.batch import batched
+from tests.indices import given_to, indices, positions, shapes
+
+BASIC = ("int", "slice", "none")
+
+
+def numbers(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def tracked(a):
+    return minigrad.tensor(a).requires_grad_()
+
+
+@given(st.data())
+def test_reading_shows_the_positions_and_its_gradient_counts_them(data):
+    shape = data.draw(shapes)
+    index = data.draw(indices(shape))
+    p = positions(shape, index)
+    a = numbers(shape)
+    x = tracked(a)
+    y = x[given_to(minigrad, index)]
+    assert y.shape == p.shape
+    assert np.array_equal(y.detach().numpy(), a.reshape(-1)[p])
+    g = numbers(p.shape, 1)
+    (gx,) = grad(y, x, minigrad.tensor(g))
+    expected = np.bincount(p.reshape(-1), g.reshape(-1), a.size)[: a.size].reshape(shape)
+    assert np.allclose(gx.numpy(), expected)
+
+
+@given(st.data())
+def test_writing_a_tensor_changes_the_positions_and_divides_the_gradient(data):
+    shape = data.draw(shapes)
+    index = data.draw(indices(shape))
+    p = positions(shape, index)
+    small = tuple(data.draw(st.sampled_from((1, n))) for n in p.shape[data.draw(st.integers(0, p.ndim)) :])
+    a, b, g = numbers(shape), numbers(small, 1), numbers(shape, 2)
+    x, v = tracked(a), tracked(b)
+    y = x * 1
+    y[given_to(minigrad, index)] = v
+    touched = np.zeros(a.size, bool)
+    touched[p] = True
+    assert np.array_equal(y.detach().numpy().reshape(-1)[~touched], a.reshape(-1)[~touched])
+    if len(np.unique(p)) == p.size:
+        expected = a.reshape(-1).copy()
+        expected[p] = b
+        assert np.array_equal(y.detach().numpy(), expected.reshape(shape))
+    gx, gv = grad(y, (x, v), minigrad.tensor(g))
+    assert np.array_equal(gx.numpy(), np.where(touched.reshape(shape), 0, g))
+    at = g.reshape(-1)[p]
+    assert np.allclose(gv.numpy(), sum_to(at, small))
+
+
+def sum_to(a, shape):
+    a = a.sum(tuple(range(a.ndim - len(shape))))
+    return a.sum(tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True).reshape(shape)
+
+
+@given(st.data())
+def test_writing_a_number_and_augmented_assignment(data):
+    shape = data.draw(shapes)
+    index = data.draw(indices(shape))
+    p = positions(shape, index)
+    a = numbers(shape)
+    x = minigrad.tensor(a)
+    x[given_to(minigrad, index)] = 2.5
+    expected = a.reshape(-1).copy()
+    expected[p] = 2.5
+    assert np.array_equal(x.numpy(), expected.reshape(shape))
+    x[given_to(minigrad, index)] *= 2
+    expected[p] = 5.0
+    assert np.array_equal(x.numpy(), expected.reshape(shape))
+
+
+@given(st.data())
+def test_basic_indices_give_views_others_copies(data):
+    shape = data.draw(shapes.filter(lambda s: 0 not in s))
+    index = data.draw(indices(shape, BASIC))
+    x = minigrad.zeros(shape)
+    part = x[given_to(minigrad, index)]
+    part += 1
+    assert part._base is x
+    assert float(x.sum()) == part.numel()
+    some = x[[0] if x.ndim else True]
+    some += 1
+    assert float(x.sum()) == part.numel()
+
+
+@given(st.data())
+def test_a_layout_that_is_not_contiguous_makes_no_difference(data):
+    shape = data.draw(shapes)
+    index = data.draw(indices(shape))
+    a = numbers(shape[::-1]).transpose()
+    x = minigrad.tensor(a.transpose().copy()).permute(tuple(range(len(shape)))[::-1])
+    p = positions(shape, index)
+    assert np.array_equal(x[given_to(minigrad, index)].numpy(), a.reshape(-1)[p])
+    x[given_to(minigrad, index)] = 1.0
+    flat = a.reshape(-1).copy()
+    flat[p] = 1.0
+    assert np.array_equal(x.numpy(), flat.reshape(shape))
+
+
+def test_repeated_indices_accumulate_the_gradient_to_any_order():
+    x = tracked(np.array([2.0, 3.0]))
+    y = x[[0, 0, 1]] ** 3
+    (g,) = grad(y.sum(), x, create_graph=True)
+    (gg,) = grad(g.sum(), x)
+    assert g.tolist() == [24.0, 27.0] and gg.tolist() == [24.0, 18.0]
+
+
+def test_tangents_follow_reading_and_writing():
+    a, t = numbers((3, 4)), numbers((3, 4), 1)
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(minigrad.tensor(a), minigrad.tensor(t)) * 1
+        read = forward_ad.unpack_dual(x[:, [0, 0, 3]]).tangent.numpy()
+        x[[0, 1], [2, 3]] = x[2, :2] * 2
+        x[2] = 1.0
+        wrote = forward_ad.unpack_dual(x).tangent.numpy()
+    expected = t.copy()
+    expected[[0, 1], [2, 3]], expected[2] = 2 * t[2, :2], 0
+    assert np.array_equal(read, t[:, [0, 0, 3]])
+    assert np.array_equal(wrote, expected)
+
+
+READS = [
+    lambda x, i, j: x[i], lambda x, i, j: x[:, i], lambda x, i, j: x[i, j], lambda x, i, j: x[:, i, j],
+    lambda x, i, j: x[i, :, j], lambda x, i, j: x[:, :, i.reshape(3, 1)], lambda x, i, j: x[..., i, :],
+    lambda x, i, j: x[0, :, j], lambda x, i, j: x[i[0], :, 1:], lambda x, i, j: x[:, None, i, None, j],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("mask", range(1, 8))
+def test_vmap_of_reading_and_writing_is_a_loop(read, mask):
+    random = np.random.default_rng(mask)
+    args = [numbers((2, 3, 3, 3)), random.integers(-3, 3, (2, 3)), random.integers(0, 3, (2, 3))]
+    dims = [0 if mask >> k & 1 else None for k in range(3)]
+    given_ = [minigrad.tensor(a if d == 0 else a[0]) for a, d in zip(args, dims)]
+
+    def one(k):
+        return [t if d is None else t[k] for t, d in zip(given_, dims)]
+
+    found = batched(read, tuple(given_), tuple(dims), 2)
+    for k in range(2):
+        assert np.array_equal(found[k].numpy(), read(*one(k)).numpy())
+
+    def gradient(x, i, j):
+        x = x.detach().requires_grad_() if x._layer is None else x
+        weights = minigrad.arange(float(read(x, i, j).numel())).reshape(read(x, i, j).shape)
+        return minigrad.func.grad(lambda x: (read(x, i, j) * weights).sum())(x)
+
+    found = batched(gradient, tuple(given_), tuple(dims), 2)
+    for k in range(2):
+        assert np.allclose(found[k].numpy(), gradient(*one(k)).numpy())
+
+
+WRITES = [
+    lambda x, i, v: x.__setitem__(i, v), lambda x, i, v: x.__setitem__((slice(None), i), v[:, None]), lambda x, i, v: x.__setitem__(0, v),
+    lambda x, i, v: x.__setitem__((i, slice(None), i), v), lambda x, i, v: x.__setitem__((slice(1, None), i, i), v), lambda x, i, v: x[1].__setitem__(i, v),
+    lambda x, i, v: x.index_add_(1, i, x * 2 + v), lambda x, i, v: x.index_put_((i, i), v, accumulate=True), lambda x, i, v: x.masked_fill_(v > 0, 3.0),
+    lambda x, i, v: x.scatter_add_(0, i.expand(3, 3, 3), x * 2), lambda x, i, v: x.__setitem__(x > 0, v.sum()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("mask", (1, 3, 5, 7))
+def test_vmap_of_writing_is_a_loop(write, mask):
+    args = [numbers((2, 3, 3, 3)), np.array([[2, 0, 1], [1, 2, 0]]), numbers((2, 3), 1)]
+    dims = [0 if mask >> k & 1 else None for k in range(3)]
+    given_ = [minigrad.tensor(a if d == 0 else a[0]) for a, d in zip(args, dims)]
+
+    def written(x, i, v):
+        x = x.clone()
+        write(x, i, v)
+        return x
+
+    found = batched(written, tuple(given_), tuple(dims), 2)
+    for k in range(2):
+        assert np.allclose(found[k].numpy(), written(*[t if d is None else t[k] for t, d in zip(given_, dims)]).numpy())
+
+
+@pytest.mark.parametrize(
+    "index, kind",
+    [(3, IndexError), (-4, IndexError), ((0, 0, 0), IndexError), ([0, 5], IndexError), (1.0, IndexError), (slice(None, None, -1), ValueError),
+     (slice(0, 1.5), TypeError), ("a", TypeError), (([0, 1], [0, 1, 2]), IndexError), (minigrad.tensor([True, False]), IndexError),
+     (minigrad.tensor([0.0]), IndexError), (minigrad.tensor([0], dtype=minigrad.int16), IndexError)],
+)  # fmt: skip
+def test_a_wrong_index_raises_what_torch_raises(index, kind):
+    x = minigrad.zeros(3, 4)
+    with pytest.raises(kind):
+        x[index]
+    with pytest.raises(kind):
+        x[index] = 1.0
+    assert float(x.sum()) == 0
+
+
+@pytest.mark.parametrize("index, value, kind", [(0, [1.0], TypeError), (0, minigrad.ones(3), RuntimeError), ([0], minigrad.ones(3), RuntimeError),
+                                                ([0], minigrad.ones(4, dtype=minigrad.float64), RuntimeError)])  # fmt: skip
+def test_a_wrong_value_raises_what_torch_raises(index, value, kind):
+    with pytest.raises(kind):
+        minigrad.zeros(3, 4)[index] = value
+
+
+def test_writing_to_a_leaf_or_an_expanded_tensor_is_refused():
+    with pytest.raises(RuntimeError, match="leaf"):
+        tracked(np.zeros(3))[0] = 1.0
+    with pytest.raises(RuntimeError, match="single memory location"):
+        minigrad.zeros(1).expand(3)[[0]] = 1.0
+
+
+def test_an_index_changed_between_reading_and_backward_is_noticed():
+    x, i = tracked(np.zeros(3)), minigrad.tensor([0, 1])
+    y = x[i]
+    i += 1
+    with pytest.raises(RuntimeError, match="modified"):
+        y.sum().backward()
+
+
+def test_a_mask_of_its_own_values_cannot_be_batched_but_filling_can():
+    x = minigrad.tensor(numbers((2, 3)))
+    with pytest.raises(RuntimeError, match="depends on the values"):
+        batched(lambda x: x[x > 0], (x,), (0,), 2)

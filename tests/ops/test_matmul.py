@@ -1,0 +1,182 @@
+"""Products: every pair of ranks and broadcasting against NumPy, derivatives against finite differences, refusals."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad as torch
+from minigrad import linalg
+from minigrad.autograd import grad, gradcheck, gradgradcheck
+from minigrad.layers.batch import batched
+from tests.ops.linear import arrays, leaf, tensor
+
+SIZES = st.integers(0, 3)
+
+
+@st.composite
+def factors(draw):
+    """Two arrays that can be multiplied: vectors, matrices, batches that broadcast, in several layouts of memory."""
+    n, k, m = draw(SIZES), draw(SIZES), draw(SIZES)
+    lead = draw(st.lists(SIZES, max_size=2))
+
+    def part(shape, rank):
+        own = [1 if draw(st.booleans()) else s for s in lead]
+        return shape if rank < 2 else (*own[draw(st.integers(0, len(own))) :], *shape)
+
+    rank_x, rank_y = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    x = draw(arrays(part((n, k)[2 - rank_x :], rank_x)))
+    y = draw(arrays(part((k, m)[:rank_y], rank_y)))
+    return x, y
+
+
+@given(factors())
+def test_matmul_is_numpys_for_all_ranks_and_layouts(pair):
+    x, y = pair
+    assert np.allclose((tensor(x) @ tensor(y)).numpy(), x @ y)
+
+
+@given(factors())
+def test_gradients_of_matmul_are_those_of_a_sum_of_products(pair):
+    x, y = (leaf(a) for a in pair)
+    out = x @ y
+    w = np.random.default_rng(0).standard_normal(tuple(out.shape))
+    gx, gy = grad((out * tensor(w)).sum(), (x, y))
+    # the product rule along a random direction, with NumPy's own product
+    dx, dy = (np.random.default_rng(1 + i).standard_normal(a.shape) for i, a in enumerate(pair))
+    expected = ((dx @ pair[1] + pair[0] @ dy) * w).sum()
+    assert np.allclose((gx.numpy() * dx).sum() + (gy.numpy() * dy).sum(), expected)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((3,), (3, 2)),
+        ((2, 2, 3), (3,)),
+        ((3,), (2, 3, 2)),
+        ((2, 1, 2, 3), (2, 3, 1)),
+        ((2, 2, 3), (3, 2)),
+    ],
+)
+def test_first_and_second_derivatives_in_both_modes(shapes):
+    x, y = (leaf(np.random.default_rng(i).standard_normal(s)) for i, s in enumerate(shapes))
+    assert gradcheck(torch.matmul, (x, y), check_forward_ad=True)
+    assert gradgradcheck(torch.matmul, (x, y))
+
+
+@given(factors(), st.sampled_from([(0, None), (None, 0), (0, 0), (-1, None), (-1, -1)]))
+def test_vmap_of_matmul_is_a_loop(pair, dims):
+    dims = tuple(d if d is None else d % (a.ndim + 1) for d, a in zip(dims, pair))
+    stacks = [a if d is None else np.stack([a, a + 1], axis=d) for a, d in zip(pair, dims)]
+    found = batched(torch.matmul, tuple(tensor(s) for s in stacks), dims, 2)
+    for i in range(2):
+        x, y = (s if d is None else np.take(s, i, axis=d) for s, d in zip(stacks, dims))
+        assert np.allclose(found.numpy()[i], x @ y)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "int64", "int32", "uint8"])
+def test_dtype_is_kept(name):
+    x = np.arange(6).reshape(2, 3).astype(name)
+    assert (tensor(x) @ tensor(x.T)).numpy().dtype == name
+    assert (tensor(x) @ tensor(x.T)).tolist() == (x @ x.T).tolist()
+
+
+def test_gradients_keep_float32():
+    x, y = (leaf(np.ones(s, np.float32)) for s in ((4, 2, 3), (3, 5)))
+    assert [g.dtype for g in grad((x @ y).sum(), (x, y))] == [torch.float32] * 2
+
+
+def test_one_matrix_times_a_batch_is_one_product_of_all_rows():
+    x, w = (np.random.default_rng(i).standard_normal(s) for i, s in enumerate([(5, 4, 3), (3, 2)]))
+    assert np.allclose((tensor(x).transpose(0, 1) @ tensor(w)).numpy(), x.transpose(1, 0, 2) @ w)
+
+
+@pytest.mark.parametrize(
+    "call, names",
+    [
+        (lambda: torch.ones(2, 3) @ torch.ones(4, 5), "inner sizes 3 .* and 4"),
+        (lambda: torch.ones(3) @ torch.ones(4), "inner sizes 3 .* and 4"),
+        (lambda: torch.ones(2, 3) @ torch.tensor(2.0), "at least 1D, but they are 2D and 0D"),
+        (lambda: torch.ones(2, 2, 3) @ torch.ones(5, 3, 2), "cannot be broadcast"),
+        (lambda: torch.ones(2, 3) @ torch.ones(3, dtype=torch.float64), "expected m1 and m2 to have the same dtype"),
+        (
+            lambda: torch.mm(torch.ones(2, 3), torch.ones(3)),
+            r"mm: expected tensors of 2-D and 2-D, got shapes \(2, 3\) and \(3,\)",
+        ),
+        (
+            lambda: torch.mm(torch.ones(2, 3), torch.ones(2, 3)),
+            r"mm: shapes \(2, 3\) and \(2, 3\) cannot be multiplied",
+        ),
+        (lambda: torch.bmm(torch.ones(2, 3, 4), torch.ones(3, 4, 5)), "batches of 2 and 3"),
+        (lambda: torch.mv(torch.ones(2, 3), torch.ones(4)), "inner sizes 3 .* and 4"),
+        (lambda: torch.dot(torch.ones(3), torch.ones(2)), "inner sizes 3 .* and 2"),
+        (lambda: torch.dot(torch.ones(3), torch.ones(2, 3)), "1-D and 1-D"),
+        (lambda: torch.outer(torch.ones(2, 2), torch.ones(2)), "1-D and 1-D"),
+        (lambda: torch.cross(torch.ones(2, 4), torch.ones(2, 4)), "no dimension of size 3"),
+        (lambda: linalg.cross(torch.ones(2, 4), torch.ones(2, 4)), "must have length 3"),
+        (lambda: torch.addmm(torch.ones(3, 2), torch.ones(2, 2), torch.ones(2, 2)), "broadcast"),
+        (lambda: torch.addmv(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2)), "cannot be expanded"),
+        (lambda: linalg.multi_dot([torch.ones(2, 2)]), "at least 2 tensors"),
+    ],
+)
+def test_what_cannot_be_multiplied_is_refused_with_its_sizes(call, names):
+    with pytest.raises(RuntimeError, match=names):
+        call()
+
+
+def test_bools_have_no_product():
+    with pytest.raises(NotImplementedError, match="bool"):
+        torch.tensor([[True]]) @ torch.tensor([[True]])
+
+
+def test_a_number_is_no_factor():
+    with pytest.raises(TypeError):
+        torch.ones(2) @ 3
+
+
+def test_the_error_under_vmap_has_the_shapes_that_the_user_sees():
+    with pytest.raises(RuntimeError, match=r"shapes \(2, 3\) and \(4,\)"):
+        batched(torch.matmul, (torch.ones(5, 2, 3), torch.ones(5, 4)), (0, 0), 5)
+
+
+def test_mm_and_its_relatives_are_one_node():
+    x, y = leaf(np.ones((2, 2))), leaf(np.ones((2, 2)))
+    for f, args, name in (
+        (torch.mm, (x, y), "Mm"),
+        (torch.bmm, (x[None], y[None]), "Bmm"),
+        (torch.mv, (x, y[0]), "Mv"),
+        (torch.dot, (x[0], y[0]), "Dot"),
+    ):
+        assert f(*args).grad_fn.name() == f"{name}Backward0"
+
+
+def test_addmm_with_beta_0_does_not_read_its_input():
+    nan = torch.tensor([[float("nan")]])
+    assert torch.addmm(nan, torch.ones(1, 1), torch.ones(1, 1), beta=0, alpha=2).tolist() == [[2.0]]
+
+
+def test_addmm_in_place_and_with_factors():
+    x = torch.ones(2, 2)
+    assert x.addmm_(torch.ones(2, 3), torch.ones(3, 2), beta=0.5, alpha=2.0) is x
+    assert x.tolist() == [[6.5, 6.5], [6.5, 6.5]]
+
+
+def test_multi_dot_takes_the_cheapest_order():
+    from minigrad.ops.chains import best_splits
+
+    splits = best_splits([30, 35, 15, 5, 10, 20, 25])  # the example of Cormen et al.: ((A1 (A2 A3)) ((A4 A5) A6))
+    assert (splits[0, 5], splits[0, 2], splits[3, 5]) == (2, 0, 4)
+
+
+@pytest.mark.parametrize("n", [-3, -1, 0, 1, 2, 5, 8])
+def test_matrix_power_is_numpys(n):
+    x = np.random.default_rng(0).standard_normal((2, 3, 3))
+    assert np.allclose(torch.matrix_power(tensor(x), n).numpy(), np.linalg.matrix_power(x, n))
+
+
+def test_first_matrix_power_is_a_copy():
+    x = torch.ones(2, 2)
+    torch.matrix_power(x, 1)[0, 0] = 5.0
+    assert x[0, 0].item() == 1.0

@@ -1,0 +1,103 @@
+"""Medians, modes and quantiles: NumPy's values, ties, NaN, nothing at all, gradients, errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad as torch
+
+NAN = float("nan")
+
+
+def gradient(f, data):
+    x = torch.tensor(data, dtype=torch.float64, requires_grad=True)
+    f(x).sum().backward()
+    return x.grad.tolist()
+
+
+@st.composite
+def rows(draw):
+    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    values = np.random.default_rng(draw(st.integers(0, 99))).integers(-4, 5, shape).astype(np.float64)
+    return values, draw(st.integers(-len(shape), len(shape) - 1)), draw(st.booleans())
+
+
+@given(rows())
+def test_medians_and_modes_are_elements_at_their_places(case):
+    a, dim, keepdim = case
+    x = torch.tensor(a)
+    k = (a.shape[dim] - 1) // 2
+    for f in (torch.median, torch.nanmedian):
+        values, indices = f(x, dim, keepdim)
+        np.testing.assert_array_equal(np.squeeze(values.numpy()), np.squeeze(np.take(np.sort(a, dim), [k], dim)))
+        kept = indices.numpy() if keepdim else np.expand_dims(indices.numpy(), dim)
+        np.testing.assert_array_equal(np.squeeze(np.take_along_axis(a, kept, dim)), np.squeeze(values.numpy()))
+        assert f(x).item() == np.sort(a.ravel())[(a.size - 1) // 2]
+    for row, value in zip(
+        np.moveaxis(a, dim, -1).reshape(-1, a.shape[dim]), torch.mode(x, dim).values.numpy().ravel(), strict=True
+    ):
+        found, counts = np.unique(row, return_counts=True)
+        assert value == found[np.argmax(counts)]
+
+
+@given(rows(), st.sampled_from(["linear", "lower", "higher", "midpoint", "nearest"]), st.floats(0, 1))
+def test_quantiles_are_numpys(case, interpolation, q):
+    a, dim, keepdim = case
+    found = torch.quantile(torch.tensor(a), q, dim, keepdim, interpolation=interpolation).numpy()
+    np.testing.assert_allclose(found, np.quantile(a, q, axis=dim, keepdims=keepdim, method=interpolation), atol=1e-9)
+    many = torch.quantile(torch.tensor(a), torch.tensor([0.25, q], dtype=torch.float64)).numpy()
+    np.testing.assert_allclose(many, np.quantile(a, [0.25, q]), atol=1e-9)
+
+
+def test_median_shares_the_gradient_of_the_whole_and_gives_that_of_a_row_to_its_place():
+    assert gradient(lambda x: x.median(), [1.0, 1.0, 2.0]) == [0.5, 0.5, 0]
+    assert sorted(gradient(lambda x: x.median(0).values, [1.0, 1.0, 2.0])) == [0, 0, 1]
+    assert gradient(lambda x: x.nanmedian(), [NAN, 5.0, 3.0]) == [0, 0, 1]
+
+
+def test_medians_and_nan():
+    x = torch.tensor([1.0, NAN, 3.0, NAN])
+    assert np.isnan(x.median().item()) and np.isnan(x.median(0).values.item()) and x.median(0).indices.item() == 1
+    assert x.nanmedian().item() == x.nanmedian(0).values.item() == 1
+    assert np.isnan(torch.tensor([NAN, NAN]).nanmedian(0).values.item())
+    assert np.isnan(torch.tensor([]).median().item())
+
+
+def test_mode_takes_the_smallest_of_the_most_frequent():
+    values, indices = torch.mode(torch.tensor([3, 1, 3, 1, 2]))
+    assert values.item() == 1 and indices.item() == 3
+    assert gradient(lambda x: torch.mode(x).values, [2.0, 5.0, 2.0]) == [0, 0, 1]
+
+
+def test_quantiles_with_nan_and_shapes():
+    x = torch.tensor([[1.0, NAN, 3.0], [4.0, 5.0, 6.0]])
+    np.testing.assert_array_equal(torch.quantile(x, 0.5, 1).numpy(), np.float32([NAN, 5]))
+    assert torch.nanquantile(x, 0.5, 1).tolist() == [2, 5]
+    q = torch.tensor([0.5, 0.1])
+    assert torch.quantile(torch.ones(2, 3, 4), q, 1, True).shape == (2, 2, 1, 4)
+    assert torch.quantile(torch.ones(2, 3, 4), q, keepdim=True).shape == (2, 1, 1, 1)
+    assert gradient(lambda x: torch.quantile(x, 0.25), [1.0, 2.0, 3.0]) == [0.5, 0.5, 0]
+
+
+def test_errors_of_quantiles():
+    x = torch.arange(3.0)
+    for bad, q, what in (
+        (x, 1.5, r"range \[0, 1\]"),
+        (torch.arange(3), 0.5, "float or double"),
+        (torch.zeros(0), 0.5, "non-empty"),
+    ):
+        with pytest.raises(RuntimeError, match=what):
+            torch.quantile(bad, q)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.quantile(x, torch.tensor(0.5, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="interpolation must be one of"):
+        torch.quantile(x, 0.5, interpolation="cubic")
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian", "mode"])
+def test_rows_of_nothing_have_no_middle(name):
+    with pytest.raises(IndexError, match="non-zero size"):
+        getattr(torch, name)(torch.zeros(0, 3), 0)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        getattr(torch, name)(torch.zeros(2, 3), 2)

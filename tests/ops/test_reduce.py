@@ -1,0 +1,172 @@
+"""Sums, means, products, any and all: closed forms, zeros, nothing at all, dtypes, accuracy, errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad as torch
+
+INF, NAN = float("inf"), float("nan")
+
+
+def leaf(data, dtype=torch.float64):
+    return torch.tensor(data, dtype=dtype, requires_grad=True)
+
+
+def gradient(f, data):
+    """The gradient of the sum of f at data, as a list."""
+    x = leaf(data)
+    f(x).sum().backward()
+    return x.grad.tolist()
+
+
+@st.composite
+def reductions(draw):
+    """(an array of up to three dimensions, some of them, keepdim)"""
+    shape = draw(st.lists(st.integers(0, 4), max_size=3))
+    dims = draw(st.lists(st.sampled_from(range(len(shape))), unique=True)) if shape else []
+    signed = tuple(d - len(shape) if draw(st.booleans()) else d for d in dims)
+    values = np.random.default_rng(draw(st.integers(0, 99))).integers(-3, 4, shape).astype(np.float64)
+    return values, signed, draw(st.booleans())
+
+
+@given(reductions())
+def test_sum_mean_any_all_are_numpys(case):
+    a, dims, keepdim = case
+    where = dims if dims else tuple(range(a.ndim))
+    x = torch.tensor(a)
+    with np.errstate(all="ignore"):
+        n = np.sum(np.ones(a.shape), axis=where, keepdims=keepdim)
+        mean = np.sum(a, axis=where, keepdims=keepdim) / n
+    np.testing.assert_array_equal(x.sum(dims, keepdim).numpy(), np.sum(a, axis=where, keepdims=keepdim))
+    np.testing.assert_allclose(x.mean(dims, keepdim).numpy(), mean)
+    if dims:
+        np.testing.assert_array_equal(x.any(dims, keepdim).numpy(), np.any(a, axis=dims, keepdims=keepdim))
+        np.testing.assert_array_equal(x.all(dims, keepdim).numpy(), np.all(a, axis=dims, keepdims=keepdim))
+    np.testing.assert_array_equal(torch.count_nonzero(x, dims).numpy(), np.count_nonzero(a, axis=where))
+
+
+@given(reductions())
+def test_gradient_of_a_sum_is_one_everywhere(case):
+    a, dims, keepdim = case
+    x = torch.tensor(a, requires_grad=True)
+    x.sum(dims, keepdim).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.ones(a.shape))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.int64])
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum"])
+def test_integers_and_bools_add_up_to_int64(name, dtype):
+    x = torch.tensor([1, 1, 0], dtype=dtype)
+    assert getattr(torch, name)(x).dtype == torch.int64
+    assert getattr(torch, name)(x, 0).dtype == torch.int64
+    assert getattr(torch, name)(x, dtype=torch.int32).dtype == torch.int32
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "nansum", "nanmean"])
+def test_float32_stays_and_dtype_converts_first(name):
+    f = getattr(torch, name)
+    x = torch.ones(3, 4, requires_grad=True)
+    assert f(x).dtype == f(x, 1).dtype == f(x, -1, True).dtype == torch.float32
+    y = f(x, 0, dtype=torch.float64)
+    assert y.dtype == torch.float64
+    y.sum().backward()
+    assert x.grad.dtype == torch.float32
+
+
+def test_nothing_sums_to_zero_multiplies_to_one_and_has_no_mean():
+    x = torch.zeros(0, 3)
+    assert x.sum().item() == 0 and x.prod().item() == 1 and np.isnan(x.mean().item()) and np.isnan(x.nanmean().item())
+    assert x.sum(0).tolist() == [0, 0, 0] and x.prod(0).tolist() == [1, 1, 1] and np.isnan(x.mean(0).numpy()).all()
+    assert x.sum(1).tolist() == [] and x.any().item() is False and x.all().item() is True
+    y = torch.zeros(0, 3, requires_grad=True)
+    y.mean().backward()
+    assert y.grad.shape == (0, 3)
+
+
+def test_gradient_of_a_product_with_zeros_is_the_product_of_the_others():
+    assert gradient(lambda x: x.prod(), [2.0, 3.0, 4.0]) == [12, 8, 6]
+    assert gradient(lambda x: x.prod(), [2.0, 0.0, 4.0]) == [0, 8, 0]
+    assert gradient(lambda x: x.prod(), [0.0, 0.0, 4.0]) == [0, 0, 0]
+    assert gradient(lambda x: x.prod(1), [[2.0, 0.0], [0.0, 0.0]]) == [[0, 2], [0, 0]]
+    assert gradient(lambda x: x.prod(), [[2.0, 0.0], [3.0, 5.0]]) == [[0, 30], [0, 0]]
+    assert gradient(lambda x: x.prod(), 7.0) == 1
+
+
+@pytest.mark.parametrize("zeros", [[], [1], [0, 2], [0, 1, 3]])
+def test_derivatives_of_a_product_of_second_and_third_order_at_zeros(zeros):
+    values = [2.0, 3.0, 5.0, 7.0]
+    for z in zeros:
+        values[z] = 0.0
+    x = leaf(values)
+    (first,) = torch.autograd.grad(x.prod(), x, create_graph=True)
+    for i in range(4):
+        (second,) = torch.autograd.grad(first[i], x, create_graph=True)
+        rest = [[0.0 if i == j else np.prod([values[k] for k in range(4) if k not in (i, j)]) for j in range(4)]]
+        assert second.tolist() == rest[0]
+        for j in range(4):
+            if j != i:
+                (third,) = torch.autograd.grad(second[j], x, retain_graph=True)
+                assert third.tolist() == [0.0 if k in (i, j) else values[6 - i - j - k] for k in range(4)]
+
+
+def test_nan_counts_as_nothing_in_nansum_and_nanmean():
+    x = leaf([1.0, NAN, 4.0])
+    assert x.nansum().item() == 5 and x.nanmean().item() == 2.5
+    assert gradient(lambda x: x.nansum(), [1.0, NAN, 4.0]) == [1, 0, 1]
+    assert gradient(lambda x: x.nanmean(), [1.0, NAN, 4.0]) == [0.5, 0, 0.5]
+    assert np.isnan(torch.tensor([NAN, NAN]).nanmean().item())
+
+
+def test_any_and_all_see_nan_and_keep_uint8():
+    assert torch.tensor([NAN]).any().item() is True
+    assert torch.tensor([0.0, 2.0]).all().item() is False
+    x = torch.tensor([0, 2], dtype=torch.uint8)
+    assert x.any().dtype == x.all(0).dtype == torch.uint8 and x.any().item() == 1
+    assert torch.any(torch.tensor([[1, 0]]), dim=()).tolist() == [[True, False]]
+
+
+@pytest.mark.parametrize(
+    "shape, dim", [((1_000_000,), None), ((250_000, 4), 0), ((4, 250_000), 1), ((500, 1000, 2), (0, 1))]
+)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_float32_sums_of_a_million_numbers_are_exact_to_rounding(shape, dim, transposed):
+    a = np.random.default_rng(0).random(shape, dtype=np.float32) + 1
+    x = torch.tensor(a)
+    if transposed:
+        x = torch.tensor(np.asfortranarray(a).T.copy()).permute(*range(len(shape))[::-1])
+    exact = np.sum(a.astype(np.float64), axis=dim)
+    np.testing.assert_allclose(x.sum(dim).numpy(), exact, rtol=3e-7)
+    np.testing.assert_allclose(x.mean(dim).numpy(), exact / (a.size / exact.size), rtol=3e-7)
+    assert x.mean(dim).dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "nansum", "any", "all", "count_nonzero"])
+def test_a_dimension_that_is_not_there_is_an_index_error(name):
+    for x, dim in ((torch.zeros(2, 3), 2), (torch.zeros(2, 3), -3), (torch.tensor(1.0), 1)):
+        with pytest.raises(IndexError, match=r"Dimension out of range \(expected to be in range of \["):
+            getattr(torch, name)(x, dim)
+
+
+def test_a_dimension_named_twice_is_a_runtime_error():
+    with pytest.raises(RuntimeError, match="dim 1 appears multiple times"):
+        torch.zeros(2, 3).sum((1, -1))
+
+
+def test_dimensions_are_integers():
+    with pytest.raises(TypeError, match="dim has to be an integer"):
+        torch.zeros(2, 3).sum(1.0)
+
+
+@pytest.mark.parametrize("name", ["mean", "nanmean"])
+def test_integers_have_no_mean_without_a_dtype(name):
+    with pytest.raises(RuntimeError, match="floating point"):
+        getattr(torch, name)(torch.arange(3))
+    assert torch.mean(torch.arange(3), dtype=torch.float32).item() == 1
+
+
+def test_out_is_written_into():
+    out = torch.zeros(3)
+    assert torch.sum(torch.ones(2, 3), 0, out=out) is out
+    assert out.tolist() == [2, 2, 2]

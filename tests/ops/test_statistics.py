@@ -1,0 +1,115 @@
+"""Variance, norms and distances: closed forms, constants, zeros, nothing at all, accuracy, errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad as torch
+
+INF, NAN = float("inf"), float("nan")
+
+
+def gradient(f, data):
+    x = torch.tensor(data, dtype=torch.float64, requires_grad=True)
+    f(x).sum().backward()
+    return x.grad.tolist()
+
+
+@st.composite
+def rows(draw):
+    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    values = np.random.default_rng(draw(st.integers(0, 99))).integers(-4, 5, shape).astype(np.float64)
+    return values, draw(st.integers(-len(shape), len(shape) - 1)), draw(st.booleans())
+
+
+@given(rows(), st.sampled_from([0, 1]))
+def test_variance_is_numpys(case, correction):
+    a, dim, keepdim = case
+    if a.shape[dim] <= correction:
+        return
+    x = torch.tensor(a)
+    np.testing.assert_allclose(
+        x.var(dim, keepdim=keepdim, correction=correction).numpy(), np.var(a, dim, ddof=correction, keepdims=keepdim)
+    )
+    np.testing.assert_allclose(
+        x.std(dim, bool(correction), keepdim).numpy(), np.std(a, dim, ddof=correction, keepdims=keepdim)
+    )
+    v, m = torch.var_mean(x, dim, keepdim=keepdim, correction=correction)
+    np.testing.assert_allclose(m.numpy(), np.mean(a, dim, keepdims=keepdim))
+    np.testing.assert_allclose(
+        torch.std_mean(x, dim, keepdim=keepdim, correction=correction)[0].numpy() ** 2, v.numpy(), atol=1e-12
+    )
+
+
+@given(rows(), st.sampled_from([0, 0.5, 1, 2, 3, -1, INF, -INF]))
+def test_norm_is_numpys(case, p):
+    a, dim, keepdim = case
+    with np.errstate(all="ignore"):
+        expected = np.linalg.norm(a, p, axis=dim, keepdims=keepdim)
+    np.testing.assert_allclose(torch.norm(torch.tensor(a), p, dim, keepdim).numpy(), expected)
+
+
+def test_variance_of_a_constant_and_of_one_number():
+    x = [1.0, 1.0, 1.0]
+    assert gradient(lambda x: x.var(), x) == gradient(lambda x: x.std(), x) == [0, 0, 0]
+    assert np.isnan(torch.tensor([1.0]).var().item()) and np.isnan(torch.tensor([]).std().item())
+    assert np.isnan(gradient(lambda x: x.var(), [1.0])).all()
+    assert torch.tensor([1.0]).var(correction=0).item() == 0
+
+
+def test_large_offsets_cost_no_digits_of_the_variance():
+    a = np.random.default_rng(0).random(1_000_000, dtype=np.float32) + np.float32(1000)
+    np.testing.assert_allclose(torch.tensor(a).var().item(), np.var(a.astype(np.float64), ddof=1), rtol=1e-6)
+    wide = torch.tensor(a.reshape(-1, 4))
+    np.testing.assert_allclose(wide.std(0).numpy(), np.std(a.reshape(-1, 4).astype(np.float64), 0, ddof=1), rtol=1e-6)
+    assert wide.var(0).dtype == wide.norm(dim=0).dtype == torch.float32
+
+
+def test_ways_to_ask_for_a_variance():
+    x = torch.tensor([1.0, 3.0])
+    assert (
+        x.var().item() == 2
+        and x.var(False).item()
+        == x.var(unbiased=False).item()
+        == x.var(0, False).item()
+        == x.var(correction=0).item()
+        == 1
+    )
+    with pytest.raises(TypeError, match="both unbiased and correction"):
+        x.var(0, False, correction=1)
+    with pytest.raises(RuntimeError, match="only support for floating point"):
+        torch.arange(3).std()
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 1.5, 2, 3, INF, -INF, -1])
+def test_subgradient_of_a_norm_at_zero_is_zero(p):
+    assert gradient(lambda x: torch.norm(x, p), [0.0, 0.0]) == [0, 0]
+
+
+def test_gradients_of_norms():
+    np.testing.assert_allclose(gradient(lambda x: x.norm(), [3.0, -4.0]), [0.6, -0.8])
+    assert gradient(lambda x: x.norm(1), [3.0, 0.0, -4.0]) == [1, 0, -1]
+    assert gradient(lambda x: x.norm(INF), [3.0, -3.0, 1.0]) == [0.5, -0.5, 0]
+    assert gradient(lambda x: x.norm(0), [3.0, 0.0]) == [0, 0]
+
+
+def test_norms_of_nothing():
+    assert torch.norm(torch.zeros(0)).item() == torch.norm(torch.zeros(0), 0).item() == 0
+    for p in (INF, -INF, -1):
+        with pytest.raises(RuntimeError, match="does not have an identity"):
+            torch.norm(torch.zeros(0, 3), p, 0)
+
+
+def test_errors_of_norms():
+    with pytest.raises(RuntimeError, match="floating point"):
+        torch.norm(torch.arange(3))
+    with pytest.raises(RuntimeError, match="'spam' is no vector norm"):
+        torch.norm(torch.ones(3), "spam")
+    with pytest.raises(IndexError):
+        torch.norm(torch.ones(3), 2, 1)
+
+
+def test_dist_is_the_norm_of_the_difference():
+    assert torch.dist(torch.tensor([1.0, 2.0]), torch.tensor([4.0, 6.0])).item() == 5
+    assert gradient(lambda x: torch.dist(x, x.detach()), [1.0, 2.0]) == [0, 0]

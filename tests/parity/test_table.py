@@ -1,0 +1,96 @@
+"""Every operation of the table against PyTorch: values, dtypes, shapes and gradients, over dtypes and layouts of memory.
+
+The samples stand beside each operation's declaration, so a new operation is compared without writing a test.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import minigrad  # noqa: E402
+from minigrad.ops.registry import TABLE  # noqa: E402
+from tests.table import NAMES, call, floats, tensors  # noqa: E402
+
+COMPARED = [n for n in NAMES if TABLE[n].options.get("parity", True)]
+TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "int64": 0}
+
+
+def peer(entry):
+    """PyTorch's function of the same name."""
+    return functools.reduce(getattr, (entry.torch or entry.name).split("."), torch)
+
+
+def both(name, sample, **options):
+    """The sample's result and leaves with each library; the exception instead of a result where one was raised."""
+    entry = TABLE[name]
+    found = []
+    for module, function in ((torch, peer(entry)), (minigrad, entry.function)):
+        try:
+            found.append(call(module, function, entry, sample, **options))
+        except Exception as e:
+            found.append((e, []))
+    return found
+
+
+def plain(t):
+    return t.detach().numpy() if hasattr(t, "detach") else np.asarray(t)
+
+
+def kind(t):
+    return str(t.dtype).split(".")[-1]
+
+
+def compare(theirs, ours, what, tolerance):
+    if not tensors(theirs):
+        assert ours == theirs or np.allclose(ours, theirs), f"{what}: {ours}, torch {theirs}"
+    assert len(tensors(ours)) == len(tensors(theirs)), f"{what}: {ours}, torch {theirs}"
+    for a, b in zip(tensors(theirs), tensors(ours)):
+        assert tuple(a.shape) == tuple(b.shape), f"{what}: shape {tuple(b.shape)}, torch {tuple(a.shape)}"
+        assert kind(a) == kind(b), f"{what}: dtype {kind(b)}, torch {kind(a)}"
+        x, y = plain(a), plain(b)
+        allowed = max(tolerance, TOLERANCE.get(kind(a), 0))  # a result in float32 is no more exact than float32
+        assert np.allclose(y, x, rtol=allowed, atol=allowed, equal_nan=True), f"{what}:\n{y}\ntorch\n{x}"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.parametrize("name", COMPARED)
+def test_values_and_dtypes_are_torchs(name, dtype):
+    for sample in TABLE[name].samples:
+        (theirs, _), (ours, _) = both(name, sample, dtype=dtype)
+        if isinstance(theirs, Exception):
+            assert dtype != "float64", f"torch refuses the sample {name}({sample}): {theirs}"
+            continue
+        assert not isinstance(ours, Exception), f"{name}({sample}) in {dtype}: {ours!r}, torch computes it"
+        compare(theirs, ours, f"{name}({sample}) in {dtype}", TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("layout", ["transposed", "sliced"])
+@pytest.mark.parametrize("name", COMPARED)
+def test_layout_of_memory_makes_no_difference(name, layout):
+    for sample in TABLE[name].samples:
+        (theirs, _), (ours, _) = both(name, sample, layout=layout)
+        if isinstance(theirs, Exception) and isinstance(ours, Exception):
+            continue  # such as view() of memory that has no such view
+        for result in (theirs, ours):
+            assert not isinstance(result, Exception), f"{name}({sample}), {layout}: {theirs!r} and {ours!r}"
+        compare(theirs, ours, f"{name}({sample}), {layout}", 1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", [n for n in COMPARED if TABLE[n].differentiable])
+def test_gradients_are_torchs(name, dtype):
+    for sample in TABLE[name].samples:
+        entry, gradients = TABLE[name], []
+        for module, function in ((torch, peer(entry)), (minigrad, entry.function)):
+            leaves = [
+                leaf.detach().clone().requires_grad_() for leaf in call(module, function, entry, sample, dtype=dtype)[1]
+            ]
+            outs = [o for o in floats(call(module, function, entry, sample, leaves=leaves)[0]) if o.requires_grad]
+            random = np.random.default_rng(4)
+            weights = [module.tensor(np.asarray(random.standard_normal(tuple(o.shape)), dtype=kind(o))) for o in outs]
+            found = module.autograd.grad(outs, leaves, weights, allow_unused=True) if outs else [None] * len(leaves)
+            gradients.append([module.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found)])
+        compare(gradients[0], gradients[1], f"gradient of {name}({sample}) in {dtype}", TOLERANCE[dtype])

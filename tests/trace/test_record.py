@@ -1,0 +1,254 @@
+"""The record: one entry for each operation as it was written, and numbers that add up across the three passes."""
+
+import json
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.autograd import Function
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 * x
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return 2 * x * t
+
+
+def layer(x, w, b):
+    return (minigrad.tanh(x @ w + b) * x).sum()
+
+
+def inputs():
+    random = np.random.default_rng(0)
+    x, w, b = (minigrad.tensor(random.standard_normal(s), requires_grad=True) for s in ((4, 3), (3, 3), (3,)))
+    return x, w, b
+
+
+def number(document, value):
+    return np.array(document["values"][value]["summary"]["values"], float)
+
+
+def forward(document):
+    return [op for op in document["ops"] if op["phase"] == "forward"]
+
+
+def assert_adds_up(document):
+    """Over all edges into a value, what they give sums to the value's gradient."""
+    gives = defaultdict(list)
+    for op in document["ops"]:
+        for edge in op["edges"]:
+            gives[edge["input"]].append(number(document, edge["gives"]))
+    assert gives
+    for value, parts in gives.items():
+        assert np.allclose(sum(parts), number(document, document["gradients"][str(value)])), document["values"][value]
+
+
+def test_one_entry_for_each_operation_as_written():
+    document = minigrad.record(layer, *inputs()).to_dict()
+    assert [op["name"] for op in forward(document)] == ["matmul", "add", "tanh", "mul", "sum"]
+    assert document["schema"] == "minigrad.record/1"
+    assert document["program"]["passes"] == ["forward", "backward", "jvp"]
+    assert document["program"]["name"] == "layer"
+
+
+def test_gives_sum_to_the_gradient_of_each_value():
+    x, w, b = inputs()
+    document = minigrad.record(layer, x, w, b).to_dict()
+    assert_adds_up(document)
+    gradients = minigrad.autograd.grad(layer(x, w, b), (x, w, b))
+    names = {v["name"]: v["id"] for v in document["values"]}
+    for name, g in zip("xwb", gradients):
+        assert np.allclose(number(document, document["gradients"][str(names[name])]), g.numpy())
+
+
+def test_composed_operations_are_one_entry_and_add_up():
+    def program(x, w, b):
+        y = minigrad.nn.functional.mse_loss(minigrad.nn.functional.linear(x, w, b), x)
+        return y
+
+    document = minigrad.record(program, *inputs()).to_dict()
+    assert [op["name"] for op in forward(document)] == ["linear", "mse_loss"]
+    assert_adds_up(document)
+
+
+def test_ids_are_in_program_order_and_all_references_exist():
+    document = minigrad.record(layer, *inputs()).to_dict()
+    assert [v["id"] for v in document["values"]] == list(range(len(document["values"])))
+    assert [op["id"] for op in document["ops"]] == list(range(len(document["ops"])))
+    for op in document["ops"]:
+        for ref in (*op["inputs"], *op["outputs"], *(e["gives"] for e in op["edges"])):
+            assert isinstance(ref, dict) or 0 <= ref < len(document["values"])
+        assert op["of"] is None or document["ops"][op["of"]]["phase"] == "forward"
+
+
+def test_backward_and_jvp_entries_name_their_forward_operation():
+    document = minigrad.record(layer, *inputs()).to_dict()
+    for phase in ("backward", "jvp"):
+        assert {op["of"] for op in document["ops"] if op["phase"] == phase} == {op["id"] for op in forward(document)}
+
+
+def test_tangents_are_those_of_forward_mode():
+    x, w, b = inputs()
+    document = minigrad.record(layer, x, w, b).to_dict()
+    gradients = minigrad.autograd.grad(layer(x, w, b), (x, w, b))
+    expected = sum(float(g.sum()) for g in gradients)  # all tangents are ones
+    last = forward(document)[-1]
+    assert np.allclose(number(document, last["tangents"][str(last["outputs"][0])]), expected)
+
+
+def test_a_leaf_is_one_value_however_often_it_is_used():
+    x = minigrad.tensor(3.0, requires_grad=True)
+    document = minigrad.record(lambda x: x * x + x, x).to_dict()
+    assert sum(v["kind"] == "parameter" for v in document["values"]) == 1
+    assert_adds_up(document)
+
+
+def test_saved_is_exactly_what_is_kept_and_says_when_it_is_freed():
+    x = minigrad.ones(5, requires_grad=True)
+    document = minigrad.record(lambda x: minigrad.exp(x * 2.0).sum(), x).to_dict()
+    mul, exp, total = forward(document)
+    assert mul["saved"] == [] and total["saved"] == []
+    assert [s["bytes"] for s in exp["saved"]] == [20]
+    assert exp["saved"][0]["value"] == exp["outputs"][0]
+    freed = document["ops"][exp["saved"][0]["freed_by"]]
+    assert (freed["phase"], freed["of"]) == ("backward", exp["id"])
+
+
+def test_custom_function_is_one_entry_with_its_class_name():
+    document = minigrad.record(lambda x: Square.apply(x) * 2, minigrad.tensor([1.0, 2.0])).to_dict()
+    square, mul = forward(document)
+    assert (square["name"], square["function"], mul["function"]) == ("Square", "Square", None)
+    assert square["saved"][0]["value"] == square["inputs"][0]
+    assert number(document, square["tangents"][str(square["outputs"][0])]).tolist() == [2.0, 4.0]
+    assert_adds_up(document)
+
+
+def test_where_is_the_users_whole_line():
+    x = minigrad.tensor(3.0, requires_grad=True)
+
+    def program():
+        return minigrad.exp(x) * 2  # this very line
+
+    op = forward(minigrad.record(program).to_dict())[0]
+    assert op["where"]["file"] == __file__
+    assert op["where"]["code"] == "return minigrad.exp(x) * 2  # this very line"
+
+
+def test_in_place_write_makes_a_new_value():
+    def program(x):
+        y = x * 2
+        y.mul_(3)
+        return y.sum()
+
+    document = minigrad.record(program, minigrad.tensor([1.0, 2.0])).to_dict()
+    mul, written, _ = forward(document)
+    assert (mul["inplace"], written["inplace"], written["name"]) == (False, True, "mul")
+    assert number(document, mul["outputs"][0]).tolist() == [2.0, 4.0]
+    assert number(document, written["outputs"][0]).tolist() == [6.0, 12.0]
+    assert_adds_up(document)
+
+
+def test_write_through_a_view_gives_the_base_a_new_value():
+    def program(x):
+        base = x * 1
+        base[0] = 5.0
+        return (base * base).sum()
+
+    document = minigrad.record(program, minigrad.tensor([1.0, 2.0])).to_dict()
+    square = forward(document)[-2]
+    assert number(document, square["inputs"][0]).tolist() == [5.0, 2.0]
+    first = forward(document)[0]
+    assert number(document, first["outputs"][0]).tolist() == [1.0, 2.0]
+
+
+def test_update_phase_is_what_changes_parameters_after_backward():
+    w = minigrad.tensor(2.0, requires_grad=True)
+
+    def step():
+        loss = w * w
+        loss.backward()
+        with minigrad.no_grad():
+            w.sub_(w.grad * 0.1)
+        return loss
+
+    document = minigrad.record(step).to_dict()
+    phases = [(op["phase"], op["name"]) for op in document["ops"] if op["phase"] != "jvp"]
+    assert phases == [("forward", "mul"), ("backward", "mul"), ("update", "mul"), ("update", "sub")]
+    assert float(w) == pytest.approx(1.6)
+
+
+def test_recording_touches_neither_grad_nor_tangents():
+    x, w, b = inputs()
+    minigrad.record(layer, x, w, b)
+    assert x.grad is None and w.grad is None and x._tan is None
+
+
+def test_as_a_context_it_notes_the_block_and_its_own_backward():
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    with minigrad.record(passes="forward") as rec:
+        y = (x * x).sum()
+        y.backward()
+    document = rec.to_dict()
+    assert document["program"]["passes"] == ["forward", "backward"]
+    assert x.grad.tolist() == [2.0, 4.0]
+    assert_adds_up(document)
+
+
+def test_second_derivatives_are_recorded_as_operations_of_backward():
+    def program(x):
+        (g,) = minigrad.autograd.grad(x**3, x, create_graph=True)
+        return g
+
+    document = minigrad.record(program, minigrad.tensor(2.0), passes=("forward", "backward")).to_dict()
+    assert number(document, document["outputs"][0]) == 12.0
+
+
+def test_constants_stand_among_the_inputs():
+    document = minigrad.record(lambda x: x * 2.5, minigrad.tensor(1.0)).to_dict()
+    assert forward(document)[0]["inputs"] == [0, {"const": 2.5}]
+
+
+def test_large_values_are_summarised():
+    a = np.arange(100.0)
+    a[0], a[1] = np.nan, np.inf
+    document = minigrad.record(lambda x: x * 1, minigrad.tensor(a)).to_dict()
+    found = document["values"][0]["summary"]
+    assert (found["nan"], found["inf"], found["min"], found["max"]) == (1, 1, 2.0, 99.0)
+    assert sum(found["histogram"]["counts"]) == 98
+
+
+def test_json_is_valid_with_nan_and_infinity():
+    text = minigrad.record(lambda x: minigrad.log(x), minigrad.tensor([0.0, -1.0])).to_json()
+    json.loads(text, parse_constant=lambda c: pytest.fail(f"{c} is not JSON"))
+
+
+def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
+    x, w, b = inputs()
+    document = minigrad.trace.record_of(layer(x, w, b)).to_dict()
+    assert [op["name"] for op in forward(document)][-2:] == ["mul", "sum"]
+    assert_adds_up(document)
+    assert x.grad is None
+
+
+def test_record_of_a_leaf_says_that_there_is_no_graph():
+    with pytest.raises(ValueError, match="has no graph"):
+        minigrad.trace.record_of(minigrad.tensor(1.0))
+
+
+def test_unknown_pass_is_refused():
+    with pytest.raises(ValueError, match="'sideways' is not a pass"):
+        minigrad.record(layer, *inputs(), passes="sideways")

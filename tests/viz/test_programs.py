@@ -1,0 +1,147 @@
+"""Real programs, recorded and drawn: what the pictures say is what the library computed."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import minigrad
+import viz
+from minigrad import tensor
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Cube(minigrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, dx):
+        (x,) = ctx.saved_tensors
+        return dx * 3 * x**2
+
+
+def chain(w, x):
+    h = (w * x).tanh()
+    return (h * w).sum()
+
+
+def custom(x):
+    y = Cube.apply(x)
+    return y + x
+
+
+def inplace(x):
+    y = x * 2.0
+    y += 1.0
+    y.mul_(y.detach())
+    return y.sum()
+
+
+def views(x):
+    y = x.reshape(2, 3)
+    return (y.t() @ y)[0].sum()
+
+
+def branches(x):
+    total = x * 0.0
+    for i in range(6):
+        total = total + x.sin() * float(i)
+    return total.mean()
+
+
+VECTOR = np.linspace(-1, 1, 6)
+PROGRAMS = {
+    "chain": (chain, [VECTOR, VECTOR + 0.5]),
+    "custom": (custom, [VECTOR]),
+    "in place": (inplace, [VECTOR]),
+    "views": (views, [VECTOR]),
+    "branches": (branches, [VECTOR]),
+}
+
+
+def given(arrays):
+    return [tensor(a, dtype=minigrad.float64, requires_grad=True) for a in arrays]
+
+
+@pytest.fixture(params=PROGRAMS.values(), ids=PROGRAMS)
+def program(request):
+    function, arrays = request.param
+    return function, given(arrays)
+
+
+@pytest.mark.parametrize("passes", ["forward", "backward", "jvp", "all"])
+def test_each_pass_of_each_program_is_drawn(program, passes):
+    function, arguments = program
+    drawing = viz.draw(function, *arguments, passes=passes)
+    ET.fromstring(drawing.svg())
+    assert drawing.graph.ops and not set(drawing.cards) - {node.key for node in drawing.graph.nodes}
+
+
+def test_contributions_along_the_edges_add_up_to_the_gradient_of_each_leaf(program):
+    function, arguments = program
+    graph = viz.draw(function, *arguments, passes="backward").graph
+    wanted = minigrad.autograd.grad(function(*arguments).sum(), arguments)
+    for value, gradient in zip((v for v in graph.values.values() if v["kind"] == "parameter"), wanted):
+        total = sum(np.array(term["summary"]["values"]) for term in graph.contributions(value["id"]))
+        np.testing.assert_allclose(total, gradient.numpy())
+
+
+def test_every_operation_leads_to_its_line():
+    drawing = viz.draw(chain, *given([VECTOR, VECTOR]))
+    codes = [op["where"]["code"].strip() for op in drawing.graph.ops]
+    assert codes == ["h = (w * x).tanh()"] * 2 + ["return (h * w).sum()"] * 2
+
+
+def test_a_result_is_called_what_it_is_assigned_to():
+    graph = viz.draw(chain, *given([VECTOR, VECTOR])).graph
+    assert [graph.name(op["outputs"][0]) for op in graph.ops][1] == "h"
+
+
+def test_a_custom_function_is_drawn_as_one():
+    drawing = viz.draw(custom, *given([VECTOR]))
+    assert [node.record["function"] for node in drawing.graph.nodes if node.kind == "function"] == ["Cube"]
+
+
+def test_the_rules_of_a_custom_function_are_its_methods():
+    drawing = viz.draw(custom, tensor(2.0, requires_grad=True), passes="all")
+    shown = {text.text for text in ET.fromstring(drawing.svg()).iter(f"{SVG}text")}
+    assert {"Cube.backward(1)", "= Cube.jvp(dx)"} <= shown
+
+
+def test_the_title_names_the_functions_file():
+    assert viz.draw(custom, tensor(2.0)).record["program"]["file"] == __file__
+
+
+def test_a_tensor_shows_its_graph_and_a_plain_one_only_its_text():
+    w = tensor(2.0, requires_grad=True)
+    bundle = viz.notebook.mimebundle(w * w)
+    assert bundle["image/svg+xml"].startswith("<svg") and "4" in bundle["text/plain"]
+    assert set(viz.notebook.mimebundle(tensor(1.0))) == {"text/plain"}
+
+
+def test_drawing_a_tensor_leaves_its_graph_and_gradients_alone():
+    w = tensor(2.0, requires_grad=True)
+    y = w * w
+    viz.draw(y, passes=("forward", "backward")).svg()
+    assert w.grad is None
+    y.backward()
+    assert w.grad.item() == 4.0
+
+
+def test_a_tensor_that_nothing_made_says_so():
+    with pytest.raises(ValueError, match="no graph"):
+        viz.draw(tensor(1.0))
+
+
+def test_what_cannot_be_drawn_is_refused_by_its_type():
+    with pytest.raises(TypeError, match="int cannot be drawn"):
+        viz.draw(3)
