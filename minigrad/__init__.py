@@ -43,3 +43,4 @@ for _n in ("nn", "optim", "linalg", "testing"):
     except Exception as _e:
         print("SKIPPED", _n, repr(_e)[:150])
 from .core.printing import get_printoptions, printoptions, set_printoptions
+from .autograd import is_anomaly_check_nan_enabled, is_anomaly_enabled, is_inference_mode_enabled

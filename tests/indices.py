@@ -1,12 +1,15 @@
 """Random tensors' shapes and index expressions, and a model of what PyTorch makes of them, in NumPy's terms.
 
-The model works on positions: `positions(shape, index)` is the array of the flat positions that x[index] shows.  Reading is
-then x.flat[p], writing x.flat[p] = v, and the gradient of reading counts how often each position occurs.
+The model works on positions: `positions(shape, index)` is the array of the flat positions that x[index] shows.
+Reading is then x.flat[p], writing x.flat[p] = v, and the gradient of reading counts how often each position occurs.
 """
 
 import numpy as np
-from hypothesis import reject
+from hypothesis import reject, settings
 from hypothesis import strategies as st
+
+settings.register_profile("minigrad", deadline=None)  # the machine may be busy
+settings.load_profile("minigrad")
 
 shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 full_shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)
@@ -29,20 +32,21 @@ def index_arrays(draw, n, common):
 
 @st.composite
 def indices(draw, shape, kinds=("int", "slice", "none", "array", "list", "mask", "bool")):
-    """An index into a tensor of this shape: a tuple of ints, slices, None, at most one Ellipsis, arrays, lists, bools."""
+    """An index into a tensor of this shape: a tuple of ints, slices, None, Ellipsis, arrays, lists, bools."""
     common = draw(st.sampled_from(((1,), (2,), (3,), (2, 3), (3, 1))))
-    items, d, masks = [], 0, 0
+    items, d, masks, dots = [], 0, 0, False
     stop = draw(st.integers(0, len(shape)))
     while d < stop:
         n = shape[d]
-        kind = draw(st.sampled_from(kinds))
-        if kind == "none":
+        kind = draw(st.sampled_from((*kinds, "dots")))
+        if kind == "dots":
+            if not dots:  # it stands for some dimensions, and all that follow are indexed
+                items.append(Ellipsis)
+                d, stop, dots = d + draw(st.integers(0, len(shape) - d)), len(shape), True
+        elif kind == "none":
             items.append(None)
-            if len(items) > 8:
-                break
-            continue
-        if kind == "bool":
-            if masks or not draw(st.booleans()):
+        elif kind == "bool":
+            if masks:
                 continue
             items.append(draw(st.booleans()))
             masks = 1
@@ -69,8 +73,8 @@ def indices(draw, shape, kinds=("int", "slice", "none", "array", "list", "mask",
         else:
             items.append(draw(slices(n)))
             d += 1
-    if draw(st.booleans()):  # it stands for the dimensions that are left, which are the last
-        items.insert(draw(st.integers(0, len(items))) if d == len(shape) else len(items), Ellipsis)
+    if not dots and draw(st.booleans()):
+        items.append(Ellipsis)
     try:
         positions(shape, items)
     except IndexError:  # no places of a mask beside several of an array

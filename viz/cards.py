@@ -67,7 +67,7 @@ class Card:
     def __post_init__(self):
         blocks = [*self.head, *self.body, *self.foot, *(b for section in self.passes.values() for b in section)]
         widest = max(line.width for block in blocks for line in block.lines) + 2 * SIDE
-        needs = [max((line.width for line in label), default=0) + 26 for label in self.labels]
+        needs = [_need(label) for label in self.labels]
         self.width = float(math.ceil(max(widest, sum(needs), 60)))
         self.slots, self.inset = needs, (self.width - sum(needs)) / 2
         self.strip = max((sum(line.height for line in label) + 32 for label in self.labels if label), default=0)
@@ -93,6 +93,11 @@ def padded(blocks: list[Block]) -> float:
     return sum(block.height for block in blocks) + 2 * ABOVE if blocks else 0
 
 
+def _need(label: list[Line]) -> float:
+    """The width that a label takes above its card."""
+    return max((line.width for line in label), default=0) + 26
+
+
 def card(graph: Graph, node: Node) -> Card:
     """The card of a node."""
     if node.kind == "copy":
@@ -109,9 +114,10 @@ def card(graph: Graph, node: Node) -> Card:
     body = [_value(graph, value, with_name=node.is_op) for value in node.outputs]
     if not node.is_op:
         return Card(node, [_leaf_head(graph, node)], body, passes)
-    where = text.source(node.record.get("where"))
-    foot = [Block("source", [Line([(line, "code")]) for line in text.wrap(where, 56, 3)])] if where else []
     labels = [flow_label(graph, edge) if "backward" in graph.passes else [] for edge in node.inputs]
+    where, room = text.source(node.record.get("where")), sum(map(_need, labels)) - 2 * SIDE
+    columns = max(56, int(room / measure("x", "code")))
+    foot = [Block("source", [Line([(line, "code")]) for line in text.wrap(where, columns, 3)])] if where else []
     return Card(node, [_op_head(graph, node)], body, passes, foot, labels)
 
 
@@ -119,13 +125,17 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     """What backward does along an edge: upstream times local partial, and the contribution that this gives."""
     if edge.flow is None:
         return []
-    partial, amount = text.clean(edge.flow["partial"]), text.whole(graph.values.get(edge.flow["upstream"]))
+    partial, amount = _partial(graph, edge), text.whole(graph.values.get(edge.flow["upstream"]))
     amount = amount if 0 < len(amount) <= 28 else "g"
-    rule = formula.renamed(partial, *_names(graph, edge.target))
+    terms = _terms(graph, edge.target)
     if partial.endswith(".backward"):  # of a custom Function
         rule = f"{partial}({amount})"
-    elif not formula.uses_upstream(partial):
-        rule = f"{amount} × {formula.factor(rule)}"
+    elif partial.startswith("∂"):  # of an operation made of others: a Jacobian without a formula
+        rule = f"{amount} · {partial}"
+    elif formula.uses_upstream(partial):
+        rule = terms.words(partial, g=f"({amount})" if amount.startswith("-") else amount)
+    else:
+        rule = f"{amount} × {formula.factor(terms.words(partial))}"
         if graph.elements(edge.flow["upstream"]) > graph.elements(edge.flow["gives"]):  # it was broadcast
             rule = f"sum({rule})"
     gives = text.gist(graph.values.get(edge.flow["gives"]))
@@ -133,10 +143,18 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
 
 
+def _partial(graph: Graph, edge: Edge) -> str:
+    """The local partial of an edge; one that is but a sign, ∂f/∂x, in our names for both."""
+    partial = text.clean(edge.flow["partial"]) if edge.flow else ""
+    return (
+        f"∂{text.shorten(edge.target.record['name'], 16)}/∂{graph.name(edge.value)}" if partial[:1] == "∂" else partial
+    )
+
+
 def _op_head(graph: Graph, node: Node) -> Block:
-    op, (operands, out) = node.record, _names(graph, node)
-    name, given = text.shorten(op.get("function") or op["name"], 32), text.clean(op.get("formula") or "")
-    shown = formula.renamed(given, operands, out)
+    op, terms = node.record, _terms(graph, node)
+    name, given, operands = text.shorten(op.get("function") or op["name"], 32), terms.formula, terms.operands
+    shown = terms.words(given)
     if len(operands) > 5:
         operands = [*operands[:3], f"… {len(operands) - 3} more"]
     call = f"({', '.join(operands)})"
@@ -154,10 +172,11 @@ def _op_head(graph: Graph, node: Node) -> Block:
     return Block("head", lines + [Line([(" · ".join(tags), "tag")])] if tags else lines)
 
 
-def _names(graph: Graph, node: Node) -> tuple[list[str], str]:
+def _terms(graph: Graph, node: Node) -> formula.Terms:
     """What formulas call the operands and the result of an operation."""
-    operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in node.record["inputs"]]
-    return operands, text.shorten(graph.name(node.outputs[0]), 16) if node.outputs else ""
+    op = {**node.record, "formula": text.clean(node.record.get("formula") or "")}
+    operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
+    return formula.Terms.of(op, operands, text.shorten(graph.name(node.outputs[0]), 16) if node.outputs else "")
 
 
 def _leaf_head(graph: Graph, node: Node) -> Block:
@@ -184,13 +203,13 @@ def _assigned(name: str, amount: str, style: str) -> list[Line]:
 
 
 def _saved(graph: Graph, node: Node) -> list[Block]:
-    kept = node.record.get("saved") if node.is_op else None
+    kept = graph.saved(node.record) if node.is_op else {}
     if not kept:
         return []
-    items = [
-        f"{text.shorten(graph.name(entry['value']), 16)} ({text.size(entry['bytes'])})".replace(" ", "\u00a0")
-        for entry in kept[:6]
-    ]
+    items = []
+    for value, size in list(kept.items())[:6]:
+        name = text.shorten(graph.name(value), 16) if value in graph.shown else "inner value"
+        items.append(f"{name} ({text.size(size)})".replace(" ", "\u00a0"))
     items += [f"{len(kept) - 6} more"] if len(kept) > 6 else []
     words = text.wrap("saved for backward: " + ", ".join(items), 56, 3)
     return [Block("saved", [Line([(line, "saved")]) for line in words])]
@@ -208,7 +227,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
         elif not terms and value in graph.outputs:
             lines += [Line([("here backward starts", "sum")])]
         blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))
-    freed = sum(entry["bytes"] for entry in node.record.get("saved", ()) if entry.get("freed_by") is not None)
+    freed = sum(graph.saved(node.record, freed=True).values())
     if blocks and freed:
         blocks[-1].lines.append(Line([(f"then frees {text.size(freed)}", "saved")]))
     return blocks
@@ -242,11 +261,11 @@ def _rule(graph: Graph, node: Node) -> str:
     """The tangent of the result, made of partials and of the tangents of the inputs."""
     slots = [i for i, value in enumerate(node.record["inputs"]) if not isinstance(value, dict)]
     moving = [i for i, edge in zip(slots, node.inputs) if graph.tangent(edge.value)]
-    flows = {i: edge.flow for i, edge in zip(slots, node.inputs)}
-    if not moving or any(flows[i] is None for i in moving):
+    edges = dict(zip(slots, node.inputs))
+    if not moving or any(edges[i].flow is None for i in moving):
         return ""
-    operands, out = _names(graph, node)
-    partials = [text.clean(flow["partial"]) if (flow := flows.get(i)) else "" for i in range(len(operands))]
-    sums = any(graph.elements(node.inputs[slots.index(i)].value) > graph.elements(node.outputs[0]) for i in moving)
-    rule = formula.tangent_rule(node.record, partials, operands, moving, out, sums)
+    partials = {i: _partial(graph, edge) for i, edge in edges.items()}
+    sums = any(graph.elements(edges[i].value) > graph.elements(node.outputs[0]) for i in moving)
+    name = text.shorten(node.record.get("function") or node.record["name"], 32)
+    rule = formula.tangent_rule(name, _terms(graph, node), partials, moving, sums)
     return "= " + rule if rule else ""

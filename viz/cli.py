@@ -40,7 +40,7 @@ def render(
     /,
     *,
     passes: Annotated[Literal["forward", "backward", "jvp", "all"], Parameter(name=["--pass", "-p"])] = "forward",
-    output: Annotated[str | None, Parameter(name=["--output", "-o"])] = None,
+    output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
     args: Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True)] = None,
 ) -> None:
     """Draw a tensor that a program computes, or one of its functions.

@@ -66,7 +66,8 @@ def train(net: Net, images, labels, test) -> dict[str, list[float]]:
                 loss = F.cross_entropy(net(images[batch]), labels[batch])
                 loss.backward()
                 for name, parameter in net.named_parameters():
-                    history[name].append(float(np.linalg.norm(parameter.grad.numpy())))
+                    if parameter.grad is not None:
+                        history[name].append(float(np.linalg.norm(parameter.grad.numpy())))
                 optimizer.step()
             words = f"training  loss {loss.item():.4f}  accuracy {accuracy(net, *test):.1%}"
             progress.update(task, advance=1, description=words)

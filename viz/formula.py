@@ -1,32 +1,60 @@
 """Formulas and names in the user's words: `x * y` of w and h is shown as `w * h`, a result as what it is assigned to.
 
-An operation states its formulas in its own parameters: x for the first operand, y for the second, `out` for the result,
-`g` for the upstream gradient.  Where a formula uses other names besides, it is left as it stands.
+An operation states its formulas in its own parameters, with `out` for the result and `g` for the upstream gradient.
+Where a formula uses other names besides, it is left as it stands.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
+from dataclasses import dataclass
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
-def renamed(formula: str, operands: list[str], out: str) -> str:
-    """A formula with the names of its operands and result; unchanged where it has names of its own.
+@dataclass(frozen=True)
+class Terms:
+    """What the formulas of one operation call its operands, and what the picture calls them.
 
-    >>> renamed("x * y", ["w", "h"], "v3"), renamed("g * (1 - out * out)", ["v3"], "h")
-    ('w * h', 'g * (1 - h * h)')
-    >>> renamed("x @ weight.T", ["images", "W"], "v3")
-    'x @ weight.T'
+    >>> mul = Terms.of({"name": "mul", "formula": "x * y"}, ["w", "h"], "v3")
+    >>> mul.words("x * y"), mul.words("1 - out * out"), mul.words("x * scale")
+    ('w * h', '1 - v3 * v3', 'x * scale')
     """
-    new = {**dict(zip("xy", operands)), "out": out, "g": "g"}
-    if not mentioned(formula) <= set(new):
-        return formula
-    tree = ast.parse(formula, mode="eval")
-    for node in _free(tree):
-        node.id = new[node.id]
-    return ast.unparse(tree)
+
+    formula: str
+    own: list[str]  # the parameter for each operand
+    operands: list[str]
+    out: str
+
+    @classmethod
+    def of(cls, op: dict, operands: list[str], out: str) -> Terms:
+        """A formula that is a call lists the parameters in order; others say x for the first operand, y for the second.
+
+        >>> Terms.of({"name": "linear", "formula": "linear(x, weight)"}, ["h", "W"], "v3").own
+        ['x', 'weight']
+        """
+        formula = op.get("formula") or ""
+        own = ["x", "y", *[""] * len(operands)][: len(operands)]
+        call = _parsed(formula)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == op["name"]:
+            listed = [ast.unparse(arg) for arg in call.args] + [keyword.arg or "" for keyword in call.keywords]
+            own = listed if len(listed) == len(operands) else own
+        return cls(formula, own, operands, out)
+
+    def words(self, formula: str, **others: str) -> str:
+        """A formula with the names of the operands and the result; unchanged where it has names of its own.
+
+        >>> Terms("x * y", ["x", "y"], ["w", "h"], "v3").words("g * y", g="0.5")
+        '0.5 * h'
+        """
+        new = {"g": "g", **dict(zip(self.own, self.operands)), "out": self.out, **others}
+        tree = _parsed(formula)
+        if tree is None or not mentioned(formula) <= {*new, "shape", "index"}:
+            return formula
+        for node in _free(tree):
+            node.id = new.get(node.id, node.id)
+        return ast.unparse(tree)
 
 
 def mentioned(formula: str) -> set[str]:
@@ -35,10 +63,15 @@ def mentioned(formula: str) -> set[str]:
     >>> sorted(mentioned("where(x > 0, g, 0.0)")), mentioned("Exp.backward of x")
     (['g', 'x'], {'Exp.backward of x'})
     """
+    tree = _parsed(formula)
+    return {formula} if tree is None else {node.id for node in _free(tree)}
+
+
+def _parsed(formula: str) -> ast.expr | None:
     try:
-        return {node.id for node in _free(ast.parse(formula, mode="eval"))}
+        return ast.parse(formula, mode="eval").body
     except (SyntaxError, ValueError):
-        return {formula}
+        return None
 
 
 def _free(tree: ast.AST) -> list[ast.Name]:
@@ -46,33 +79,35 @@ def _free(tree: ast.AST) -> list[ast.Name]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
 
 
-def tangent_rule(op: dict, partials: list[str], operands: list[str], moving: list[int], out: str, sums: bool) -> str:
+def tangent_rule(name: str, terms: Terms, partials: dict[int, str], moving: list[int], sums: bool) -> str:
     """How the tangents of the operands `moving` give the tangent of the result, or "" where the partials do not tell.
 
     A partial without `g` multiplies its tangent, and a reduction `sums` the products.  A rule with `g` that reads
-    neither its own operand nor the result belongs to an operation that is linear in this operand: together with the
-    others (reshape, cat), or one by one (matmul).
+    neither its own operand nor the result belongs to an operation that is linear in this operand: in all of them
+    together (reshape, cat), or in each of two (matmul).
 
-    >>> tangent_rule({"name": "mul", "formula": "x * y"}, ["y", "x"], ["w", "h"], [0, 1], "v3", False)
+    >>> tangent_rule("mul", Terms("x * y", ["x", "y"], ["w", "h"], "v3"), {0: "y", 1: "x"}, [0, 1], False)
     'h · dw + w · dh'
-    >>> tangent_rule({"name": "matmul", "formula": "x @ y"}, ["g @ y.mT", "x.mT @ g"], ["h", "W"], [0, 1], "v3", False)
+    >>> product = Terms("x @ y", ["x", "y"], ["h", "W"], "v3")
+    >>> tangent_rule("matmul", product, {0: "g @ y.mT", 1: "x.mT @ g"}, [0, 1], False)
     'dh @ W + h @ dW'
-    >>> tangent_rule({"name": "mean", "formula": "mean(x)"}, ["1 / n"], ["h"], [0], "v3", True)
+    >>> tangent_rule("mean", Terms("mean(x)", ["x"], ["h"], "v3"), {0: "1 / n"}, [0], True)
     'sum((1 / n) · dh)'
     """
-    moved = ["d" + name for name in operands]
-    if any(partial.endswith(".backward") for partial in partials):  # of a custom Function
-        return f"{op['name']}.jvp({', '.join(moved[i] for i in moving)})"
-    if not any(uses_upstream(partial) for partial in partials):
-        factors = {i: factor(renamed(partials[i], operands, out)) for i in moving}
+    moved = {i: "d" + terms.operands[i] for i in moving}
+    rules = [partials[i] for i in moving]
+    if any(rule.endswith(".backward") for rule in rules):  # of a custom Function
+        return f"{name}.jvp({', '.join(moved.values())})"
+    if not any(uses_upstream(rule) for rule in rules):
+        factors = {i: factor(terms.words(partials[i])) for i in moving}
         rule = " + ".join(moved[i] if factors[i] == "1" else f"{factors[i]} · {moved[i]}" for i in moving)
-        return f"sum({rule})" if sums else rule
-    read = [mentioned(partial) & {"x", "y", "out"} for partial in partials]
-    if not any(read):
-        return f"{op['name']}({', '.join(moved[i] for i in moving)})"
-    if read == [{"y"}, {"x"}] and mentioned(op["formula"]) == {"x", "y"}:
-        both = [[moved[0], operands[1]], [operands[0], moved[1]]]
-        return " + ".join(renamed(op["formula"], both[i], out) for i in moving)
+        return f"sum({rule})" if sums and "∂" not in rule else rule
+    tensors = {terms.own[i] for i in partials}
+    reads = {i: mentioned(partials[i]) & {*tensors, "out"} for i in moving}
+    if not any(reads.values()):
+        return f"{name}({', '.join(moved.values())})" if len(moving) == len(tensors) else ""
+    if len(tensors) == 2 and all(reads[i] == tensors - {terms.own[i]} for i in moving):
+        return " + ".join(terms.words(terms.formula, **{terms.own[i]: moved[i]}) for i in moving)
     return ""
 
 
@@ -82,10 +117,7 @@ def factor(formula: str) -> str:
     >>> factor("1 - out * out"), factor("x / y"), factor("2 * cos(x)")
     ('(1 - out * out)', '(x / y)', '2 * cos(x)')
     """
-    try:
-        tree = ast.parse(formula, mode="eval").body
-    except (SyntaxError, ValueError):
-        return formula
+    tree = _parsed(formula)
     loose = isinstance(tree, ast.UnaryOp | ast.IfExp | ast.Compare | ast.BoolOp | ast.Lambda)
     sums = isinstance(tree, ast.BinOp) and not isinstance(tree.op, ast.Mult | ast.Pow)
     return f"({formula})" if loose or sums else formula

@@ -73,6 +73,7 @@ class Graph:
         self.gradients = self._gradients()
         self.tangents = self._tangents()
         self._build()
+        self.shown = {value for node in self.nodes for value in node.outputs}
         self.back: dict[int, list[dict]] = defaultdict(list)  # flows by the value they reach
         for edge in self.edges:
             if edge.flow:
@@ -98,10 +99,14 @@ class Graph:
         """The values that add up to the gradient of `value`, one for each edge back into it."""
         return [self.values[flow["gives"]] for flow in self.back.get(value, ()) if flow["gives"] in self.values]
 
+    def saved(self, op: dict, freed: bool = False) -> dict[int, int]:
+        """Bytes by value that an operation keeps for backward, or of these only what backward has `freed`."""
+        kept = [entry for entry in op.get("saved", ()) if not freed or entry.get("freed_by") is not None]
+        return {entry["value"]: entry["bytes"] for entry in kept}
+
     def saved_bytes(self) -> int:
         """Bytes kept for backward by all operations; what several keep counts once."""
-        kept = {entry["value"]: entry["bytes"] for op in self.ops for entry in op.get("saved", ())}
-        return sum(kept.values())
+        return sum({value: size for op in self.ops for value, size in self.saved(op).items()}.values())
 
     def _attach(self) -> None:
         """Hang the edges of backward on the forward operation they belong to, wherever the record has them."""

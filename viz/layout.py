@@ -21,6 +21,8 @@ from .layered import layered
 SMALL = 600  # nodes that Graphviz lays out in about half a second
 EXACT = 99_999  # the largest coordinate that five digits hold to a point
 
+HALO = 10  # points around a box that Graphviz keeps edges out of
+
 Point = tuple[float, float]
 
 
@@ -64,29 +66,32 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout:
     import pygraphviz
 
     numbers = {key: i for i, key in enumerate(cards)}  # neutral names: nothing of the user's reaches Graphviz
-    text = ["digraph {", "ranksep=0.5; nodesep=0.34; node [shape=plain]; edge [dir=none]"]
+    text = ["digraph {", "ranksep=0.3; nodesep=0.1; node [shape=plain]; edge [dir=none]"]
     text += [f"{numbers[key]} [label=<{_ports(card)}>]" for key, card in cards.items()]
     text += [
-        f'{numbers[e.source.key]} -> {numbers[e.target.key]} [tailport="o{e.port}:s", headport="i{e.slot + 1}:n", '
+        f'{numbers[e.source.key]} -> {numbers[e.target.key]} [tailport="o{e.port + 1}:s", headport="i{e.slot + 1}:n", '
         f"weight={5 if e.source.is_op else 1}]"
         for e in graph.edges
     ]  # the main line straight, leaves beside it
     with quiet():
         told = pygraphviz.AGraph(string="\n".join([*text, "}"])).draw(format="json0", prog="dot")
     drawn = json.loads(told or b"{}")
-    width, height = map(float, drawn["bb"].split(",")[2:])
+    width, height = (float(end) - 2 * HALO for end in drawn["bb"].split(",")[2:])
     corners, routes = {}, {}
     for (key, card), thing in zip(cards.items(), drawn["objects"]):
         x, y = map(float, thing["pos"].split(","))
-        corners[key] = (x - card.width / 2, height - y - card.height / 2)
+        corners[key] = (x - HALO - card.width / 2, height - (y - HALO) - card.height / 2)
     for edge, thing in zip(graph.edges, drawn.get("edges", ())):
         points = [tuple(map(float, point.split(","))) for point in thing["pos"].split()]
-        routes[edge.key] = [(x, height - y) for x, y in points]
+        inner = [(x - HALO, height - (y - HALO)) for x, y in points]
+        (x0, y0), (x1, y1) = inner[0], inner[-1]  # through the halo edges run upright
+        start, end = (x0, y0 - HALO), (x1, y1 + HALO)
+        routes[edge.key] = [start, start, inner[0], *inner, inner[-1], end, end]
     return Layout(corners, routes, width, height)
 
 
 def _ports(card: Card) -> str:
-    """A table of the card's exact size with a cell for each edge in and each value out."""
+    """A table of the card's size and its halo, with a cell for each edge in and each value out."""
     table = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
 
     def row(prefix: str, widths: list[float], height: float) -> str:
@@ -98,9 +103,10 @@ def _ports(card: Card) -> str:
         return f"<TR><TD>{table}<TR>{cells}</TR></TABLE></TD></TR>"
 
     outputs = len(card.node.outputs)
-    rows = row("i", [card.inset, *card.slots, card.inset], 1)
-    rows += f'<TR><TD FIXEDSIZE="TRUE" WIDTH="{card.width:.0f}" HEIGHT="{card.height - 2:.0f}"></TD></TR>'
-    return table + rows + row("o", [card.width / outputs] * outputs, 1) + "</TABLE>"
+    wide, tall = card.width + 2 * HALO, card.height + 2 * HALO - 2
+    rows = row("i", [card.inset + HALO, *card.slots, card.inset + HALO], 1)
+    rows += f'<TR><TD FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{tall:.0f}"></TD></TR>'
+    return table + rows + row("o", [HALO, *[card.width / outputs] * outputs, HALO], 1) + "</TABLE>"
 
 
 @contextmanager

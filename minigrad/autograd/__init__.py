@@ -127,14 +127,12 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
     if tuple(g.shape) != shape:
         raise error(RuntimeError, what, f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the tensor has shape {shape}",
                     "pass a gradient of the tensor's shape")
-    if g._np_dtype.kind != "f":
-        raise error(RuntimeError, what, f"the gradient has the dtype {g.dtype}, expected a floating-point one")
-    return g
+    return g if g._np_dtype == dtype else g.to(dtype)
 
 
 from . import forward_ad, function, functional, graph  # noqa: E402
-from .anomaly import detect_anomaly, set_detect_anomaly  # noqa: E402
-from .grad_mode import is_grad_enabled  # noqa: E402
+from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly  # noqa: E402
+from .grad_mode import is_grad_enabled, is_inference_mode_enabled  # noqa: E402
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: E402
 
 Variable = Tensor

@@ -88,4 +88,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if dual is None:
         return UnpackedDualTensor(tensor, None)
     with use(current().but(dual=None)):
-        return UnpackedDualTensor(tensor.view_as(tensor), tangent_of(tensor, dual))
+        primal, tangent = tensor.view_as(tensor), tangent_of(tensor, dual)
+    primal._tan = (dual, None)  # a view of a dual tensor would get the view of its tangent
+    return UnpackedDualTensor(primal, tangent)

@@ -140,8 +140,13 @@ def along(layout: Any, tree: Any) -> list | None:
         pairs = [(v, tree.get(k)) for k, v in layout.items()] if isinstance(tree, dict) else None
     else:
         pairs = list(zip(layout, tree)) if isinstance(tree, (list, tuple)) and len(tree) == len(layout) else None
-    parts = None if pairs is None else [along(*pair) for pair in pairs]
-    return None if parts is None or None in parts else [leaf for part in parts for leaf in part]
+    found: list = []
+    for pair in pairs or ():
+        part = along(*pair)
+        if part is None:
+            return None
+        found += part
+    return None if pairs is None else found
 
 
 def flatten(layout: tuple, result: Any, who: str, what: str) -> tuple:

@@ -106,6 +106,10 @@ def hessian(
     nested, inputs = as_tensors(inputs, "inputs", "hessian")
 
     def gradient(*xs: Tensor) -> tuple:
+        if outer_jacobian_strategy == "forward-mode":
+            xs = tuple(
+                [x.requires_grad_() for x in xs]
+            )  # else jacobian detaches them, and detached they have no tangent
         found = jacobian(lambda *a: one_element(func(*a), "hessian"), xs, create_graph=True, strict=strict)
         return tuple([g.reshape(x.shape) for g, x in zip(found, xs)])
 

@@ -65,7 +65,8 @@ def gradcheck(
     The inputs that require grad are checked; they should be float64 (a warning says so).  `fast_mode` compares one
     random combination of rows and columns instead of all.  Each output is differentiated with the gradients of the
     others missing, and gradients always have their input's dtype, so `check_undefined_grad` and `check_grad_dtypes`
-    have nothing to add.  Raises GradcheckError (False without `raise_exception`), and ValueError if no input requires grad.
+    have nothing to add.  Raises GradcheckError (returns False without `raise_exception`), and ValueError if no input
+    requires grad.
 
     >>> import minigrad
     >>> x = minigrad.tensor([0.5, 2.], dtype=minigrad.float64, requires_grad=True)
@@ -188,7 +189,7 @@ def check_inputs(inputs: tuple) -> None:
                 f"input {i} requires gradient and is {x.dtype}: its rounding errors will likely make the check fail",
                 "pass x.double().requires_grad_()",
             )
-        if any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape)):
+        if any(s == 0 and n > 1 for s, n in zip(x._a.strides, x.shape)):
             raise error(
                 RuntimeError,
                 "gradcheck",
@@ -232,8 +233,9 @@ def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Settings) -> dict
             raise error(
                 GradcheckError,
                 "gradcheck",
-                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                f"different values: input {i}, output {k}. The tolerance for nondeterminism was {settings.nondet_tol}",
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                f"gives different values: input {i}, output {k}. The tolerance for nondeterminism was "
+                f"{settings.nondet_tol}",
                 "look for random numbers or state in backward, or raise nondet_tol",
             )
     return found
@@ -265,8 +267,8 @@ def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -
                 raise error(
                     GradcheckError,
                     "gradcheck",
-                    f"Jacobian mismatch for output {k} with respect to input {i} in fast mode, along random directions: "
-                    f"numerical {n:.6g}, analytical {a:.6g}. Each element agrees within the tolerances",
+                    f"Jacobian mismatch for output {k} with respect to input {i} in fast mode, along random "
+                    f"directions: numerical {n:.6g}, analytical {a:.6g}. Each element agrees within the tolerances",
                     "use fast_mode=False, or another eps",
                 )
 
@@ -350,11 +352,11 @@ def mismatch(mode: str, i: int, x: Tensor, k: int, a: np.ndarray, n: np.ndarray,
     wrong = int((~np.isclose(a, n, rtol=settings.rtol, atol=settings.atol)).sum())
     return error(
         GradcheckError, "gradcheck",
-        f"Jacobian mismatch for output {k} with respect to input {i}{', computed in forward mode' * (mode == 'forward')},\n"
+        f"Jacobian mismatch for output {k} with respect to input {i}{', in forward mode' * (mode == 'forward')},\n"
         f"numerical:{wrap(n)}\nanalytical:{wrap(a)}\n"
         f"{wrong} of {a.size} elements differ, most at [{row}, {column}] (input element [{place}], output element "
-        f"{column}): numerical {n[row, column]:.6g}, analytical {a[row, column]:.6g}, {abs(a - n)[row, column]:.2g} apart "
-        f"where {allowed:.2g} is allowed",
+        f"{column}): numerical {n[row, column]:.6g}, analytical {a[row, column]:.6g}, {abs(a - n)[row, column]:.2g} "
+        f"apart where {allowed:.2g} is allowed",
         advice(mode, x, a, n, settings))  # fmt: skip
 
 
@@ -376,5 +378,5 @@ def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Setting
     if a.shape[0] == a.shape[1] and settings.close(a, n.T):
         return f"one Jacobian is the other transposed: look for a missing transpose in {method}"
     if np.isclose(a, n, rtol=settings.rtol, atol=settings.atol).mean() > 0.5:
-        return f"most elements agree: look at what is special about the others, a kink of the function or a branch of {method}"
+        return f"most elements agree: look for what is special about the others, a kink or a branch of {method}"
     return f"look at the formula of {method}, and whether what it reads was changed after forward"

@@ -16,9 +16,21 @@ from ..core import engine
 from ..core import node as core
 from ..core.edges import Leaf, Port, place_of, producer
 from ..core.hooks import Handle, register_hook
-from ..core.saved import saved_tensors_hooks
+from ..core.saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from ..core.tensor import Tensor, history, memory
 from ..errors import error, user_place
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 class Node(ABC):  # noqa: B024  (the methods are those of the registered classes)
@@ -109,7 +121,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     )  # run of the engine -> gradients so far, how many are to come
 
     def arrived(i: int, grad: Tensor) -> None:
-        run = engine.running.get()
+        run: Any = engine.running.get()
         with lock:
             if run not in runs:
                 reached = run.reaches()

@@ -66,8 +66,6 @@ def numpy_dtype(kind: Any) -> np.dtype:
     """NumPy's dtype for what a user may pass as `dtype=`: a minigrad dtype, a NumPy one, or float, int, bool."""
     if isinstance(kind, dtype):
         return kind.dtype
-    if kind is float:
-        return _default
     return of_numpy(kind).dtype
 
 

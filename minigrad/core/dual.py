@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context import Frame, use
+from .context import Frame, current, use
 from .edges import place_of, producer
 from .inplace import inplace, twin
 from .node import Node
@@ -21,8 +21,20 @@ class Level:
 
 
 def tangent_of(a: Any, level: Any) -> Tensor | None:
-    """The tangent that a carries at this level."""
-    return a._tan[1] if isinstance(a, Tensor) and a._layer is None and a._tan is not None and a._tan[0] is level else None
+    """The tangent that a carries at this level; a view has the view of its base's tangent, if the base has got one."""
+    if not isinstance(a, Tensor) or a._layer is not None:
+        return None
+    chain = []
+    while (a._tan is None or a._tan[0] is not level) and a._view is not None and a._view.fn is not None:
+        chain.append(a)
+        a = a._view.parent
+    t = a._tan[1] if a._tan is not None and a._tan[0] is level else None
+    if t is not None and chain:
+        with use(current().but(dual=None)):
+            for view in reversed(chain):
+                t = view._view.fn.apply(t, *view._view.args)
+                view._tan = (level, t)
+    return t
 
 
 def push_tangents(frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Any = None) -> None:

@@ -59,6 +59,18 @@ class Leaf:
         """PyTorch's name for the end of an edge."""
         return "AccumulateGrad"
 
+    def register_hook(self, fn: Any) -> Any:
+        """Call `fn((), grad_outputs)` after the gradient was accumulated."""
+        from .hooks import Handle, hooks_of
+
+        return Handle(hooks_of(self).post, fn)
+
+    def register_prehook(self, fn: Any) -> Any:
+        """Call `fn(grad_outputs)` before the gradient is accumulated; a returned tuple replaces them."""
+        from .hooks import Handle, hooks_of
+
+        return Handle(hooks_of(self).pre, fn)
+
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
 
@@ -73,15 +85,16 @@ class Port:
 
 
 class ViewOf:
-    """How a view came about: `fn(parent, *args)`, and the parent's edge when the view's own history was derived.
+    """How a view came about: `fn(parent, *args)`, the parent's edge when the view's own history was derived, and the version
+    of the memory then: only a write can make the history another.
 
     `fixed`, if not None, says why the view's history may not be derived again (and in-place writes are refused).
     """
 
-    __slots__ = ("args", "fixed", "fn", "parent", "seen")
+    __slots__ = ("args", "fixed", "fn", "parent", "seen", "version")
 
-    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Any, fixed: str | None = None):
-        self.parent, self.fn, self.args, self.seen, self.fixed = parent, fn, args, seen, fixed
+    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Any, version: int, fixed: str | None = None):
+        self.parent, self.fn, self.args, self.seen, self.version, self.fixed = parent, fn, args, seen, version, fixed
 
 
 def producer(edge: Any) -> Any:

@@ -76,7 +76,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     pending, found = Pending(roots, wanted), {}
     useful = pending.useful
     place = None if keep else user_place()
-    with pending, use(here.but(grad=create)), nullcontext() if watch is None else watch.running():
+    with pending, use(here.but(grad=True) if create else here.all_grad(False)), nullcontext() if watch is None else watch.running():
         for edge, g in zip(roots, grads, strict=True):
             pending.give(edge, g)
         while pending.heap:
@@ -89,7 +89,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
                 found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
             if type(node) is Leaf:
                 if wanted is None and gs[0] is not None:
-                    accumulate(node, gs[0])
+                    reach(node, gs)
             elif useful is None or node in useful:
                 for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
                     if edge is not None and g is not None and (useful is None or producer(edge) in useful or key(edge) in wanted):
@@ -150,7 +150,7 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
                     f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)")
     for i, o in enumerate(outs[:n]):
         if o is not None and not isinstance(o, Tensor):
-            raise error(TypeError, name, f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
+            raise error(RuntimeError, name, f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
         if o is not None and node._given[i] is None:
             raise error(RuntimeError, name, f"returned a gradient different from None at position {i}, but the corresponding forward "
                         "input was not a tensor", "return None there")
@@ -197,13 +197,22 @@ def check_nan(node: Any, outs: tuple) -> None:
                         f"was at {node._trace}", "look for a division by zero, a logarithm or root of 0, or inf - inf there")
 
 
+def reach(leaf: Leaf, gs: list) -> None:
+    """The end of an edge: accumulate, with the hooks that a user has put on the leaf as a node."""
+    if leaf._hooks is None:
+        return accumulate(leaf, gs[0])
+    gs = hooks.pre(leaf, gs)
+    accumulate(leaf, gs[0])
+    hooks.post(leaf, (), gs)
+
+
 def accumulate(leaf: Leaf, g: Tensor) -> None:
     """Add to a leaf's `.grad`, in memory of its own: nobody else may hold what a user may change."""
     t = leaf._ref()
-    if t is None:
+    if t is None or t._edge is not leaf:  # gone, or no longer wants a gradient
         return
     add_grad(t, g)
-    if leaf._hooks is not None and leaf._hooks.post:
+    if leaf._hooks is not None and leaf._hooks.accumulated:
         hooks.accumulated(leaf, t)
 
 

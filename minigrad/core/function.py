@@ -49,11 +49,13 @@ class Function:
     vmap: Any = None
     primitive = False  # built-in: its impl works on arrays
     combined = True  # forward takes ctx
+    _both = False  # backward and vjp are defined, which is one too many
     Node: Any = Ctx
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         own = cls.__dict__
+        cls._both = "vjp" in own and "backward" in own
         if "vjp" in own:
             cls.backward = own["vjp"]
         elif "backward" in own:
@@ -96,6 +98,9 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation, and remember it for backward when an argument requires grad."""
+        if cls._both:
+            raise error(RuntimeError, cls.__name__, "implementing both 'backward' and 'vjp' for a custom Function is not allowed",
+                        "keep one of them: they are two names of the same method")
         if kwargs or not cls.combined:
             args = bind(cls, args, kwargs)
         return apply_at(current(), cls, args)
@@ -104,17 +109,18 @@ class Function:
     def _eager(cls, frame: Frame, args: tuple) -> Any:
         """Run the user's forward with gradients off and wire its outputs into the graph."""
         refuse_nested(cls, frame, args)
-        ctx = cls.Node(None, tuple([frame.grad and isinstance(a, Tensor) and history(a) is not None for a in args]))
+        ctx = cls.Node(None, tuple([isinstance(a, Tensor) and history(a) is not None for a in args]))
         with use(Frame(Guard(cls, args), False, None, frame.inference, frame.but(grad=False, dual=None))):
             returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
             if not cls.combined:
                 call_user(cls, "setup_context", ctx, args, returned)
         given = as_tuple(returned)
         before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
-        outs = wire(ctx, args, before, given)
+        needs = frame.grad and any(ctx._needs)
+        outs = wire(ctx, args, before, given, needs)
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
-        if not any(ctx._needs):
+        if not needs:
             ctx._saved = ()
         return outs[0] if not isinstance(returned, (tuple, list)) else type(returned)(outs) if type(returned) in (tuple, list) else outs
 
@@ -210,9 +216,8 @@ def is_float(x: Any) -> bool:
     return isinstance(x, Tensor) and x._np_dtype.kind == "f"
 
 
-def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple) -> tuple:
+def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tuple:
     """The outputs as the caller gets them: with the node as their history where a gradient is wanted."""
-    needs = any(ctx._needs)
     check_dirty(ctx, args, given, needs)
     outs = []
     for i, o in enumerate(given):
@@ -224,6 +229,8 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple) -> tuple:
             o = alias(o, ctx)  # an input, or the same tensor once more: another object on its memory
         outs.append(o)
     ctx._meta, ctx._given = describe(tuple(outs)), describe(args)
+    for d in ctx._dirty:
+        memory(d).bump(ctx._fn.__name__, user_place())
     if needs:
         ctx._edges = tuple([history(a) if need else None for a, need in zip(before, ctx._needs, strict=True)])
         ctx._keep(args, given, tuple(outs), before)
@@ -237,13 +244,12 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple) -> tuple:
 def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
     """Make the custom node the past of one of its outputs."""
     if dirty:
-        memory(o).bump(ctx._fn.__name__, user_place())
         if edge is not None:
             o._edge = edge
             rebase(None, o)
         return
     if o._view is not None:  # forward returned a view: its own backward must not be bypassed by deriving it again
-        o._view = ViewOf(o._view.parent, o._view.fn, o._view.args, None, fixed=f"it was made inside {ctx._fn.__name__}")
+        o._view = ViewOf(o._view.parent, o._view.fn, o._view.args, None, 0, fixed=f"it was made inside {ctx._fn.__name__}")
     if edge is not None or type(o._edge) is not Leaf:
         o._edge = edge
 
@@ -254,7 +260,7 @@ def alias(t: Tensor, ctx: Ctx) -> Tensor:
         return Box(t._layer, t._value, t._extra)
     out = wrap(t._a)
     out._ver = memory(t)
-    out._view = ViewOf(t, None, (), None, fixed=f"it is an input that {ctx._fn.__name__} returned as it is")
+    out._view = ViewOf(t, None, (), None, 0, fixed=f"it is an input that {ctx._fn.__name__} returned as it is")
     return out
 
 

@@ -1,7 +1,7 @@
 """Hooks: functions that the engine calls with the gradients as they pass.
 
 A node has one Hooks object, made at the first registration: on the gradient of each output (tensor hooks, in order, then
-retain_grad), before the node's backward (pre) and after it (post; for a leaf, after its `.grad` was filled).
+retain_grad), before the node's backward (pre), after it (post), and for a leaf after its `.grad` was filled (accumulated).
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ class Handle:
 class Hooks:
     """The hooks of one node: tensor hooks and retained tensors by output number, pre and post hooks."""
 
-    __slots__ = ("post", "pre", "retained", "tensor")
+    __slots__ = ("accumulated", "post", "pre", "retained", "tensor")
 
     def __init__(self):
         self.tensor: dict[int, dict] = {}
         self.retained: dict[int, weakref.ref] = {}
         self.pre: dict[int, Callable] = {}
         self.post: dict[int, Callable] = {}
+        self.accumulated: dict[int, Callable] = {}  # of a leaf, after its `.grad` was filled
 
 
 def hooks_of(node: Any) -> Hooks:
@@ -76,7 +77,7 @@ def register_post_accumulate_grad_hook(t: Tensor, hook: Callable) -> Handle:
     if type(history(t)) is not Leaf:
         raise error(RuntimeError, "register_post_accumulate_grad_hook", "post accumulate grad hooks cannot be registered on "
                     "non-leaf tensors or tensors that do not require grad", "use register_hook")
-    return Handle(hooks_of(t._edge).post, hook)
+    return Handle(hooks_of(t._edge).accumulated, hook)
 
 
 def retain_grad(t: Tensor) -> None:
@@ -141,7 +142,7 @@ def post(node: Any, inputs: tuple, outputs: list) -> tuple:
 def accumulated(leaf: Leaf, t: Tensor) -> None:
     """Run a leaf's post-accumulate hooks."""
     with use(current().all_grad(False)):
-        for hook in list(leaf._hooks.post.values()):
+        for hook in list(leaf._hooks.accumulated.values()):
             hook(t)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..errors import error, user_place
 from .context import EAGER, Frame, current
-from .edges import Leaf, ViewOf
+from .edges import INFERENCE, Leaf, ViewOf
 from .hooks import move_retained
-from .tensor import Box, Tensor, history, memory, wrap
+from .tensor import Box, Tensor, history, memory, version, wrap
 
 
 def link_view(frame: Frame, fn: Any, args: tuple, out: Tensor) -> None:
@@ -24,7 +24,7 @@ def link_view(frame: Frame, fn: Any, args: tuple, out: Tensor) -> None:
     if type(out) is Tensor:
         out._ver = memory(parent)
     fixed = None if frame.grad else "it was made under no_grad"
-    out._view = ViewOf(parent, fn, args[1:], None if fixed else history(parent), fixed)
+    out._view = ViewOf(parent, fn, args[1:], None if fixed else history(parent), version(parent), fixed)
 
 
 def twin(t: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     """Compute, check, write, and renew the histories."""
     tracked = frame.grad and fn.differentiable and any(isinstance(a, Tensor) and history(a) is not None for a in (x, *others))
     name = fn.function_name() + "_"
-    check_writable(x, tracked, name)
+    check_writable(frame, x, tracked, name)
     before = twin(x)
     with_memory = [a.clone() if isinstance(a, Tensor) and tracked and shares(a, x) else a for a in others]
     arrays = [a._a if isinstance(a, Tensor) else a for a in with_memory]
@@ -85,11 +85,14 @@ def shares(a: Tensor, x: Tensor) -> bool:
     return a._layer is None and x._layer is None and np.may_share_memory(a._a, x._a)
 
 
-def check_writable(x: Tensor, tracked: bool, name: str) -> None:
+def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
     """Refuse what would make gradients wrong."""
+    if x._ver is INFERENCE and not frame.inference:
+        raise error(RuntimeError, name, "an in-place update of an inference tensor outside inference_mode is not allowed",
+                    "clone() it first")
     root = x
     while root._view is not None:
-        if root._view.fixed is not None and tracked:
+        if root._view.fixed is not None and (tracked or frame.grad and history(root._view.parent) is not None):
             raise error(RuntimeError, name, f"a view is being modified in place, but {root._view.fixed}, so its base would not know",
                         "make the view outside, or clone() it first")
         root = root._view.parent
@@ -136,5 +139,5 @@ def rebase(layer: Any, x: Tensor) -> None:
         before = twin(parent)
         record(layer, ViewScatter, (before, x, view.fn, view.args), parent)
         move_retained(parent, before._edge, parent._edge)
-        x._view = ViewOf(parent, view.fn, view.args, parent._edge)
+        x._view = ViewOf(parent, view.fn, view.args, parent._edge, version(x))
         x = parent

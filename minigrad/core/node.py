@@ -117,10 +117,10 @@ class Ctx(Node):
             raise error(RuntimeError, self.name(), "save_for_forward was called twice", "save all tensors in one call")
         self._forward = tensors
 
-    def _check(self, tensors: tuple, method: str) -> None:
+    def _check(self, tensors: tuple, method: str, kind: type[Exception] = TypeError) -> None:
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise error(TypeError, self.name(), f"{method} can only save tensors, but argument {i} is of type {type(t).__name__}",
+                raise error(kind, self.name(), f"{method} only takes tensors, but argument {i} is of type {type(t).__name__}",
                             "unpack lists with *, and keep numbers as attributes: ctx.n = n")
 
     @property
@@ -146,12 +146,12 @@ class Ctx(Node):
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs forward has changed in place.  They have to be returned as well."""
-        self._check(tensors, "mark_dirty")
+        self._check(tensors, "mark_dirty", RuntimeError)
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs have no derivative."""
-        self._check(tensors, "mark_non_differentiable")
+        self._check(tensors, "mark_non_differentiable", RuntimeError)
         self._nondiff = tensors
 
     def set_materialize_grads(self, value: bool) -> None:

@@ -84,7 +84,7 @@ def unpack(saved: Any, node: Any) -> Any:
 def with_edge(t: Tensor, edge: Any) -> Tensor:
     """A tensor on t's memory with the given history."""
     out = t if type(t) is Box else t.detach()
-    out._edge = edge
+    out._edge, out._tan = edge, t._tan
     return out
 
 

@@ -88,7 +88,10 @@ class Tensor:
 
     def stride(self, dim: int | None = None):
         """Steps in memory, in elements, from one index of a dimension to the next."""
-        steps = tuple(s // self._a.itemsize for s in self._a.strides)
+        if self._a.size:
+            steps = tuple([s // self._a.itemsize for s in self._a.strides])
+        else:  # NumPy has zeros there
+            steps = tuple([math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)])
         return steps if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
@@ -147,6 +150,9 @@ class Tensor:
                 raise error(RuntimeError, "requires_grad_", "you can only change requires_grad flags of leaf variables",
                             "use .detach() for a tensor that is not tracked")
             return self
+        if flag and self._ver is INFERENCE and not current().inference:
+            raise error(RuntimeError, "requires_grad_", "setting requires_grad=True on an inference tensor outside inference_mode is not allowed",
+                        "clone() it first")
         if flag and self._np_dtype.kind != "f":
             raise error(RuntimeError, "requires_grad_", f"only floating-point tensors can require gradients, not {self.dtype}",
                         "convert first: x.float().requires_grad_()")
@@ -157,6 +163,7 @@ class Tensor:
             self._edge = Leaf(self) if flag else None
         return self
 
+    retains_grad = property(lambda t: not t.is_leaf and retains(t), doc="Whether retain_grad() was called on this result.")
     is_leaf = property(lambda t: (e := history(t)) is None or type(e) is Leaf, doc="Whether no recorded operation made it.")
     output_nr = property(lambda t: t._edge.index if type(t._edge) is Port else 0, doc="Which output of grad_fn it is.")
 
@@ -224,7 +231,6 @@ class Tensor:
         """The same memory, not tracked.  In-place writes to either are seen by both, and noticed by autograd."""
         t = wrap(self._a)
         t._ver = memory(self)
-        t._tan = self._tan
         return t
 
     def detach_(self) -> Tensor:
@@ -275,11 +281,17 @@ class Tensor:
                         "ambiguous", "use .any() or .all()")
         return bool(self.item())
 
+    def _number(self) -> Any:
+        if self.numel() != 1:
+            raise error(ValueError, "float", f"only one element tensors can be converted to Python scalars, this one has shape {tuple(self.shape)}",
+                        "index one element first, or use .tolist()")
+        return self.item()
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
 
     def __index__(self) -> int:
         if self._np_dtype.kind == "f":
@@ -287,7 +299,7 @@ class Tensor:
         return int(self.item())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number())
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
@@ -304,7 +316,7 @@ class Tensor:
         if not self.is_leaf:
             raise error(RuntimeError, "pickle", "only leaf tensors can be pickled: this one is the result of "
                         f"{self.grad_fn.name()}", "use .detach() first")
-        return restore, (type(self), self._a, self.requires_grad, self._grad)
+        return restore, (type(self), self._a, self.requires_grad, None)
 
     def __deepcopy__(self, memo: dict) -> Tensor:
         if not self.is_leaf:
@@ -312,7 +324,7 @@ class Tensor:
                         f"{self.grad_fn.name()}", "use .detach().clone()")
         if id(self) not in memo:
             grad = None if self._grad is None else self._grad.__deepcopy__(memo)
-            memo[id(self)] = restore(type(self), self._a.copy(order="K"), self.requires_grad, grad)
+            memo[id(self)] = restore(type(self), copied(self._a, memo), self.requires_grad, grad)
         return memo[id(self)]
 
 
@@ -363,6 +375,17 @@ def restore(cls: type, array: np.ndarray, requires_grad: bool, grad: Tensor | No
     return t
 
 
+def copied(a: np.ndarray, memo: dict) -> np.ndarray:
+    """A deep copy of an array; those that share memory share it afterwards too."""
+    whole = storage(a)
+    if not whole.flags.c_contiguous:
+        return a.copy(order="K")
+    key = ("storage", id(whole))
+    if key not in memo:
+        memo[key] = whole.copy()
+    return np.ndarray(a.shape, a.dtype, memo[key], address(a) - address(whole), a.strides)
+
+
 def address(a: np.ndarray) -> int:
     """Where an array's first element lies in memory."""
     return a.__array_interface__["data"][0]
@@ -398,14 +421,25 @@ def retains(t: Tensor) -> bool:
 
 
 def history(t: Tensor) -> Any:
-    """t's edge.  A view whose parent was written in place derives its new history from the parent, when next asked."""
+    """t's edge.  A view derives its history again from its parent when the memory has been written since."""
     view = t._view
-    if view is not None and view.fixed is None:
-        edge = history(view.parent)
-        if edge is not view.seen:
-            from .function import record
+    if view is not None and view.version != version(t) and view.fixed is None:
+        derive(t)
+    return t._edge
 
+
+def derive(t: Tensor) -> None:
+    """Bring the histories of a view, and of all it is a view of, up to date, from the base downwards."""
+    from .function import record
+
+    now, chain = version(t), []
+    while (view := t._view) is not None and view.version != now and view.fixed is None:
+        chain.append(t)
+        t = view.parent
+    for t in reversed(chain):
+        view = t._view
+        view.version, edge = now, view.parent._edge
+        if edge is not view.seen:
             view.seen, t._edge = edge, None
             if edge is not None:
                 record(t._layer, view.fn, (view.parent, *view.args), t)
-    return t._edge

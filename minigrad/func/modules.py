@@ -66,7 +66,7 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
 
     The stacked parameters require grad.  Use them with vmap over functional_call.
     """
-    from ..ops.shape import stack
+    from ..ops.join import stack
 
     if not models:
         raise error(RuntimeError, "stack_module_state", "expected at least one model, got none")

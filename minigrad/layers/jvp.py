@@ -12,7 +12,7 @@ from ..core.context import Frame, Layer, apply_at, use
 from ..core.edges import ViewOf
 from ..core.function import as_tuple, is_float
 from ..core.inplace import inplace, inplace_at
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Box, Tensor, version
 from .grad import captured
 
 
@@ -66,7 +66,7 @@ class Jvp(Layer):
                 results = cls._tangents(values, tangents, lows, self.context(cls, values, tangents, low))
         outs = tuple([self.output(o, t, args, values) for o, t in zip(lows, results, strict=True)])
         if getattr(cls, "view", False) and self.owns(args[0]):
-            outs[0]._view = ViewOf(args[0], cls, args[1:], None)
+            outs[0]._view = ViewOf(args[0], cls, args[1:], None, version(outs[0]))
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
 
     def context(self, cls: Any, values: tuple, tangents: list, low: Any) -> Any:

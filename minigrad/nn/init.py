@@ -130,6 +130,15 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     return tensor.copy_(wrap((q.T if rows < a.shape[1] else q).reshape(tuple(tensor.shape)) * gain))
 
 
+def reset_(weight: Tensor, bias: Tensor | None) -> None:
+    """PyTorch's default of linear and convolution layers: uniform up to 1 / sqrt(fan_in)."""
+    kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in = fans(weight)[0]
+        bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
+        uniform_(bias, -bound, bound)
+
+
 def fans(tensor: Tensor) -> tuple[int, int]:
     """(fan_in, fan_out): how many inputs and outputs each element of a weight connects."""
     if tensor.ndim < 2:

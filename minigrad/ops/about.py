@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core import dtypes
 from ..core.tensor import Box, Tensor
 from ..errors import error
@@ -75,7 +77,7 @@ def stand_in(x: Any) -> Any:
     """A tensor's array, or the value at the bottom of a box: only dtype and whether it is 0-d are looked at."""
     if not isinstance(x, Tensor):
         return x
-    return x.new_empty((1,) * x.ndim)._a if type(x) is Box else x._a
+    return np.empty((1,) * x.ndim, x._np_dtype) if type(x) is Box else x._a
 
 
 def typename(obj: Any) -> str:

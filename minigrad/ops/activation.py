@@ -1,7 +1,7 @@
 """Activations of neural networks: relu, gelu, softplus, glu, ...; PyTorch's nn.functional, some also at top level.
 
-Each is one kernel with one derivative, so that forward and backward pass over memory once.  A formula that is masked for
-large inputs keeps its hidden branch finite: otherwise the second derivative would be 0 * inf.
+Each is one kernel with one derivative, so that forward and backward pass over memory once.  A formula that is masked
+for large inputs keeps its hidden branch finite: otherwise the second derivative would be 0 * inf.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from .compare import where
-from .elementary import erf, exp, sigmoid, tanh  # noqa: F401  (formulas use them)
+from .elementary import erf, exp, expm1, log1p, sigmoid, tanh
 from .families import Pointwise
 from .reduce import axis
 from .registry import choice, functions, op
@@ -91,9 +91,13 @@ class GeluTanh(Activation):
 
     name = "gelu"
     kernel = lambda x: 0.5 * x * (1 + tanh(ROOT_TWO_OVER_PI * (x + CUBE * x * x * x)))
-    dx = lambda x: 0.5 * (1 + tanh(ROOT_TWO_OVER_PI * (x + CUBE * x * x * x))) + 0.5 * x * (
-        1 - tanh(ROOT_TWO_OVER_PI * (x + CUBE * x * x * x)) ** 2
-    ) * (ROOT_TWO_OVER_PI * (1 + 3 * CUBE * x * x))
+    dx = lambda x: (
+        0.5 * (1 + tanh(ROOT_TWO_OVER_PI * (x + CUBE * x * x * x)))
+        + 0.5
+        * x
+        * (1 - tanh(ROOT_TWO_OVER_PI * (x + CUBE * x * x * x)) ** 2)
+        * (ROOT_TWO_OVER_PI * (1 + 3 * CUBE * x * x))
+    )
 
 
 class Silu(Activation):
@@ -113,7 +117,7 @@ class Mish(Activation):
 
 
 class Softplus(Activation):
-    """log(1 + exp(beta * x)) / beta, a smooth relu; x itself where beta * x > threshold, where it makes no difference."""
+    """log(1 + exp(beta * x)) / beta, a smooth relu; where beta * x > threshold x itself, as good as equal."""
 
     kernel = lambda x, beta, threshold: where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)
     dx = lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta))
@@ -201,8 +205,10 @@ class Prelu(Activation):
     dweight = lambda g, x: where(x > 0, 0.0, x * g)
 
 
-(relu, leaky_relu, silu, mish, softplus, softsign, logsigmoid, hardsigmoid, hardswish, tanhshrink, hardshrink) = functions(
-    Relu, LeakyRelu, Silu, Mish, Softplus, Softsign, Logsigmoid, Hardsigmoid, Hardswish, Tanhshrink, Hardshrink
+(relu, leaky_relu, silu, mish, softplus, softsign, logsigmoid, hardsigmoid, hardswish, tanhshrink, hardshrink) = (
+    functions(
+        Relu, LeakyRelu, Silu, Mish, Softplus, Softsign, Logsigmoid, Hardsigmoid, Hardswish, Tanhshrink, Hardshrink
+    )
 )
 # PyTorch's constants of selu, for which activations keep mean 0 and variance 1.  Source: Klambauer et al. (2017).
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -252,7 +258,9 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """x limited to the range from `min_val` to `max_val`.  Raises ValueError if they are the wrong way round."""
     if min_val > max_val:
-        raise error(ValueError, "hardtanh", f"min_val cannot be greater than max_val, got {min_val} and {max_val}", "swap them")
+        raise error(
+            ValueError, "hardtanh", f"min_val cannot be greater than max_val, got {min_val} and {max_val}", "swap them"
+        )
     return Hardtanh, (input, min_val, max_val), inplace
 
 
@@ -276,20 +284,37 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return Threshold, (input, threshold, value), inplace
 
 
-@bounded("T(2, 3, 4), T(3)", "T(2, 3), T(1)", "T(3), T(1)", "T(), T(1)", "T(2, 3), T()", "T(0, 3), T(3)", cls=Prelu, method=True)
+@bounded(
+    "T(2, 3, 4), T(3)",
+    "T(2, 3), T(1)",
+    "T(3), T(1)",
+    "T(), T(1)",
+    "T(2, 3), T()",
+    "T(0, 3), T(3)",
+    cls=Prelu,
+    method=True,
+)
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """x where it is positive, else weight * x, with one weight, or one for each index of dimension 1.
 
     Raises RuntimeError for another number of weights, or weights of another dtype.
     """
     if weight.ndim > 1:
-        raise error(RuntimeError, "prelu", f"Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+        raise error(
+            RuntimeError, "prelu", f"Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+        )
     if weight.dtype != input.dtype:
-        raise error(RuntimeError, "prelu", f"Type promoting not supported. Got {input.dtype} and {weight.dtype}", "convert one of them")
+        raise error(
+            RuntimeError,
+            "prelu",
+            f"Type promoting not supported. Got {input.dtype} and {weight.dtype}",
+            "convert one of them",
+        )
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.numel() not in (1, channels):
-        raise error(RuntimeError, "prelu", f"Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                    f"{weight.numel()} and channel size = {channels}", "give one weight, or one for each index of dimension 1")  # fmt: skip
+        found = f"Found parameter numbers = {weight.numel()} and channel size = {channels}"
+        what = f"Mismatch of parameter numbers and input channel size. {found}"
+        raise error(RuntimeError, "prelu", what, "give one weight, or one for each index of dimension 1")
     if input.ndim > 1:
         weight = weight.reshape((weight.numel(), *(1,) * (input.ndim - 2)))
     return Prelu, (input, weight.reshape(()) if input.ndim == 0 else weight)
@@ -304,7 +329,12 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     tensor([0.5000, 1.0000])
     """
     if input.ndim == 0:
-        raise error(RuntimeError, "glu", "does not support scalars because halving size must be even", "give it a dimension of even size")
+        raise error(
+            RuntimeError,
+            "glu",
+            "does not support scalars because halving size must be even",
+            "give it a dimension of even size",
+        )
     d = axis(dim, input.ndim, "glu")
     n, odd = divmod(input.shape[d], 2)
     if odd:

@@ -93,7 +93,15 @@ class Property(Comparison):
     """A question about one element; there is no in-place form."""
 
     inplace = False
-    samples = ("T(3, 4)", "T()", "T(0, 2)", "I(3, 4)", "B(3)", "T(4, 3).mT", "T(4) / torch.tensor([0.0, 1.0, -0.0, 2.0])")
+    samples = (
+        "T(3, 4)",
+        "T()",
+        "T(0, 2)",
+        "I(3, 4)",
+        "B(3)",
+        "T(4, 3).mT",
+        "T(4) / torch.tensor([0.0, 1.0, -0.0, 2.0])",
+    )
 
 
 class Isnan(Property):
@@ -121,20 +129,21 @@ isnan, isinf, isfinite = functions(Isnan, Isinf, Isfinite)
 
 
 class Isclose(Property):
-    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN to NaN if `equal_nan`."""
+    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN if `equal_nan`."""
 
-    kernel = lambda x, y, rtol, atol, equal_nan: (x == y) | isfinite(y) & (abs(x - y) <= atol + rtol * abs(y)) | (
-        (x != x) & (y != y) & equal_nan
+    kernel = lambda x, y, rtol, atol, equal_nan: (
+        (x == y) | isfinite(y) & (abs(x - y) <= atol + rtol * abs(y)) | ((x != x) & (y != y) & equal_nan)
     )
     statics = 3
 
 
 @choice(
-    "T(3, 4), T(3, 4)", "T(3), T(1), 0.5, 0.1", "I(3, 4), I(3, 4)", "T(3), T(3), equal_nan=True", "B(3), B(3)", "T(), T(), atol=1",
+    "T(3, 4), T(3, 4)", "T(3), T(1), 0.5, 0.1", "I(3, 4), I(3, 4)", "T(3), T(3), equal_nan=True", "B(3), B(3)",
+    "T(), T(), atol=1",
     cls=Isclose, inplace=False, differentiable=False,
 )  # fmt: skip
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN to NaN if `equal_nan`.
+    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN if `equal_nan`.
 
     Raises RuntimeError for different dtypes and for negative tolerances.
 
@@ -167,7 +176,12 @@ def equal(input: Tensor, other: Tensor) -> bool:
     True
     """
     if not isinstance(other, Tensor):
-        raise error(TypeError, "equal", f"argument 'other' must be a tensor, not {type(other).__name__}", "compare with == for numbers")
+        raise error(
+            TypeError,
+            "equal",
+            f"argument 'other' must be a tensor, not {type(other).__name__}",
+            "compare with == for numbers",
+        )
     return tuple(input.shape) == tuple(other.shape) and builtins.bool(eq(input, other).all().item())
 
 
@@ -214,7 +228,14 @@ class Bitwise(Pointwise):
     """Works on the bits of integers; on bools it is logic."""
 
     accepts, differentiable = "biu", False
-    samples = ("I(3, 4, 9), I(3, 4, 9)", "I(3, 1, 9), I(4, 9)", "B(3), B(3)", "I(3, 9), 5", "B(3), I(3, 9)", "I(0, 9), I(0, 9)")
+    samples = (
+        "I(3, 4, 9), I(3, 4, 9)",
+        "I(3, 1, 9), I(4, 9)",
+        "B(3), B(3)",
+        "I(3, 9), 5",
+        "B(3), I(3, 9)",
+        "I(0, 9), I(0, 9)",
+    )
 
 
 class BitwiseAnd(Bitwise):
@@ -274,7 +295,7 @@ bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_r
 
 # ---------------------------------------------------------------------- choosing
 class Where(Pointwise):
-    """x where the condition holds, y elsewhere.  The gradient of what was not chosen is 0, whatever it would have been."""
+    """x where the condition holds, y elsewhere.  What was not chosen gets gradient 0."""
 
     masks = 1
     ufunc = np.where
@@ -284,14 +305,16 @@ class Where(Pointwise):
 
 
 @choice(
-    "B(3, 4), T(3, 4), T(3, 4)", "B(3, 1), T(4), T()", "B(3), T(3), 0.5", "B(4), 2, T(4)", "B(4), 1.5, 2", "B(), T(2), T(3, 1)",
+    "B(3, 4), T(3, 4), T(3, 4)", "B(3, 1), T(4), T()", "B(3), T(3), 0.5", "B(4), 2, T(4)", "B(4), 1.5, 2",
+    "B(), T(2), T(3, 1)",
     "B(0), T(0), T(1)", "B(2, 3)",
     cls=Where, inplace=False, method=lambda self, condition, other: where(condition, self, other),
 )  # fmt: skip
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where the condition holds, `other` elsewhere; the three are broadcast.  `where(condition)` is its nonzero indices.
+    """`input` where the condition holds, `other` elsewhere; the three are broadcast.
 
-    The gradient of what was not chosen is 0, even where that would be infinite or NaN.
+    `where(condition)` alone gives the indices of what is true, a tensor per dimension.  The gradient of what was not
+    chosen is 0, even where it would be infinite or NaN.
 
     >>> import minigrad
     >>> x = minigrad.tensor([-1., 2.])
@@ -301,7 +324,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return Nonzero, (condition,)
     if input is None or other is None:
-        raise error(TypeError, "where", "one of input and other is missing", "pass both, or the condition alone for its indices")
+        raise error(
+            TypeError, "where", "one of input and other is missing", "pass both, or the condition alone for its indices"
+        )
     return Where, (condition, input, other)
 
 
@@ -315,7 +340,8 @@ class Extreme(Pointwise):
     """One of two elements; there is no in-place form and, as in PyTorch, the operands are tensors."""
 
     inplace = False
-    samples = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "I(3, 9), I(3, 9)", "T(3), I(3, 3)", "B(3), B(3)",
+    samples = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "I(3, 9), I(3, 9)",
+    "T(3), I(3, 3)", "B(3), B(3)",
                "T(0, 2), T(2)", "T(4, 3).mT, T(1, 4)")  # fmt: skip
 
 
@@ -396,7 +422,8 @@ clamp_min, clamp_max = functions(ClampMin, ClampMax)
 
 
 @choice(
-    "T(3, 4), -0.5, 0.5", "T(3, 4), min=0.0", "T(3), max=1", "T(3, 4), T(4), T(3, 1)", "T(3), None, T(3)", "I(3, 9), 2, 5", "I(3, 9), 0.5",
+    "T(3, 4), -0.5, 0.5", "T(3, 4), min=0.0", "T(3), max=1", "T(3, 4), T(4), T(3, 1)", "T(3), None, T(3)",
+    "I(3, 9), 2, 5", "I(3, 9), 0.5",
     "T(), 0, 1", "T(0), 0, 1", "T(4, 3).mT, T(4), None",
     cls=Clamp, aliases=("clip",),
 )  # fmt: skip

@@ -189,7 +189,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return out[0] if single else out
 
 
-@op("T(2, 12, 12), (5, 4), 2", "T(1, 12, 12), (6, 5), (2, 3), (1, 2), 1, 2", name="col2im", torch="nn.functional.fold", method=False)
+@op("T(2, 12, 12), (5, 4), 2", "T(1, 12, 8), (6, 5), (2, 3), (1, 2), 1, 2", name="col2im", torch="nn.functional.fold", method=False)
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Columns (n, c * elements of a window, number of windows) added up into (n, c, *output_size): unfold's transpose."""
     size, kernel = per_dim(output_size, 2, "fold", "output_size"), per_dim(kernel_size, 2, "fold", "kernel_size")

@@ -6,19 +6,42 @@ ones in random.py.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes
+from ..core.context import current
 from ..core.tensor import Box, Tensor
 from ..errors import error
-from .data import array_of, chosen, copied, made, warn_copy
+from .data import array_of, chosen, copied, filled, made, warn_copy
 from .memory import on_device
-from .registry import op
+from .registry import TABLE, named, op, write_out
+
+
+def factory(*samples: str, **options: Any) -> Callable:
+    """Enter a function that makes tensors; `out=`, a tensor to write into, also decides the dtype."""
+
+    def enter(f: Callable) -> Callable:
+        name = f.__name__
+
+        @functools.wraps(f)
+        def function(*args: Any, out: Tensor | None = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+            if out is None:
+                return f(*args, dtype=dtype, **kwargs)
+            if dtype is not None and chosen(dtype) != out._np_dtype:
+                raise error(RuntimeError, name, f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+            return write_out(name, f(*args, dtype=out.dtype, **kwargs), out)
+
+        entered = op(*samples, method=False, differentiable=False, **options)(named(function, name))
+        TABLE[name].out = True
+        return entered
+
+    return enter
 
 
 def sizes(args: tuple, size: Any, who: str) -> tuple:
@@ -38,7 +61,7 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
     return shape
 
 
-@op("2, 3", "(2, 3)", "()", "0, 2", "3, dtype=torch.int64", method=False, differentiable=False, out=True)
+@factory("2, 3", "(2, 3)", "()", "0, 2", "3, dtype=torch.int64")
 def zeros(
     *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -47,7 +70,7 @@ def zeros(
     return made(np.zeros(sizes(args, size, "zeros"), chosen(dtype)), requires_grad)
 
 
-@op("2, 3", "(2, 3)", "()", "3, dtype=torch.bool", method=False, differentiable=False, out=True)
+@factory("2, 3", "(2, 3)", "()", "3, dtype=torch.bool")
 def ones(
     *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -56,7 +79,7 @@ def ones(
     return made(np.ones(sizes(args, size, "ones"), chosen(dtype)), requires_grad)
 
 
-@op("2, 3", method=False, differentiable=False, out=True, parity=False)  # its values are whatever the memory held
+@factory("2, 3", parity=False)  # its values are whatever the memory held
 def empty(
     *args: Any,
     size: Any = None,
@@ -71,7 +94,7 @@ def empty(
     return made(np.empty(sizes(args, size, "empty"), chosen(dtype)), requires_grad)
 
 
-@op("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2", method=False, differentiable=False, out=True)
+@factory("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2")
 def full(
     size: Any,
     fill_value: Any,
@@ -85,7 +108,7 @@ def full(
     on_device(device)
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
-    return made(np.full(sizes((size,), None, "full"), number(fill_value), chosen(dtype)), requires_grad)
+    return made(np.full(sizes((size,), None, "full"), filled(number(fill_value), chosen(dtype), "full")), requires_grad)
 
 
 def number(x: Any) -> Any:
@@ -96,17 +119,7 @@ def number(x: Any) -> Any:
     return x
 
 
-@op(
-    "5",
-    "1, 4",
-    "1, 2.5, 0.5",
-    "0, 10, 3",
-    "5, -3, -2",
-    "4, dtype=torch.float64",
-    method=False,
-    differentiable=False,
-    out=True,
-)
+@factory("5", "1, 4", "1, 2.5, 0.5", "0, 10, 3", "5, -3, -2", "4, dtype=torch.float64")
 def arange(
     start: Any,
     end: Any = None,
@@ -141,7 +154,7 @@ def arange(
     return made((start + np.arange(n) * step).astype(target), requires_grad)
 
 
-@op("0, 1, 5", "3, 10, 1", "0, 1, 0", "0, 10, 4, dtype=torch.int64", method=False, differentiable=False, out=True)
+@factory("0, 1, 5", "3, 10, 1", "0, 1, 0", "0, 10, 4, dtype=torch.int64")
 def linspace(
     start: Any,
     end: Any,
@@ -157,7 +170,7 @@ def linspace(
     return made(spaced(start, end, steps, "linspace").astype(chosen(dtype)), requires_grad)
 
 
-@op("0, 2, 3", "-1, 1, 4, 2.0", method=False, differentiable=False, out=True)
+@factory("0, 2, 3", "-1, 1, 4, 2.0")
 def logspace(
     start: Any,
     end: Any,
@@ -183,7 +196,7 @@ def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
     return np.where(i < (steps + 1) // 2, start + i * step, end - (steps - 1 - i) * step)
 
 
-@op("3", "2, 3", "0", "3, dtype=torch.int64", method=False, differentiable=False, out=True)
+@factory("3", "2, 3", "0", "3, dtype=torch.int64")
 def eye(
     n: int,
     m: int | None = None,
@@ -213,11 +226,36 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int
 
 
 # ---------------------------------------------------------------------- like another tensor
-def blank(input: Tensor, dtype: Any, device: Any) -> np.ndarray:
-    """An array of input's shape, of its dtype unless another is given, and in its memory order."""
+def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    """A tensor of `value` with input's dtype; where input differs between the examples of a vmap, so may the result."""
     on_device(device)
-    target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
-    return np.empty(tuple(input.shape), target) if type(input) is Box else np.empty_like(input._a, dtype=target)
+    batches: list = []
+    if type(input) is Box:
+        own = set(layers_of(input))
+        batches = [layer for layer in current().layers() if layer in own and hasattr(layer, "size")]
+        shape = (*[layer.size for layer in batches], *shape)
+    array = np.zeros(shape, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype))
+    if value:
+        array.fill(filled(value, array.dtype, "full"))
+    return made(array, requires_grad, batches)
+
+
+def layers_of(t: Tensor) -> Iterator:
+    """The transforms that see t in a way of their own."""
+    while type(t) is Box:
+        yield t._layer
+        t = t._value
+
+
+def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    """A tensor of `value` with input's shape, dtype and order of memory."""
+    if type(input) is Box:
+        return beside(input, tuple(input.shape), value, dtype, device, requires_grad)
+    on_device(device)
+    array = np.empty_like(input._a, dtype=None if dtype is None else dtypes.numpy_dtype(dtype))
+    if value is not None:
+        array.fill(filled(value, array.dtype, "full_like"))
+    return made(array, requires_grad)
 
 
 def like(name: str, value: Any, meaning: str) -> Any:
@@ -232,10 +270,7 @@ def like(name: str, value: Any, meaning: str) -> Any:
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        array = blank(input, dtype, device)
-        if value is not None:
-            array.fill(value)
-        return made(array, requires_grad)
+        return filled_like(input, value, dtype, device, requires_grad)
 
     make.__name__ = make.__qualname__ = name
     make.__code__ = make.__code__.replace(co_name=name)
@@ -261,9 +296,7 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor with `fill_value` everywhere, with the shape, dtype and memory order of `input`; not tracked."""
-    array = blank(input, dtype, device)
-    array.fill(number(fill_value))
-    return made(array, requires_grad)
+    return filled_like(input, number(fill_value), dtype, device, requires_grad)
 
 
 def new_tensor(
@@ -282,36 +315,28 @@ def new_zeros(
     self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of zeros of the given size, of this tensor's dtype unless another is given."""
-    return zeros(
-        *args, size=size, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad
-    )
+    return beside(self, sizes(args, size, "new_zeros"), 0, dtype, device, requires_grad)
 
 
 def new_ones(
     self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of ones of the given size, of this tensor's dtype unless another is given."""
-    return ones(
-        *args, size=size, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad
-    )
+    return beside(self, sizes(args, size, "new_ones"), 1, dtype, device, requires_grad)
 
 
 def new_empty(
     self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of the given size whose elements are not set, of this tensor's dtype unless another is given."""
-    return empty(
-        *args, size=size, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad
-    )
+    return beside(self, sizes(args, size, "new_empty"), None, dtype, device, requires_grad)
 
 
 def new_full(
     self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of the given size with `fill_value` everywhere, of this tensor's dtype unless another is given."""
-    return full(
-        size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad
-    )
+    return beside(self, sizes((size,), None, "new_full"), number(fill_value), dtype, device, requires_grad)
 
 
 METHODS = {f.__name__: f for f in (new_tensor, new_zeros, new_ones, new_empty, new_full)}

@@ -156,13 +156,13 @@ def kinds(data: Any, who: str) -> set:
     for t in (bool, int, float):
         if isinstance(data, t):
             return {t}
-    return refuse(data, who)
+    return refuse(data, who, ValueError)
 
 
-def refuse(data: Any, who: str) -> Any:
-    """What no number is."""
+def refuse(data: Any, who: str, kind: type[Exception] = TypeError) -> Any:
+    """Raise for what is no number; `kind` is for strings, which PyTorch refuses otherwise in lists."""
     if isinstance(data, (str, bytes)):
-        raise error(TypeError, who, f"invalid data type {type(data).__name__!r}: {data!r}", "pass numbers")
+        raise error(kind, who, f"invalid data type {type(data).__name__!r}: {data!r}", "pass numbers")
     raise error(
         RuntimeError,
         who,
@@ -241,13 +241,16 @@ def warn_copy(what: str) -> None:
     )
 
 
-def made(array: np.ndarray, requires_grad: bool = False) -> Tensor:
-    """The array as a leaf of its own."""
+def made(array: np.ndarray, requires_grad: bool = False, batches: Any = ()) -> Tensor:
+    """The array as a leaf of its own, which inside transforms belongs to the innermost one.
+
+    `batches` are the vmap layers among them, outermost first, for which the array has a dimension in front.
+    """
     t = wrap(array)
     if current().inference:
         t._ver = INFERENCE
     for layer in current().layers():
-        t = layer.adopt(t)
+        t = Box(layer, t, 0) if layer in batches else layer.adopt(t)
     return t.requires_grad_() if requires_grad else t
 
 

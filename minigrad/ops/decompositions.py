@@ -285,12 +285,13 @@ def tall_qr_gradient(gq: Tensor, gr: Tensor, q: Tensor, r: Tensor) -> Tensor:
 
 
 def eigh_gradient(gw: Tensor | None, gv: Tensor | None, w: Tensor, v: Tensor) -> Tensor:
-    """V [diag(gw) + (V^T gV) / (w_j - w_i)] V^T."""
+    """V [diag(gw) + (V^T gV) / (w_j - w_i)] V^T, made symmetric."""
     if gv is None:
         return (v * gw.unsqueeze(-2)) @ v.mT
     diagonal = eye_mask(w)
     turned = (v.mT @ gv) / where(diagonal, 1.0, w.unsqueeze(-2) - w.unsqueeze(-1))
-    return v @ where(diagonal, 0.0 if gw is None else gw.unsqueeze(-1), turned) @ v.mT
+    inner = where(diagonal, 0.0 if gw is None else gw.unsqueeze(-1), (turned + turned.mT) * 0.5)
+    return v @ inner @ v.mT
 
 
 def svd_gradient(gu: Tensor | None, gs: Tensor | None, gvh: Tensor | None, u: Tensor, s: Tensor, vh: Tensor) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..core.tensor import Tensor
@@ -63,7 +61,7 @@ def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:
 
 @op("T(3, 4)", "T(3, 4), 1", "T(3, 4), -2", "T(2, 3, 4), 0, 0, 2", "T(2, 3, 4), 1, -1, 0", "T(2, 2), 5", "T(4, 3).mT")
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of the planes of two dimensions, as a view whose last dimension it is; offset > 0 lies above the main one."""
+    """The diagonal of the planes of two dimensions, as a view that has it last; offset > 0 lies above the main one."""
     i, j = plane("diagonal", input.ndim, dim1, dim2)
     return Diagonal.apply(input, int(offset), i, j)
 

@@ -1,7 +1,7 @@
-"""Elementary and special functions: exponentials, logarithms, roots, trigonometric and hyperbolic functions, erf, lgamma.
+"""Elementary and special functions: exponentials, logarithms, roots, trigonometry, hyperbolic functions, erf, lgamma.
 
-Each is a class of a few lines: `kernel` for one number, `ufunc` for arrays, and the derivative.  Integers are converted to
-the default dtype.  Formulas read what PyTorch's read: exp, tanh, sqrt keep their result, the others their input.
+Each is a class of a few lines: `kernel` for one number, `ufunc` for arrays, and the derivative.  Integers are converted
+to the default dtype.  Formulas read what PyTorch's read: exp, tanh, sqrt keep their result, the others their input.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class Atan(Elementary):
 
 
 class Atan2(Elementary):
-    """The angle in [-pi, pi] of the point (other, input): its tangent is input / other.  At (0, 0) the derivatives are 0."""
+    """The angle in [-pi, pi] of the point (other, input).  At (0, 0) its derivatives are 0."""
 
     ufunc = np.arctan2
     kernel = lambda x, y: math.atan2(x, y)
@@ -342,10 +342,15 @@ class Polygamma(Elementary):
     statics = 1
 
 
-(exp, exp2, expm1, log, log1p, log2, log10, sqrt, rsqrt, hypot, logaddexp, xlogy, sin, cos, tan, asin, acos, atan, atan2, sinc,
- deg2rad, rad2deg, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, lgamma, digamma) = functions(
-    Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Sqrt, Rsqrt, Hypot, Logaddexp, Xlogy, Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinc,
-    Deg2rad, Rad2deg, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Erf, Erfc, Lgamma, Digamma)  # fmt: skip
+(exp, exp2, expm1, log, log1p, log2, log10, sqrt, rsqrt, hypot, logaddexp, xlogy) = functions(
+    Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Sqrt, Rsqrt, Hypot, Logaddexp, Xlogy
+)
+(sin, cos, tan, asin, acos, atan, atan2, sinc, deg2rad, rad2deg) = functions(
+    Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinc, Deg2rad, Rad2deg
+)
+(sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, lgamma, digamma) = functions(
+    Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Erf, Erfc, Lgamma, Digamma
+)
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
 
 
@@ -359,5 +364,10 @@ def polygamma(n: int, input: Tensor) -> Any:
     tensor(1.6449)
     """
     if n < 0:
-        raise error(RuntimeError, "polygamma", f"polygamma(n, x) does not support negative n, got {n}", "use lgamma, whose derivative is n = 0")
+        raise error(
+            RuntimeError,
+            "polygamma",
+            f"polygamma(n, x) does not support negative n, got {n}",
+            "use lgamma, whose derivative is n = 0",
+        )
     return (Polygamma, (input, n)) if n else (Digamma, (input,))

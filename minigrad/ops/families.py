@@ -112,7 +112,7 @@ class Primitive(Function):
             if frame.inference and not cls.view:
                 for o in outs:
                     o._ver = INFERENCE
-            if frame.dual is not None:
+            if frame.dual is not None and not frame.inference:
                 push_tangents(frame, cls, args, outs)
         return out
 

@@ -1,9 +1,10 @@
 """Indexing, x[...] read and written, with PyTorch's meaning.
 
-An index is taken apart (`parse`) into a basic part, integers, slices, None and Ellipsis, which is one view (`Index`), and
-what is left of it, integer tensors at some of the view's dimensions: those are read by `Take` and written by `Put`.
-Integers belong to the basic part and act first, as in PyTorch (NumPy counts them among the tensors).  Index tensors at
-neighbouring dimensions leave their result there, separated ones in front.  Masks become the places where they hold.
+An index is taken apart (`parse`) into a basic part, integers, slices, None and Ellipsis, which is one view (`Index`),
+and what is left of it, integer tensors at some of the view's dimensions: those are read by `Take` and written by
+`Put`. Integers belong to the basic part and act first, as in PyTorch (NumPy counts them among the tensors).  Index
+tensors at neighbouring dimensions leave their result there, separated ones in front.  Masks become the places where
+they hold.
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ from ..core.inplace import inplace
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from . import registry
-from .families import Linear, NonDifferentiable, Operation, View, front, lift
+from .families import Linear, NonDifferentiable, Operation, View, front
 from .memory import Copy
-
-WHOLE = slice(None)
+from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
 
 
 class Index(View):
@@ -44,14 +44,9 @@ class Unindex(Linear):
 
 
 class Take(Linear):
-    """The elements at places: index tensors, broadcast together, for some dimensions, and all of the other dimensions."""
+    """The elements at places: index tensors, broadcast together, for some dimensions, and all of the others."""
 
-    @staticmethod
-    def impl(x: np.ndarray, dims: tuple, *indices: np.ndarray) -> np.ndarray:
-        if len(dims) == 1:
-            return x.take(indices[0], axis=dims[0])
-        return np.asarray(x[place(x.ndim, dims, indices)], order="C")
-
+    impl = lambda x, dims, *indices: take_at(x, dims, indices)
     dx = lambda g, shape, dims, indices: Untake.apply(g, shape, dims, *indices)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, dims: tuple, *indices: Tensor) -> tuple:
@@ -84,7 +79,7 @@ class Untake(Linear):
 
 
 class Write(Operation):
-    """A write into x: linear in x and in the value, argument number `value`.  `update` does it on an array, in place."""
+    """A write into x: linear in x and in its argument number `value`.  `update` does it on an array, in place."""
 
     value = 1
 
@@ -119,7 +114,9 @@ class Put(Write):
     dx = lambda g, dims, accumulate, indices: g if accumulate else Put.apply(g, 0, dims, False, *indices)
     dvalue = lambda g, dims, indices: Take.apply(g, dims, *indices)
 
-    def vmap(info: Any, in_dims: tuple, x: Tensor, value: Any, dims: tuple, accumulate: bool, *indices: Tensor) -> tuple:
+    def vmap(
+        info: Any, in_dims: tuple, x: Tensor, value: Any, dims: tuple, accumulate: bool, *indices: Tensor
+    ) -> tuple:
         """As in Take."""
         rank, (dims_, indices_) = batch_places(info.batch_size, dims, indices, in_dims[4:])
         if isinstance(value, Tensor):
@@ -139,8 +136,12 @@ class NonZero(NonDifferentiable):
 
 def data_dependent(who: str) -> Exception:
     """The error where the shape of a result depends on values, which differ from example to example."""
-    return error(RuntimeError, who, "the shape of its result depends on the values, so vmap cannot batch it; indexing with a mask does the same",
-                 "use minigrad.where(mask, a, b), or compute it outside of vmap")
+    return error(
+        RuntimeError,
+        who,
+        "the shape of its result depends on the values, so vmap cannot batch it; indexing with a mask does the same",
+        "use minigrad.where(mask, a, b), or compute it outside of vmap",
+    )
 
 
 # ---------------------------------------------------------------------- x[index], x[index] = value
@@ -159,7 +160,12 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`: value, a number or a tensor, is broadcast to the part and written in place."""
     if not isinstance(value, (Tensor, int, float, np.generic)):
-        raise error(TypeError, "setitem", f"can't assign a {type(value).__name__} to a tensor", "assign a number or a tensor: minigrad.tensor(...)")
+        raise error(
+            TypeError,
+            "setitem",
+            f"can't assign a {type(value).__name__} to a tensor",
+            "assign a number or a tensor: minigrad.tensor(...)",
+        )
     basic, advanced = parse(self, index)
     part = self if trivial(basic) and advanced else Index.apply(self, basic)
     if not advanced:
@@ -193,15 +199,24 @@ def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
     if not isinstance(value, Tensor):
         return value
     if value._np_dtype != x._np_dtype:
-        raise error(RuntimeError, "index_put", f"the dtypes of source and destination have to match, got {x.dtype} for the destination and "
-                    f"{value.dtype} for the source", "convert the value: value.to(x.dtype)")
+        raise error(
+            RuntimeError,
+            "index_put",
+            f"the dtypes of source and destination have to match, got {x.dtype} for the destination and "
+            f"{value.dtype} for the source",
+            "convert the value: value.to(x.dtype)",
+        )
     size = selected_shape(tuple(x.shape), dims, [tuple(i.shape) for i in indices])
     value = trimmed(value, len(size))
     try:
         return value if tuple(value.shape) == size else value.expand(size)
     except RuntimeError:
-        raise error(RuntimeError, "index_put", f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to the indexing "
-                    f"result of shape {list(size)}") from None
+        raise error(
+            RuntimeError,
+            "index_put",
+            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to the indexing "
+            f"result of shape {list(size)}",
+        ) from None
 
 
 # ---------------------------------------------------------------------- an index taken apart
@@ -213,8 +228,12 @@ def parse(x: Tensor, index: Any) -> tuple:
         items = [item_of(i) for i in items]
     used = sum([consumed(i) for i in items])
     if used > len(shape):
-        raise error(IndexError, "index", f"too many indices for tensor of dimension {len(shape)}: the index takes {used}",
-                    f"the shape is {shape}")
+        raise error(
+            IndexError,
+            "index",
+            f"too many indices for tensor of dimension {len(shape)}: the index takes {used}",
+            f"the shape is {shape}",
+        )
     d = r = 0  # dimensions of x done with, and of the basic part's result
     spare = len(shape) - used
     for item in items:
@@ -230,7 +249,12 @@ def parse(x: Tensor, index: Any) -> tuple:
             r += 1
         elif type(item) is int:
             if not -shape[d] <= item < shape[d]:
-                raise error(IndexError, "index", f"index {item} is out of bounds for dimension {d} with size {shape[d]}", f"the shape is {shape}")
+                raise error(
+                    IndexError,
+                    "index",
+                    f"index {item} is out of bounds for dimension {d} with size {shape[d]}",
+                    f"the shape is {shape}",
+                )
             basic.append(item)
             d += 1
         elif type(item) is slice:
@@ -239,8 +263,12 @@ def parse(x: Tensor, index: Any) -> tuple:
         else:
             n = consumed(item)
             if is_mask(item) and tuple(item.shape) != shape[d : d + n]:
-                raise error(IndexError, "index", f"the shape of the mask {list(item.shape)} at index {len(basic)} does not match the shape of the "
-                            f"indexed tensor {list(shape)} at dimension {d}")
+                raise error(
+                    IndexError,
+                    "index",
+                    f"the shape of the mask {list(item.shape)} at index {len(basic)} does not match the shape of the "
+                    f"indexed tensor {list(shape)} at dimension {d}",
+                )
             basic += [WHOLE] * n
             advanced.append((r, item))
             d, r = d + n, r + n
@@ -248,8 +276,10 @@ def parse(x: Tensor, index: Any) -> tuple:
 
 
 def as_items(index: Any) -> tuple:
-    """The parts of an index that is not a tuple.  A list that holds sequences or slices counts as one, as in PyTorch."""
-    if isinstance(index, list) and any(isinstance(i, (list, tuple, slice, Tensor, np.ndarray)) or i is None or i is Ellipsis for i in index):
+    """The parts of an index that is not a tuple.  A list with sequences or slices counts as one, as in PyTorch."""
+    if isinstance(index, list) and any(
+        isinstance(i, (list, tuple, slice, Tensor, np.ndarray)) or i is None or i is Ellipsis for i in index
+    ):
         return tuple(index)
     return (index,)
 
@@ -267,10 +297,19 @@ def item_of(i: Any) -> Any:
 
         i = tensor(list(i)) if len(i) else wrap(np.zeros(0, np.int64))
     if not isinstance(i, Tensor):
-        raise error(TypeError if isinstance(i, str) else IndexError, "index", "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors are valid indices, "
-                    f"got {type(i).__name__}")
+        raise error(
+            TypeError if isinstance(i, str) else IndexError,
+            "index",
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors are valid indices, "
+            f"got {type(i).__name__}",
+        )
     if i._np_dtype.str[1:] not in ("i8", "i4", "u1", "b1"):
-        raise error(IndexError, "index", f"tensors used as indices must be of int64, int32, uint8 or bool, not {i.dtype}", "convert: index.long()")
+        raise error(
+            IndexError,
+            "index",
+            f"tensors used as indices must be of int64, int32, uint8 or bool, not {i.dtype}",
+            "convert: index.long()",
+        )
     if i.ndim == 0 and (is_mask(i) or i._layer is None):
         return bool(i.item()) if is_mask(i) else int(i.item())
     return i
@@ -292,7 +331,9 @@ def bounds(s: slice) -> slice:
     """A slice in Python's integers, its step positive."""
     start, stop, step = [None if i is None else index_of(i) for i in (s.start, s.stop, s.step)]
     if step is not None and step <= 0:
-        raise error(ValueError, "index", f"step must be greater than zero, got {step}", "use flip to reverse a dimension")
+        raise error(
+            ValueError, "index", f"step must be greater than zero, got {step}", "use flip to reverse a dimension"
+        )
     return slice(start, stop, step)
 
 
@@ -301,11 +342,15 @@ def index_of(i: Any) -> int:
     try:
         return i.__index__()
     except AttributeError:
-        raise error(TypeError, "index", f"slice indices must be integers or None or have an __index__ method, got {type(i).__name__}") from None
+        raise error(
+            TypeError,
+            "index",
+            f"slice indices must be integers or None or have an __index__ method, got {type(i).__name__}",
+        ) from None
 
 
 def places(advanced: list) -> tuple:
-    """Dimensions and their integer tensors, masks replaced by the places where they hold.  Raises IndexError where these do not broadcast."""
+    """Dimensions and their integer tensors, masks replaced by the places where they hold; these have to broadcast."""
     dims, indices = [], []
     for d, i in advanced:
         columns = where_true(i) if is_mask(i) else (i,)
@@ -314,8 +359,12 @@ def places(advanced: list) -> tuple:
     try:
         np.broadcast_shapes(*[tuple(i.shape) for i in indices])
     except ValueError:
-        raise error(IndexError, "index", "shape mismatch: indexing tensors could not be broadcast together with shapes "
-                    f"{', '.join([str(list(i.shape)) for i in indices])}") from None
+        raise error(
+            IndexError,
+            "index",
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            f"{', '.join([str(list(i.shape)) for i in indices])}",
+        ) from None
     return tuple(dims), tuple(indices)
 
 
@@ -323,75 +372,6 @@ def where_true(mask: Tensor) -> tuple:
     """Per dimension the indices of the places where the mask holds."""
     found = NonZero.apply(mask)
     return tuple([Index.apply(found, (WHOLE, d)) for d in range(mask.ndim)])
-
-
-# ---------------------------------------------------------------------- places in arrays
-def place(ndim: int, dims: tuple, indices: tuple) -> tuple:
-    """NumPy's index: the indices at their dimensions, all of the others."""
-    at = dict(zip(dims, indices))
-    return tuple([at.get(d, WHOLE) for d in range(ndim)])
-
-
-def adjacent(dims: tuple) -> bool:
-    """Whether indexed dimensions follow one another, so that the result of indexing keeps their place."""
-    return dims[-1] - dims[0] == len(dims) - 1
-
-
-def selected_shape(shape: tuple, dims: tuple, index_shapes: list) -> tuple:
-    """The shape of what index tensors select."""
-    size, rest = np.broadcast_shapes(*index_shapes), tuple([n for d, n in enumerate(shape) if d not in dims])
-    lead = dims[0] if adjacent(dims) else 0
-    return rest[:lead] + size + rest[lead:]
-
-
-def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple) -> None:
-    """out[indices] += value, where repeated places count.  np.add.at is fast on one dimension only, so everything is made flat."""
-    if not out.flags.c_contiguous:
-        copy = out.copy()
-        add_at(copy, value, dims, indices)
-        out[...] = copy
-        return
-    steps = [s // out.itemsize for s in out.strides]
-    flat: Any = 0
-    for d, i in zip(dims, indices):
-        n = out.shape[d]
-        if i.size and (i.min() < -n or i.max() >= n):
-            worst = i.min() if i.min() < -n else i.max()
-            raise error(IndexError, "index", f"index {worst} is out of bounds for dimension {d} with size {n}")
-        flat = flat + np.where(i < 0, i + n, i) * steps[d]
-    rank = np.ndim(flat)
-    for d in range(out.ndim):
-        if d not in dims:
-            flat = flat[..., None] + np.arange(out.shape[d]) * steps[d]
-    value = np.asarray(value, out.dtype)
-    if value.ndim and adjacent(dims) and dims[0]:
-        value = np.moveaxis(value, range(dims[0], dims[0] + rank), range(rank))
-    value = np.broadcast_to(value, flat.shape)
-    np.add.at(out.reshape(-1), flat.reshape(-1), value.reshape(-1).copy() if np.may_share_memory(value, out) else value.reshape(-1))
-
-
-# ---------------------------------------------------------------------- places in batches, for vmap
-def batch_places(size: int, dims: tuple, indices: tuple, index_dims: tuple) -> tuple:
-    """The rank of the indices for one example, and (dims, indices) for tensors with the batch dimension in front."""
-    rank = max(i.ndim - (d is not None) for i, d in zip(indices, index_dims))
-    shifted = tuple([d + 1 for d in dims])
-    if all(d is None for d in index_dims):
-        return rank, (shifted, indices)
-    example = wrap(np.arange(size).reshape((size,) + (1,) * rank))
-    return rank, ((0, *shifted), (example, *[lift(i, d, rank) for i, d in zip(indices, index_dims)]))
-
-
-def moved(dims: tuple, rank: int) -> tuple:
-    """The index dimensions of a batched result, and where they belong in it: behind the dimensions that are not indexed."""
-    return tuple(range(1, rank + 1)), tuple(range(1 + dims[0], 1 + dims[0] + rank))
-
-
-def batch_values(value: Tensor, dim: int | None, size: int, dims: tuple, rank: int, index_dims: tuple) -> Tensor:
-    """The values to write, arranged as indexing with `batch_places` gives them."""
-    value = front(value, dim, size)
-    if all(d is None for d in index_dims):
-        return value if adjacent(dims) else value.movedim(0, rank)
-    return value.movedim(*moved(dims, rank)[::-1]) if adjacent(dims) and dims[0] else value
 
 
 registry.CODES[getitem.__code__], registry.CODES[setitem.__code__] = "getitem", "setitem"

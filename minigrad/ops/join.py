@@ -1,7 +1,7 @@
 """Joining and cutting: stack, cat, split and their kin.
 
-Joining makes a new tensor (`Stack`, `Cat`); the gradient of each part is its region of the result's.  Cutting gives views,
-each one an Index: split and unbind are tuples of single views.
+Joining makes a new tensor (`Stack`, `Cat`); the gradient of each part is its region of the result's.  Cutting gives
+views, each one an Index: split and unbind are tuples of single views.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
 from .families import Operation
-from .index import WHOLE, Index
+from .index import Index
+from .pad import pad
+from .places import WHOLE
 from .reduce import axis
 from .registry import op
-from .pad import pad
 from .shape import atleast_1d, atleast_2d, atleast_3d, reshape, tensors_from
 
 
@@ -28,13 +29,18 @@ class Join(Operation):
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        return cls.apply(*[p if not isinstance(p, Tensor) else outs[0].new_zeros(p.shape) if t is None else t for p, t in zip(primals, tangents)])
+        return cls.apply(
+            *[
+                p if not isinstance(p, Tensor) else outs[0].new_zeros(p.shape) if t is None else t
+                for p, t in zip(primals, tangents)
+            ]
+        )
 
 
 class Stack(Join):
     """Tensors of one shape side by side along a new dimension."""
 
-    impl = lambda dim, *xs: np.stack(xs, dim, dtype=dtypes.common(xs), casting="unsafe")
+    impl = lambda dim, *xs: np.ascontiguousarray(np.stack(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
     dxs = lambda g, dim, index: Index.apply(g, (WHOLE,) * dim + (index,))
     batch = lambda dim, *xs: (dim + 1, *xs)
 
@@ -42,27 +48,51 @@ class Stack(Join):
 class Cat(Join):
     """Tensors one behind the other along a dimension; `starts` says where each begins, and where the last ends."""
 
-    impl = lambda dim, starts, *xs: np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe")
+    impl = lambda dim, starts, *xs: np.ascontiguousarray(
+        np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe")
+    )
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
     batch = lambda dim, starts, *xs: (dim + 1, starts, *xs)
 
 
 # ---------------------------------------------------------------------- joining
-@op("(T(2, 3), T(2, 3)), 0", "(T(2, 3), T(2, 3), T(2, 3)), -1", "(T(), T())", "(T(4, 3).mT, T(3, 4)), 1", "(T(0, 2),), 0", method=False, out=True)
+@op(
+    "(T(2, 3), T(2, 3)), 0",
+    "(T(2, 3), T(2, 3), T(2, 3)), -1",
+    "(T(), T())",
+    "(T(4, 3).mT, T(3, 4)), 1",
+    "(T(0, 2),), 0",
+    method=False,
+    out=True,
+)
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
     xs = some("stack", tensors)
     for i, x in enumerate(xs):
         if x.shape != xs[0].shape:
-            raise error(RuntimeError, "stack", f"stack expects each tensor to be equal size, but got {list(xs[0].shape)} at entry 0 and "
-                        f"{list(x.shape)} at entry {i}")
+            raise error(
+                RuntimeError,
+                "stack",
+                f"stack expects each tensor to be equal size, but got {list(xs[0].shape)} at entry 0 and "
+                f"{list(x.shape)} at entry {i}",
+            )
     return Stack.apply(axis(dim, xs[0].ndim + 1, "stack"), *xs)
 
 
-@op("(T(2, 3), T(1, 3))", "(T(2, 3), T(2, 1), T(2, 0)), -1", "(T(0), T(2, 3)), 1", "(T(3, 2).mT, T(4, 3)), 0", "(T(3), I(2, 5))", method=False, out=True,
-    aliases=("concat", "concatenate"))  # fmt: skip
+@op(
+    "(T(2, 3), T(1, 3))",
+    "(T(2, 3), T(2, 1), T(2, 0)), -1",
+    "(T(0), T(2, 3)), 1",
+    "(T(3, 2).mT, T(4, 3)), 0",
+    "(T(3), I(2, 5))",
+    method=False,
+    out=True,
+    aliases=("concat", "concatenate"),
+)
 def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors one behind the other along a dimension; in all others they have the same size.  1-d tensors of size 0 are skipped.
+    """Tensors one behind the other along a dimension; in all others they have the same size.
+
+    1-d tensors of size 0 are skipped.
 
     >>> import minigrad
     >>> minigrad.cat([minigrad.tensor([1, 2]), minigrad.tensor([3])])
@@ -72,18 +102,29 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     like = next((x for x in xs if tuple(x.shape) != (0,)), xs[0])
     for i, x in enumerate(xs):
         if x.ndim == 0:
-            raise error(RuntimeError, "cat", f"zero-dimensional tensor (at position {i}) cannot be concatenated", "use stack")
+            raise error(
+                RuntimeError, "cat", f"zero-dimensional tensor (at position {i}) cannot be concatenated", "use stack"
+            )
     d = axis(dim, like.ndim, "cat")
     # an empty 1-d tensor takes the place of one with nothing along the dimension, so that its gradient and dtype count
     hollow = (*like.shape[:d], 0, *like.shape[d + 1 :])
-    parts = [reshape(x, hollow) if tuple(x.shape) == (0,) and x.ndim != like.ndim and math.prod(hollow) == 0 else x for x in xs]
+    parts = [
+        reshape(x, hollow) if tuple(x.shape) == (0,) and x.ndim != like.ndim and math.prod(hollow) == 0 else x
+        for x in xs
+    ]
     for i, x in enumerate(parts):
         if x.ndim != like.ndim:
-            raise error(RuntimeError, "cat", f"tensors must have same number of dimensions: got {like.ndim} and {x.ndim}")
+            raise error(
+                RuntimeError, "cat", f"tensors must have same number of dimensions: got {like.ndim} and {x.ndim}"
+            )
         for e, (n, m) in enumerate(zip(like.shape, x.shape)):
             if n != m and e != d:
-                raise error(RuntimeError, "cat", f"sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for "
-                            f"tensor number {i} in the list, at dimension {e}")
+                raise error(
+                    RuntimeError,
+                    "cat",
+                    f"sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for "
+                    f"tensor number {i} in the list, at dimension {e}",
+                )
     return Cat.apply(d, tuple(itertools.accumulate([x.shape[d] for x in parts], initial=0)), *parts)
 
 
@@ -146,7 +187,9 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     d, i = axis(dim, input.ndim, "select"), int(index)
     n = input.shape[d]
     if not -n <= i < n:
-        raise error(IndexError, "select", f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}")
+        raise error(
+            IndexError, "select", f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}"
+        )
     return Index.apply(input, (WHOLE,) * d + (i,))
 
 
@@ -161,7 +204,11 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
         raise error(IndexError, "narrow", f"start out of range (expected to be in range of [{-n}, {n}], but got {i})")
     i = i + n if i < 0 else i
     if m < 0 or i + m > n:
-        raise error(RuntimeError, "narrow", f"start ({i}) + length ({m}) exceeds dimension size ({n})" if m >= 0 else f"length is negative: {m}")
+        raise error(
+            RuntimeError,
+            "narrow",
+            f"start ({i}) + length ({m}) exceeds dimension size ({n})" if m >= 0 else f"length is negative: {m}",
+        )
     return part(input, d, i, i + m)
 
 
@@ -183,7 +230,11 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     d, m = axis(dim, tensor.ndim, "split"), int(split_size_or_sections)
     n = sizes_of("split", tensor)[d]
     if m < 0 or m == 0 and n:
-        raise error(RuntimeError, "split", f"split_size can only be 0 if dimension size is 0, but got split_size {m} and dimension size of {n}")
+        raise error(
+            RuntimeError,
+            "split",
+            f"split_size can only be 0 if dimension size is 0, but got split_size {m} and dimension size of {n}",
+        )
     return parts(tensor, d, [min(end, n) for end in range(m, n + m, m)] if n else [0])
 
 
@@ -193,8 +244,12 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple:
     d, sizes = axis(dim, input.ndim, "split"), [int(n) for n in split_sizes]
     n = sizes_of("split", input)[d]
     if sum(sizes) != n or min(sizes, default=0) < 0:
-        raise error(RuntimeError, "split_with_sizes", f"expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but got "
-                    f"split_sizes={sizes}")
+        raise error(
+            RuntimeError,
+            "split_with_sizes",
+            f"expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but got "
+            f"split_sizes={sizes}",
+        )
     return parts(input, d, itertools.accumulate(sizes))
 
 
@@ -209,7 +264,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
 
 @op("T(7, 2), 3", "T(2, 7), (1, 4), 1", "T(2, 3), (2, 1), -1", "T(2), 3")
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple:
-    """A dimension cut into a number of parts whose sizes differ by one at most, or at the given indices; a tuple of views."""
+    """A dimension cut into a number of parts of nearly the same size, or at the given indices; a tuple of views."""
     d = axis(dim, input.ndim, "tensor_split")
     n = sizes_of("tensor_split", input)[d]
     cuts = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections

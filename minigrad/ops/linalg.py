@@ -121,6 +121,10 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
     A is (..., n, n).  B is a vector (n), a batch of vectors as long as A's batch of matrices, or matrices (..., n, k);
     batches are broadcast.  Raises LinAlgError for a singular A, RuntimeError where the shapes do not fit.
+
+    >>> import minigrad
+    >>> solve(minigrad.tensor([[2., 0.], [0., 4.]]), minigrad.tensor([2., 12.]))
+    tensor([1., 3.])
     """
     square("linalg.solve", A)
     one_dtype("linalg.solve", A, B)

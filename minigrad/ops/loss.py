@@ -1,7 +1,6 @@
 """Losses.  Each computes one number per element or example, and `reduced` makes of them what `reduction` asks for.
 
-Cross-entropy takes the logits: its log-softmax is a second, hidden output, as PyTorch saves it, with a gradient of its
-own, so that one operation serves the plain loss, label smoothing and derivatives of any order.
+Those for classes are in cross_entropy.py.
 """
 
 from __future__ import annotations
@@ -16,122 +15,26 @@ from ..core.tensor import Tensor
 from ..errors import MinigradWarning, error
 from .activation import logsigmoid
 from .compare import where
-from .elementary import xlogy
-from .families import Linear, Operation
+from .elementary import log, log1p, xlogy
+from .families import Operation
 from .registry import op
-from .softmax import log_softmax
+from .shape import broadcast_tensors
 
 
-class NLL(Linear):
-    """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
-
-    @staticmethod
-    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        valid = target != ignore
-        safe = np.where(valid, target, 0)
-        if safe.size and not (safe.min() >= 0 and safe.max() < x.shape[dim]):
-            raise error(IndexError, "nll_loss", f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for "
-                        f"{x.shape[dim]} classes", f"targets have to lie in [0, {x.shape[dim]}), or be ignore_index={ignore}")
-        if not safe.size:
-            return np.zeros(safe.shape, x.dtype)
-        picked = np.take_along_axis(x, np.expand_dims(safe, dim), dim).squeeze(dim)
-        return np.where(valid, -picked, x.dtype.type(0))
-
-    dx = lambda g, target, shape, dim, ignore: at_target(-g, target, g.new_zeros(shape), dim, ignore)
-    batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
-
-
-class CrossEntropy(Operation):
-    """-log_softmax(x) at each example's class, along dimension dim, 0 where the class is `ignore`; and the log_softmax."""
+class Probability(Operation):
+    """-(y * log(x) + (1 - y) * log(1 - x)), the logarithms taken as at least -100."""
 
     @staticmethod
-    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
-        top = x.max(dim, keepdims=True, initial=-np.inf)
-        shifted = x - np.where(np.isfinite(top), top, x.dtype.type(0))
-        log_probabilities = shifted - np.log(np.exp(shifted).sum(dim, keepdims=True))
-        return NLL.impl(log_probabilities, target, dim, ignore), log_probabilities
+    def impl(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if x.size and not (x.min() >= 0 and x.max() <= 1):
+            raise error(RuntimeError, "binary_cross_entropy", f"all elements of input should be between 0 and 1, found {x.min():g} to {x.max():g}",
+                        "apply sigmoid, or use binary_cross_entropy_with_logits")
+        limit = x.dtype.type(-100)
+        return (y - 1) * np.maximum(np.log1p(-x), limit) - y * np.maximum(np.log(x), limit)
 
-    dx = lambda g0, g1, target, out1, dim, ignore: from_logits(g0, g1, target, out1, dim, ignore)
-    batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
-
-
-def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
-    """The gradient by the logits: softmax minus one at the target, times g; and log_softmax's own."""
-    flow = g_log
-    if g is not None:
-        flow = at_target(-g, target, log_probabilities.new_zeros(log_probabilities.shape) if g_log is None else g_log, dim, ignore)
-    return flow - log_probabilities.exp() * flow.sum(dim, True)
-
-
-def at_target(g: Tensor, target: Tensor, onto: Tensor, dim: int, ignore: int) -> Tensor:
-    """`onto` with g added at each example's class."""
-    valid = target != ignore
-    return onto.scatter_add(dim, where(valid, target, 0).unsqueeze(dim), where(valid, g, 0.0).unsqueeze(dim))
-
-
-@op("T(4, 3), I(4, 3)", "T(2, 5, 3), I(2, 3, 5), P(5), ignore_index=2", "T(4), I(4)", "T(4, 3), I(4, 3), reduction='none'",
-    "T(4, 3), I(4, 3), P(3), label_smoothing=0.2", "T(4, 3), I(4, 3), ignore_index=1, reduction='sum', label_smoothing=0.1",
-    "T(4, 3), T(4, 3)", "T(2, 3, 4), T(2, 3, 4), P(3), reduction='none', label_smoothing=0.3",
-    torch="nn.functional.cross_entropy", method=False)  # fmt: skip
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-                  reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
-    """-log softmax(input) at the target: input (n, c, ...) or (c,) of logits, target (n, ...) of classes, or of
-    probabilities like input.
-
-    `weight` has one factor per class; the mean is weighted by them.  `ignore_index` is a class that costs nothing;
-    `label_smoothing` is the share of each target that is spread over all classes.
-    Raises IndexError for classes out of range, ValueError where the batch sizes differ.
-
-    >>> import minigrad
-    >>> logits = minigrad.tensor([[0., 0.]])
-    >>> cross_entropy(logits, minigrad.tensor([1]))
-    tensor(0.6931)
-    """
-    reduction = chosen("cross_entropy", reduction, size_average, reduce)
-    if not 0 <= label_smoothing <= 1:
-        raise error(RuntimeError, "cross_entropy", f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    dim = class_dim("cross_entropy", input)
-    classes = input.shape[dim]
-    if target._np_dtype.kind == "f":
-        return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
-    check_target("cross_entropy", input, target, weight, dim)
-    loss, log_probabilities = CrossEntropy.apply(input, target, dim, ignore_index)
-    counts = target_weight(target, weight, ignore_index)
-    total = averaged(loss if weight is None else loss * counts, counts, reduction)
-    if not label_smoothing:
-        return total
-    smooth = -(log_probabilities if weight is None else log_probabilities * along(weight, dim, input.ndim)).sum(dim)
-    smooth = averaged(where(target == ignore_index, 0.0, smooth), counts, reduction)
-    return total * (1 - label_smoothing) + smooth * (label_smoothing / classes)
-
-
-def soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, dim: int) -> Tensor:
-    """Cross-entropy for targets that are probabilities."""
-    if target.shape != input.shape:
-        raise error(RuntimeError, "cross_entropy", f"expected class probabilities of the input's shape {tuple(input.shape)}, but got "
-                    f"{tuple(target.shape)}", "integer targets are taken as classes")
-    classes = input.shape[dim]
-    if smoothing:
-        target = target * (1 - smoothing) + smoothing / classes
-    terms = log_softmax(input, dim) * target
-    loss = -(terms if weight is None else terms * along(weight, dim, input.ndim)).sum(dim)
-    return loss.sum() / (input.numel() // max(classes, 1)) if reduction == "mean" else reduced(loss, reduction)
-
-
-@op("T(4, 3), I(4, 3)", "T(2, 5, 3), I(2, 3, 5), P(5), ignore_index=2", "T(4), I(4)", "T(4, 3), I(4, 3), P(3), reduction='none'",
-    "T(4, 3), I(4, 3), reduction='sum'", torch="nn.functional.nll_loss", method=False)  # fmt: skip
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-             reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """-input at the target: input (n, c, ...) or (c,) of log-probabilities, target (n, ...) of classes.
-
-    `weight`, `ignore_index` and errors as for cross_entropy.
-    """
-    reduction = chosen("nll_loss", reduction, size_average, reduce)
-    dim = class_dim("nll_loss", input)
-    check_target("nll_loss", input, target, weight, dim)
-    counts = target_weight(target, weight, ignore_index)
-    loss = NLL.apply(input, target, dim, ignore_index)
-    return averaged(loss if weight is None else loss * counts, counts, reduction)
+    dx = lambda g, x, y: g * (x - y) / ((1 - x) * x).clamp_min(1e-12)
+    dy = lambda g, x: g * (log1p(-x).clamp_min(-100) - log(x).clamp_min(-100))
+    batch = lambda x, y: (x, y)
 
 
 @op("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none'", "T(2, 3), T(2, 3), reduction='sum'", "T(), T()", "T(4, 3).mT, T(3, 4)",
@@ -169,45 +72,144 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     if delta <= 0:
         raise error(RuntimeError, "huber_loss", f"does not support non-positive values for delta, got {delta}")
     d = difference("huber_loss", input, target).abs()
-    return weighed("huber_loss", where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta), weight, reduction)
+    if weight is not None and weight.shape != input.shape:
+        raise error(ValueError, "huber_loss", f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size")
+    loss = where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
+    return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
 
 
-def class_dim(who: str, input: Tensor) -> int:
-    """Where the classes are: dimension 1, or 0 without a batch."""
-    if not input.ndim:
-        raise error(RuntimeError, who, "expected an input of at least one dimension, the classes, got a 0-d tensor")
-    return min(input.ndim - 1, 1)
+@op("P(3, 4) / 3, P(3, 4) / 2", "P(3) / 3, P(3) / 2, torch.ones_like(P(3)).cumsum(0), reduction='none'", "P(3) / 3, P(3) / 2, reduction='sum'",
+    torch="nn.functional.binary_cross_entropy", method=False)  # fmt: skip
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+    """-(target * log(input) + (1 - target) * log(1 - input)) of probabilities; logarithms count as at least -100.
+
+    Raises ValueError where the shapes differ, RuntimeError for an input outside [0, 1].
+    """
+    reduction = chosen("binary_cross_entropy", reduction, size_average, reduce)
+    same_shape("binary_cross_entropy", input, target)
+    loss = Probability.apply(input, target)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
-def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:
-    """The target has the input's shape without the classes; the weight one value per class."""
-    if target._np_dtype.kind not in "iu":
-        raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "convert with .long()")
-    if target.ndim and input.ndim > 1 and target.shape[0] != input.shape[0]:
-        raise error(ValueError, who, f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})")
-    expected = (*input.shape[:dim], *input.shape[dim + 1 :])
-    if tuple(target.shape) != expected:
-        raise error(RuntimeError, who, f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}")
-    if weight is not None and tuple(weight.shape) != (input.shape[dim],):
-        raise error(RuntimeError, who, f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}")
+@op("T(3, 4), P(3, 4) / 2", "T(2, 3), P(2, 3) / 2, torch.ones_like(P(3)).cumsum(0), pos_weight=torch.ones_like(P(3)).cumsum(0)", "50 * T(3), P(3) / 2, reduction='none'",
+    "T(2), P(2) / 2, reduction='sum'", torch="nn.functional.binary_cross_entropy_with_logits", method=False)  # fmt: skip
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                                     reduce: bool | None = None, reduction: str = "mean",
+                                     pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
+    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the part of positive targets."""
+    reduction = chosen("binary_cross_entropy_with_logits", reduction, size_average, reduce)
+    same_shape("binary_cross_entropy_with_logits", input, target)
+    certain = logsigmoid(input)
+    if pos_weight is not None:
+        certain = certain * ((pos_weight - 1) * target + 1)
+    loss = (1 - target) * input - certain
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
-def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:
-    """How much each example counts: its class's weight, or 1 (True); 0 where it is ignored."""
-    valid = target != ignore
-    if weight is None:
-        return valid
-    return where(valid, weight.index_select(0, where(valid, target, 0).flatten()).reshape(target.shape), 0.0)
+@op("T(3, 4), P(3, 4)", "T(3, 4), T(3, 4), log_target=True", "T(3, 4), P(3, 4), reduction='batchmean'", "T(3), P(3), reduction='none'",
+    torch="nn.functional.kl_div", method=False)  # fmt: skip
+def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+           log_target: bool = False) -> Tensor:  # fmt: skip
+    """target * (log(target) - input), for an input of log-probabilities; with `log_target` the target is logarithms, too.
+
+    reduction="batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
+    """
+    mean = reduction == "batchmean"
+    reduction = chosen("kl_div", "sum" if mean else reduction, size_average, reduce)
+    loss = target.exp() * (target - input) if log_target else xlogy(target, target) - target * input
+    return reduced(loss, reduction) / input.shape[0] if mean and input.ndim else reduced(loss, reduction)
 
 
-def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:
-    """The reduction, where a mean is weighted by the factors that are in the loss already."""
-    return loss.sum() / counts.sum() if reduction == "mean" else reduced(loss, reduction)
+@op("T(3, 4), P(3, 4)", "P(3), P(3), False", "T(3), 3 * P(3), full=True, reduction='sum'", torch="nn.functional.poisson_nll_loss",
+    method=False)  # fmt: skip
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+                     eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+    """-log of the Poisson probability of `target`, whose mean is exp(input), or without `log_input` the input.
+
+    The term that depends on the target only is approximated by Stirling's formula with `full`, else left out.
+    """
+    reduction = chosen("poisson_nll_loss", reduction, size_average, reduce)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = xlogy(target, target) - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + where(target > 1, stirling, 0.0)
+    return reduced(loss, reduction)
 
 
-def along(weight: Tensor, dim: int, ndim: int) -> Tensor:
-    """One value per class in a shape that meets the input."""
-    return weight.reshape(-1, *[1] * (ndim - dim - 1))
+@op("T(3, 4), T(3, 4), P(3, 4)", "T(3, 4), T(3, 4), P(3, 1), True", "T(3), T(3), P(3), reduction='none'",
+    torch="nn.functional.gaussian_nll_loss", method=False)  # fmt: skip
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+    """-log of the normal density of `target` with mean `input` and variance `var` (taken as at least eps).
+
+    The constant log(2 pi) / 2 is added with `full`.  Raises ValueError for a variance of another shape than the input's,
+    the input's without the last dimension, or with 1 there.
+    """
+    if not isinstance(var, Tensor):
+        var = input.new_full(input.shape, var)
+    if var.shape != input.shape:
+        if tuple(var.shape) == tuple(input.shape[:-1]):
+            var = var.unsqueeze(-1)
+        elif tuple(var.shape[:-1]) != tuple(input.shape[:-1]) or var.shape[-1] != 1:
+            raise error(ValueError, "gaussian_nll_loss", f"var is of incorrect size: {tuple(var.shape)} for an input of {tuple(input.shape)}")
+    var = where(var.detach() < eps, eps - var.detach() + var, var)  # the gradient passes, as in PyTorch
+    loss = 0.5 * (var.log() + (input - target).square() / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
+    return reduced(loss, chosen("gaussian_nll_loss", reduction, None, None))
+
+
+@op("T(3, 4), 2 * B(3, 4) - 1.0", "T(3), 2 * B(3) - 1.0, 0.3", "T(2, 2), 2 * B(2, 2) - 1.0, 0.5", torch="nn.functional.hinge_embedding_loss", method=False)
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+                         reduction: str = "mean") -> Tensor:  # fmt: skip
+    """The input where the target is 1, max(0, margin - input) where it is -1."""
+    reduction = chosen("hinge_embedding_loss", reduction, size_average, reduce)
+    return reduced(where(target == 1, input, 0.0) + where(target == -1, (margin - input).clamp_min(0), 0.0), reduction)
+
+
+@op("T(3), T(3), 2 * B(3) - 1.0", "T(3), T(3), 2 * B(3) - 1.0, 0.5, reduction='none'", torch="nn.functional.margin_ranking_loss", method=False)
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+                        reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+    """max(0, -target * (input1 - input2) + margin): input1 should be the larger where the target is 1, the smaller at -1."""
+    reduction = chosen("margin_ranking_loss", reduction, size_average, reduce)
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+@op("T(3, 4), T(3, 4), T(3, 4)", "T(3, 4), T(3, 4), T(3, 4), 2.0, swap=True, reduction='none'", torch="nn.functional.triplet_margin_loss",
+    method=False)  # fmt: skip
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+                        swap: bool = False, size_average: bool | None = None, reduce: bool | None = None,
+                        reduction: str = "mean") -> Tensor:  # fmt: skip
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin); with `swap` the nearer of anchor and positive counts."""
+    reduction = chosen("triplet_margin_loss", reduction, size_average, reduce)
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = far.minimum(pairwise_distance(positive, negative, p, eps))
+    return reduced((near - far + margin).clamp_min(0), reduction)
+
+
+@op("T(3, 4), T(3, 4), 2 * B(3) - 1.0", "T(3, 4), T(3, 4), 2 * B(3) - 1.0, 0.2, reduction='none'",
+    torch="nn.functional.cosine_embedding_loss", method=False)  # fmt: skip
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+                          reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    reduction = chosen("cosine_embedding_loss", reduction, size_average, reduce)
+    squares = [x.square().sum(-1) + 1e-12 for x in (input1, input2)]
+    cos = (input1 * input2).sum(-1) / (squares[0] * squares[1]).sqrt()
+    return reduced(where(target == 1, 1 - cos, 0.0) + where(target == -1, (cos - margin).clamp_min(0), 0.0), reduction)
+
+
+@op("T(3, 4), T(3, 4)", "T(3, 4), T(4), 1", "T(2, 3, 4), T(2, 3, 4), dim=0", "T(4), T(4), -1", torch="nn.functional.cosine_similarity",
+    method=False)  # fmt: skip
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
+    x1, x2 = broadcast_tensors(x1, x2)
+    lengths = [x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2)]
+    return ((x1 / lengths[0]) * (x2 / lengths[1])).sum(dim)
+
+
+@op("T(3, 4), T(3, 4)", "T(4), T(4), 1.0", "T(3, 4), T(4), 2.0, 1e-6, True", torch="nn.functional.pairwise_distance", method=False)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -244,3 +246,14 @@ def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
         warnings.warn(f"{who}: using a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}. This "
                       "will likely lead to incorrect results due to broadcasting", MinigradWarning, stacklevel=4)  # fmt: skip
     return input - target
+
+
+def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:
+    """The reduction, where a mean is weighted by the factors that are in the loss already."""
+    return loss.sum() / counts.sum() if reduction == "mean" else reduced(loss, reduction)
+
+
+def same_shape(who: str, input: Tensor, target: Tensor) -> None:
+    """ValueError where the two would be broadcast."""
+    if input.shape != target.shape:
+        raise error(ValueError, who, f"target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})")

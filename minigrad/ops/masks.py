@@ -47,7 +47,13 @@ class OneHot(NonDifferentiable):
     batch = lambda x, n: (x, n)
 
 
-@op("T(3, 4), B(3, 4), 1.5", "T(3, 4), B(4), T()", "T(4), B(3, 1), 0", "T(), torch.tensor(True), 2.0", "T(4, 3).mT, B(3, 4), -1.0")
+@op(
+    "T(3, 4), B(3, 4), 1.5",
+    "T(3, 4), B(4), T()",
+    "T(4), B(3, 1), 0",
+    "T(), torch.tensor(True), 2.0",
+    "T(4, 3).mT, B(3, 4), -1.0",
+)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`input` with one value, a number or a 0-d tensor, where `mask` holds; the two are broadcast to each other.
 
@@ -83,27 +89,47 @@ def poured(do: Any, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """What both forms of masked_scatter do."""
     check_mask("masked_scatter", mask)
     if source._np_dtype != x._np_dtype:
-        raise error(RuntimeError, "masked_scatter", f"expected self and source to have same dtypes but got {x.dtype} and {source.dtype}")
+        raise error(
+            RuntimeError,
+            "masked_scatter",
+            f"expected self and source to have same dtypes but got {x.dtype} and {source.dtype}",
+        )
     places = where_true(mask.expand(x.shape)) if x.ndim else ()
     if not places:  # a 0-d tensor: the one place, as an index of the same tensor with one dimension
         return poured(do, x.reshape(1), mask.reshape(1), source).reshape(())
     n = places[0].numel()
     if source.numel() < n:
-        raise error(RuntimeError, "masked_scatter", f"number of elements of source ({source.numel()}) < number of ones in mask ({n})")
+        raise error(
+            RuntimeError,
+            "masked_scatter",
+            f"number of elements of source ({source.numel()}) < number of ones in mask ({n})",
+        )
     return do(Put, x, source.reshape(-1)[:n], tuple(range(x.ndim)), False, *places)
 
 
-@op("T(3, 4), torch.tensor([[True, False, True, False]])", "T(4), torch.tensor([[True], [False]])", "T(), torch.tensor(True)", out=True)
+@op(
+    "T(3, 4), torch.tensor([[True, False, True, False]])",
+    "T(4), torch.tensor([[True], [False]])",
+    "T(), torch.tensor(True)",
+    out=True,
+)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where `mask` holds, in one dimension; the two are broadcast to each other.  Its length depends on the mask."""
+    """The elements where `mask` holds, in one dimension; the two are broadcast to each other."""
     check_mask("masked_select", mask)
     size = broadcast_shapes(input.shape, mask.shape) or (1,)
     return Take.apply(input.expand(size), tuple(range(len(size))), *where_true(mask.expand(size)))
 
 
-@op("torch.tensor([[0, 1], [2, 0]])", "B(3, 4)", "T(3)", "torch.tensor(2)", "torch.tensor([0, 3]), as_tuple=True", differentiable=False)
+@op(
+    "torch.tensor([[0, 1], [2, 0]])",
+    "B(3, 4)",
+    "T(3)",
+    "torch.tensor(2)",
+    "torch.tensor([0, 3]), as_tuple=True",
+    differentiable=False,
+)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of the elements that are not zero, one row each; with `as_tuple` one tensor per dimension, to index with.
+    """The indices of the elements that are not zero, one row each; with `as_tuple` one tensor per dimension.
 
     >>> import minigrad
     >>> minigrad.nonzero(minigrad.tensor([[0, 1], [2, 0]]))
@@ -119,41 +145,68 @@ def argwhere(input: Tensor) -> Tensor:
     return NonZero.apply(input)
 
 
-@op("I(4, 3), 3", "I(2, 3, 4), num_classes=6", "torch.tensor([0, 2, 1])", "torch.tensor(1), 3", torch="nn.functional.one_hot", method=False,
-    differentiable=False)  # fmt: skip
+@op(
+    "I(4, 3), 3",
+    "I(2, 3, 4), num_classes=6",
+    "torch.tensor([0, 2, 1])",
+    "torch.tensor(1), 3",
+    torch="nn.functional.one_hot",
+    method=False,
+    differentiable=False,
+)
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """For each class number a row of zeros with a one at that place: shape (*, num_classes), int64.
 
     Without `num_classes` there are as many as the largest number needs.  Raises RuntimeError for numbers out of range.
     """
     if input._np_dtype != np.int64:
-        raise error(RuntimeError, "one_hot", f"one_hot is only applicable to index tensor of type LongTensor, got {input.dtype}", "use .long()")
+        raise error(
+            RuntimeError,
+            "one_hot",
+            f"one_hot is only applicable to index tensor of type LongTensor, got {input.dtype}",
+            "use .long()",
+        )
     a, lead = layout(input)
     if num_classes == -1:
         if lead:
             raise data_dependent("one_hot")
         if not a.size:
-            raise error(RuntimeError, "one_hot", "can not infer total number of classes from empty tensor", "pass num_classes")
+            raise error(
+                RuntimeError, "one_hot", "can not infer total number of classes from empty tensor", "pass num_classes"
+            )
         num_classes = int(a.max()) + 1
     if a.size and a.min() < 0:
         raise error(RuntimeError, "one_hot", f"class values must be non-negative, got {a.min()}")
     if num_classes < 1 or a.size and a.max() >= num_classes:
-        raise error(RuntimeError, "one_hot", f"class values must be smaller than num_classes, {num_classes}" + (f", got {a.max()}" if a.size else ""))
+        raise error(
+            RuntimeError,
+            "one_hot",
+            f"class values must be smaller than num_classes, {num_classes}" + (f", got {a.max()}" if a.size else ""),
+        )
     return OneHot.apply(input, int(num_classes))
 
 
 def check_mask(who: str, mask: Tensor) -> None:
     """Masks are boolean."""
     if mask._np_dtype.kind != "b":
-        raise error(RuntimeError, who, f"only supports boolean masks, but got mask with dtype {mask.dtype}", "compare first: mask != 0")
+        raise error(
+            RuntimeError,
+            who,
+            f"only supports boolean masks, but got mask with dtype {mask.dtype}",
+            "compare first: mask != 0",
+        )
 
 
 def check_fill(who: str, mask: Tensor, value: Any) -> None:
     """One boolean mask and one value."""
     check_mask(who, mask)
     if isinstance(value, Tensor) and value.ndim:
-        raise error(RuntimeError, who, f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)",
-                    "use where(mask, values, input)")
+        raise error(
+            RuntimeError,
+            who,
+            f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)",
+            "use where(mask, values, input)",
+        )
 
 
 METHODS = {f.__name__: f for f in (masked_fill_, masked_scatter_)}

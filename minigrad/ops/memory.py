@@ -18,7 +18,7 @@ from .registry import op
 class Clone(Linear):
     """A copy in memory of its own."""
 
-    impl = lambda x: x.copy(order="K")
+    impl = lambda x: x.copy(order="C" if 0 in x.strides else "K")  # an expanded tensor has no order to keep
     dx = lambda g: g
     batch = lambda x: (x,)
 
@@ -52,7 +52,7 @@ class Copy(Primitive):
 
     elementwise = True
     impl = lambda x, y: np.broadcast_to(np.asarray(y).astype(x.dtype, copy=False), x.shape)
-    dx = lambda g: None
+    dx = lambda g: g.new_zeros(g.shape)
     dy = lambda g: g
 
     @classmethod

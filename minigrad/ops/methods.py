@@ -9,14 +9,15 @@ import numpy as np
 from ..core import hooks
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
-from . import about, create, gather, index, masks, memory, random, registry, shape
+from ..errors import error
+from . import about, create, gather, index, masks, memory, random, registry, scatter_reduce, shape, shape_inplace, slices
 from .families import Pointwise
 
 # operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
 BINARY = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
           "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}  # fmt: skip
 COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
-UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
+UNARY = {"neg": "neg", "abs": "abs"}
 
 
 def binary(cls: type[Pointwise], swap: bool) -> Any:
@@ -42,24 +43,37 @@ def in_place(cls: type[Pointwise]) -> Any:
     return registry.named(method, cls.function_name() + "_")
 
 
+def invert(self: Tensor) -> Tensor:
+    """`~x`: the other bits, or for bools the other one."""
+    if self._np_dtype.kind == "f":
+        raise error(TypeError, "~", f"only works on integer and bool tensors, not {self.dtype}", "compare first, as in ~(x > 0)")
+    return registry.TABLE["bitwise_not"].function(self)
+
+
+def matmul(self: Tensor, other: Any) -> Any:
+    """`x @ y`."""
+    return registry.TABLE["matmul"].function(self, other) if isinstance(other, OPERAND) else NotImplemented
+
+
+def rmatmul(self: Tensor, other: Any) -> Any:
+    """`y @ x` where Python asks the right operand."""
+    return registry.TABLE["matmul"].function(other, self) if isinstance(other, OPERAND) else NotImplemented
+
+
 def install_operators(T: Any) -> None:
     """Python's operators."""
     table = registry.TABLE
     for name, op in BINARY.items():
-        if op not in table: continue
         cls = table[op].cls
         setattr(T, f"__{name}__", binary(cls, False))
         setattr(T, f"__r{name}__", binary(cls, True))
         setattr(T, f"__i{name}__", in_place(cls))
     for name, op in COMPARE.items():
-        if op not in table: continue
         setattr(T, f"__{name}__", binary(table[op].cls, False))
     for name, op in UNARY.items():
-        if op not in table: continue
         setattr(T, f"__{name}__", table[op].function)
-    T.__pos__ = lambda self: self
-    if "matmul" in table: T.__matmul__ = table["matmul"].function
-    T.__rmatmul__ = lambda self, other: table["matmul"].function(other, self)
+    T.__pos__, T.__invert__ = lambda self: self, invert
+    T.__matmul__, T.__rmatmul__ = registry.named(matmul, "matmul"), registry.named(rmatmul, "matmul")
     T.__hash__ = object.__hash__  # by identity, though == compares values
 
 
@@ -83,7 +97,7 @@ def install() -> None:
     T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = memory.copy_, memory.fill_, memory.zero_, memory.cpu, memory.cuda
     for name, method in memory.casts().items():
         setattr(T, name, method)
-    for module in (about, create, gather, index, masks, random, shape):
+    for module in (about, create, gather, index, masks, random, scatter_reduce, shape, shape_inplace, slices):
         for name, method in module.METHODS.items():
             setattr(T, name, method)
     registry.attach(T)

@@ -127,7 +127,7 @@ def steps(b: int, n: int, like: Tensor) -> Tensor:
     return wrap(np.arange(b).reshape(b, *[1] * (like.ndim - 1)) * n)
 
 
-@op("T(4, 3), (3,)", "T(2, 3, 4), (3, 4), T(3, 4), T(3, 4)", "T(4, 3), 3, T(3), None, 0.1", "T(0, 3), (3,), T(3)",
+@op("T(4, 3), (3,)", "T(2, 3, 4), (3, 4), T(3, 4), T(3, 4)", "T(4, 3), (3,), T(3), None, 0.1", "T(0, 3), (3,), T(3)",
     torch="nn.functional.layer_norm", method=False)  # fmt: skip
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:  # fmt: skip
@@ -170,8 +170,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     return per_channel("group_norm", Standardize.apply(grouped, (2,), float(eps))[0].reshape(input.shape), weight, bias)
 
 
-@op("T(4, 3), T(3), P(3)", "T(4, 3, 2), None, None, T(3), T(3), True", "T(3, 2, 2, 3), T(2), P(2), T(2), T(2), False, 0.1, 0.1",
-    "T(4, 3), T(3), P(3), None, T(3), False", torch="nn.functional.batch_norm", method=False)  # fmt: skip
+@op("T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0)", "T(4, 3, 2), None, None, T(3), T(3), True",
+    "T(3, 2, 2, 3), torch.ones_like(P(2)).cumsum(0), torch.ones_like(P(2)).cumsum(0), T(2), T(2), False, 0.1, 0.1", "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, T(3), False", torch="nn.functional.batch_norm", method=False)  # fmt: skip
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
     """Mean 0 and variance 1 per channel (dimension 1); then an affine map per channel.
@@ -200,7 +200,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     return per_channel("batch_norm", out, weight, bias)
 
 
-@op("T(2, 3, 4)", "T(2, 3, 4, 2), None, None, T(3), T(3)", "T(2, 3, 4), T(3), P(3), None, None, False",
+@op("T(2, 3, 4)", "T(2, 3, 4, 2), None, None, T(3), T(3)", "T(2, 3, 4), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, None, False",
     torch="nn.functional.instance_norm", method=False)  # fmt: skip
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
                   bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
@@ -231,7 +231,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     from .pad import pad
 
     squares = pad(input * input, [0, 0] * (input.ndim - 2) + [size // 2, (size - 1) // 2])
-    return input / (squares.unfold(1, size, 1).mean(-1) * alpha + k) ** beta
+    return input / (squares.unfold(1, size, 1).sum(-1) / size * alpha + k) ** beta
 
 
 @op("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0", torch="nn.functional.normalize", method=False)
@@ -279,7 +279,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return input.copy_(out) if inplace else out
 
 
-@op("I(2, 3, 5), T(5, 4)", "I(4, 5), T(5, 2), 1", "I(3), T(3, 2), -1", "I(0, 4), T(4, 2)", torch="nn.functional.embedding", method=False)
+@op("I(2, 3, 5), T(5, 4)", "I(3), T(5, 2)", "I(0, 4), T(4, 2)", torch="nn.functional.embedding", method=False)
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
     """Rows of `weight` (n, d) by the integers of `input`: (...) gives (..., d).  Row `padding_idx` gets no gradient.
@@ -306,7 +306,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 
 def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
     """The dimensions of `normalized_shape`, after a check of all shapes."""
-    shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (int(normalized_shape),)
+    if not isinstance(normalized_shape, (tuple, list)):
+        raise error(TypeError, who, f"normalized_shape must be a tuple of ints, not {type(normalized_shape).__name__}")
+    shape = tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape) :]) != shape:
         raise error(RuntimeError, who, f"given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
                     f"but got input of size {list(input.shape)}")

@@ -146,7 +146,8 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     square("linalg.cond", A)
     norm_of_A, norm_of_inverse = matrix_norm(A, p), matrix_norm(Inv.apply(A, False), p)
-    return norm_of_A * where(norm_of_inverse.isnan(), math.inf, norm_of_inverse)
+    singular = norm_of_inverse.isnan() & ~norm_of_A.isnan()
+    return where(singular, math.inf, norm_of_A * norm_of_inverse)
 
 
 # ---------------------------------------------------------------------- distances
@@ -188,6 +189,18 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     lead = broadcast("cdist", x1.shape[:-2], x2.shape[:-2])
     fast = p == 2 and (compute_mode == modes[1] or compute_mode == modes[0] and max(x1.shape[-2], x2.shape[-2]) > 25)
     return Cdist.apply(x1.expand((*lead, *x1.shape[-2:])), x2.expand((*lead, *x2.shape[-2:])), p, fast)
+
+
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3, 4), T(4), 1.0, keepdim=True",
+    "T(4), T(4), float('inf')",
+    torch="nn.functional.pairwise_distance",
+    method=False,
+)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension, of tensors that are broadcast: (..., d) to (...)."""
+    return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:

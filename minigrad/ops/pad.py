@@ -10,12 +10,12 @@ import numpy as np
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .families import Linear
-from .gather import index_select
 from .index import Index, Take
 from .memory import Contiguous
 from .reduce import axis
 from .registry import op
 from .shape import Reshape, expand, reshape, shape_from, tensors_from, transpose, unsqueeze
+from .slices import index_select
 
 
 class Pad(Linear):
@@ -31,36 +31,61 @@ class Pad(Linear):
 
 
 # ---------------------------------------------------------------------- padding
-@op("T(2, 3), (1, 2)", "T(2, 3), (1, 0, 0, 2), 'constant', 1.5", "T(2, 4), (-1, 1)", "T(1, 2, 4), (2, 1), 'reflect'", "T(1, 4), (3, 3), 'reflect'",
-    "T(1, 2, 3, 4), (1, 2, 2, 0), 'replicate'", "T(1, 2, 4), (2, 3), 'circular'", "T(1, 1, 3, 3), (1, 2, 1, 2), 'reflect'",
-    torch="nn.functional.pad", method=False)  # fmt: skip
+@op(
+    "T(2, 3), (1, 2)",
+    "T(2, 3), (1, 0, 0, 2), 'constant', 1.5",
+    "T(2, 4), (-1, 1)",
+    "T(1, 2, 4), (2, 1), 'reflect'",
+    "T(1, 4), (3, 3), 'reflect'",
+    "T(1, 2, 3, 4), (1, 2, 2, 0), 'replicate'",
+    "T(1, 2, 4), (2, 3), 'circular'",
+    "T(1, 1, 3, 3), (1, 2, 1, 2), 'reflect'",
+    torch="nn.functional.pad",
+    method=False,
+)
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """`input` made larger at its ends: `pad` counts before and after from the last dimension on, (left, right, top, bottom, ...).
+    """`input` made larger at its ends by `pad`: (left, right, top, bottom, ...), from the last dimension on.
 
-    What comes there is `value` (0), or by mode "reflect", "replicate" or "circular" what `input` has.  Negative numbers cut.
+    What comes there is `value` (0), or by mode "reflect", "replicate" or "circular" what `input` has.  Negative numbers
+    cut.
     """
     widths, rank = [int(n) for n in pad], input.ndim
     if len(widths) % 2:
         raise error(RuntimeError, "pad", f"padding length must be divisible by 2, got {len(widths)} numbers")
     if len(widths) > 2 * rank:
-        raise error(RuntimeError, "pad", f"padding length {len(widths)} is more than twice the number of dimensions, {rank}")
+        raise error(
+            RuntimeError, "pad", f"padding length {len(widths)} is more than twice the number of dimensions, {rank}"
+        )
     pairs = [(0, 0)] * (rank - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
     if mode == "constant":
         return padded(input, pairs, 0 if value is None else value)
     if mode not in SOURCES:
-        raise error(NotImplementedError, "pad", f"unrecognised padding mode {mode!r}", "use constant, reflect, replicate or circular")
+        raise error(
+            NotImplementedError,
+            "pad",
+            f"unrecognised padding mode {mode!r}",
+            "use constant, reflect, replicate or circular",
+        )
     if value is not None and value != 0:
         raise error(ValueError, "pad", f"padding mode {mode!r} doesn't take in value argument")
     if rank - len(widths) // 2 not in (1, 2) or len(widths) > 6:
-        raise error(NotImplementedError, "pad", f"padding mode {mode!r} pads the last 1, 2 or 3 dimensions of a tensor with one or two more, got "
-                    f"{len(widths)} numbers for shape {tuple(input.shape)}")
+        raise error(
+            NotImplementedError,
+            "pad",
+            f"padding mode {mode!r} pads the last 1, 2 or 3 dimensions of a tensor with one or two more, got "
+            f"{len(widths)} numbers for shape {tuple(input.shape)}",
+        )
     for d, (before, after) in enumerate(pairs):
         if before or after:
             n = input.shape[d]
             limit = {"reflect": n - 1, "circular": n, "replicate": before + after if n else 0}[mode]
             if max(before, after) > limit:
-                raise error(RuntimeError, "pad", f"padding ({before}, {after}) at dimension {d} of size {n} is too much for mode {mode!r}: at most "
-                            f"{limit}")
+                raise error(
+                    RuntimeError,
+                    "pad",
+                    f"padding ({before}, {after}) at dimension {d} of size {n} is too much for mode {mode!r}: at most "
+                    f"{limit}",
+                )
             input = Take.apply(input, (d,), wrap(SOURCES[mode](np.arange(-before, n + after), n)))
     return input
 
@@ -77,8 +102,12 @@ def padded(x: Tensor, pairs: list, value: Any) -> Tensor:
     """A number put around, and slices cut off where a width is negative."""
     for d, (n, (a, b)) in enumerate(zip(x.shape, pairs)):
         if n + a + b < 0 or n + min(a, 0) + min(b, 0) < 0:
-            raise error(RuntimeError, "pad", f"the input size {n}, plus negative padding {a} and {b}, resulted in a negative output size, which is "
-                        f"invalid. Check dimension {d} of your input.")
+            raise error(
+                RuntimeError,
+                "pad",
+                f"the input size {n}, plus negative padding {a} and {b}, resulted in a negative output size, which is "
+                f"invalid. Check dimension {d} of your input.",
+            )
     if any(a < 0 or b < 0 for a, b in pairs):
         x = Index.apply(x, tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, pairs)]))
     return Pad.apply(x, tuple([(max(a, 0), max(b, 0)) for a, b in pairs]), value)
@@ -91,8 +120,13 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     times = shape_from(repeats)
     lead = len(times) - input.ndim
     if lead < 0:
-        raise error(RuntimeError, "repeat", f"number of dimensions of repeat dims {times} can not be smaller than number of dimensions of the "
-                    f"tensor, {input.ndim}", "use tile, or put ones in front")
+        raise error(
+            RuntimeError,
+            "repeat",
+            f"number of dimensions of repeat dims {times} can not be smaller than number of dimensions of the "
+            f"tensor, {input.ndim}",
+            "use tile, or put ones in front",
+        )
     if any(n < 0 for n in times):
         raise error(RuntimeError, "repeat", f"negative numbers of copies in {times}")
     shape = (1,) * lead + tuple(input.shape)
@@ -108,9 +142,16 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
 
-@op("T(2, 3), 2", "T(2, 3), 2, 1", "T(2, 3), torch.tensor([1, 3]), 0", "T(), 3", "T(2, 3), 0, -1", "T(3), torch.tensor([2])")
+@op(
+    "T(2, 3), 2",
+    "T(2, 3), 2, 1",
+    "T(2, 3), torch.tensor([1, 3]), 0",
+    "T(), 3",
+    "T(2, 3), 0, -1",
+    "T(3), torch.tensor([2])",
+)
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Every element (slice along `dim`) repeated, one number for all or a tensor with one each; flattened without `dim`.
+    """Every element (slice along `dim`) repeated, by a number or a tensor with one for each; flattened without `dim`.
 
     `repeat_interleave(repeats)` of an integer tensor alone gives the indices: each position as often as it says.
     """
@@ -121,8 +162,12 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
     if isinstance(repeats, Tensor) and repeats.numel() != 1:
         counts = repeats.numpy(force=True)
         if counts.shape != (input.shape[d],):
-            raise error(RuntimeError, "repeat_interleave", f"repeats must have the same size as input along dim, but repeats.size(0) = "
-                        f"{counts.size} and input.size({d}) = {input.shape[d]}")
+            raise error(
+                RuntimeError,
+                "repeat_interleave",
+                f"repeats must have the same size as input along dim, but repeats.size(0) = "
+                f"{counts.size} and input.size({d}) = {input.shape[d]}",
+            )
         if (counts < 0).any():
             raise error(RuntimeError, "repeat_interleave", f"repeats can not be negative: {counts.min()}")
         return index_select(input, d, wrap(np.repeat(np.arange(counts.size), counts)))
@@ -145,9 +190,16 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
         raise error(RuntimeError, "meshgrid", f'indexing must be one of "xy" or "ij", but received: {indexing}')
     for x in xs:
         if x.ndim > 1:
-            raise error(RuntimeError, "meshgrid", f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}")
+            raise error(
+                RuntimeError, "meshgrid", f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}"
+            )
     size, n = [x.numel() for x in xs], len(xs)
-    grids = [expand(reshape(x, [-1 if e == d else 1 for e in range(n)] if x.numel() else [int(e != d) for e in range(n)]), size) for d, x in enumerate(xs)]
+    grids = [
+        expand(
+            reshape(x, [-1 if e == d else 1 for e in range(n)] if x.numel() else [int(e != d) for e in range(n)]), size
+        )
+        for d, x in enumerate(xs)
+    ]
     return tuple([transpose(g, 0, 1) if indexing == "xy" and n > 1 else g for g in grids])
 
 

@@ -1,12 +1,12 @@
-"""Arithmetic, one class an operation: what it computes (`kernel`), NumPy's function for it (`ufunc`, where there is one)
+"""Arithmetic, one class an operation: what it computes (`kernel`), NumPy's function for it (`ufunc`, if there is one)
 and one formula per operand.  The families (families.py) make everything else of it.
 
-Neighbours: elementary.py (exp, sin, erf, ...), compare.py (eq, where, maximum, ...), activation.py (relu, gelu, ...).
+Neighbours: rounding.py (div, floor, ...), elementary.py (exp, sin, erf, ...), compare.py (eq, where, maximum, ...),
+activation.py (relu, gelu, ...).
 """
 
 from __future__ import annotations
 
-import builtins
 import math
 from typing import Any
 
@@ -21,8 +21,9 @@ from .families import Pointwise
 from .memory import Clone
 from .registry import choice, functions
 
-BINARY = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(3), 1.5", "2, T(3)", "I(2, 3, 9), I(3, 9)", "I(3, 9), 2.5",
-          "T(3), I(3, 9)", "B(3), I(3, 9)", "T(0, 2), T(2)", "T(4, 3).mT, T(1, 4)")  # fmt: skip
+BINARY = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(3), 1.5", "2, T(3)",
+          "I(2, 3, 9), I(3, 9)", "I(3, 9), 2.5", "T(3), I(3, 9)", "B(3), I(3, 9)", "T(0, 2), T(2)",
+          "T(4, 3).mT, T(1, 4)")  # fmt: skip
 UNARY = ("T(3, 4)", "T()", "T(0, 2)", "T(1)", "I(3, 9)", "T(4, 3).mT", "T(6)[1::2]")
 
 
@@ -56,8 +57,12 @@ class Sub(Pointwise):
     @classmethod
     def impl(cls, x: Any, y: Any) -> np.ndarray:
         if is_bool(x) or is_bool(y):
-            raise error(RuntimeError, "sub", "Subtraction, the `-` operator, with a bool tensor is not supported",
-                        "use `^` or logical_xor() for two bool tensors, `~` or logical_not() to invert a mask")
+            raise error(
+                RuntimeError,
+                "sub",
+                "Subtraction, the `-` operator, with a bool tensor is not supported",
+                "use `^` or logical_xor() for two bool tensors, `~` or logical_not() to invert a mask",
+            )
         return run.forward(cls, (x, y))
 
 
@@ -70,16 +75,6 @@ class Mul(Pointwise):
     dy = lambda x: x
     samples = BINARY
     aliases = ("multiply",)
-
-
-class Div(Pointwise):
-    """Quotient of two tensors; integers are divided as floating-point numbers."""
-
-    kind = "float"
-    ufunc = np.true_divide
-    kernel = lambda x, y: x / y
-    dx = lambda y: 1 / y
-    dy = lambda x, y: -x / (y * y)
 
 
 (mul,) = functions(Mul)
@@ -101,7 +96,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
 
 @choice(*[s for s in BINARY if "B(" not in s], *SCALED, cls=Sub, aliases=("subtract",))
 def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-    """Difference, input - alpha * other.  Raises RuntimeError for bool tensors, and for a float `alpha` with integers."""
+    """Difference, input - alpha * other.  Raises RuntimeError for bools, and for a float `alpha` with integers."""
     return (Sub, (input, other)) if alpha == 1 else (AddScaled, (input, other, -scale("sub", alpha, input, other)))
 
 
@@ -110,114 +105,21 @@ subtract = sub
 
 def scale(who: str, alpha: Any, *operands: Any) -> Any:
     """alpha, checked: a float cannot multiply what has to stay integer."""
-    if isinstance(alpha, float) and not any(isinstance(a, float) or isinstance(a, Tensor) and a.is_floating_point() for a in operands):
-        raise error(RuntimeError, who, f"For integral input tensors, argument alpha must not be a floating point number, got {alpha}",
-                    "convert a tensor to float first, or pass an integer")
+    if isinstance(alpha, float) and not any(
+        isinstance(a, float) or isinstance(a, Tensor) and a.is_floating_point() for a in operands
+    ):
+        raise error(
+            RuntimeError,
+            who,
+            f"For integral input tensors, argument alpha must not be a floating point number, got {alpha}",
+            "convert a tensor to float first, or pass an integer",
+        )
     return alpha
 
 
 def is_bool(a: Any) -> bool:
     """Whether an operand of impl is a bool, or an array of them."""
     return isinstance(a, bool) or isinstance(a, np.ndarray) and a.dtype.kind == "b"
-
-
-# ---------------------------------------------------------------------- division with rest
-RESTS = tuple([s.replace("9)", "9) + 1") for s in BINARY if s[0] != "2"])
-
-
-def nonzero_divisor(name: str, x: Any, y: Any) -> bool:
-    """Whether the operands are integers; RuntimeError if the division by one of them is by zero."""
-    integers = y.dtype.kind != "f" if isinstance(y, np.ndarray) else x.dtype.kind != "f"
-    if integers and np.size(x) and np.any(y == 0):
-        raise error(RuntimeError, name, "ZeroDivisionError: an integer is divided by 0", "divide as floats, whose quotient is an infinity or NaN")
-    return integers
-
-
-class FloorDivide(Pointwise):
-    """The quotient rounded down.  Its derivative is 0."""
-
-    accepts = "iuf"
-    ufunc = lambda x, y: (nonzero_divisor("floor_divide", x, y), np.floor_divide(x, y))[1]
-    kernel = lambda x, y: where(y == 0, x / y, floor((x - fmod(x, y)) / y + 0.5) - where(fmod(x, y) * y < 0, 1.0, 0.0))
-    dx = lambda: 0
-    dy = lambda: 0
-
-
-class TruncDivide(Pointwise):
-    """The quotient rounded towards zero.  Its derivative is 0."""
-
-    name, accepts = "div", "iuf"
-    kernel = lambda x, y: trunc(x / y)
-    dx = lambda: 0
-    dy = lambda: 0
-
-    @staticmethod
-    def ufunc(x: Any, y: Any) -> Any:
-        """By way of the rest for integers, which may be too large for floats."""
-        return np.floor_divide(x - np.fmod(x, y), y) if nonzero_divisor("div", x, y) else np.trunc(x / y)
-
-
-class Remainder(Pointwise):
-    """What is left of input after division rounded down: it has the sign of the divisor, as in Python."""
-
-    accepts = "iuf"
-    ufunc = lambda x, y: (nonzero_divisor("remainder", x, y), np.remainder(x, y))[1]
-    kernel = lambda x, y: x % y
-    dx = lambda: 1
-    dy = lambda x, y: -floor_divide(x, y)
-    samples = RESTS
-
-
-class Fmod(Pointwise):
-    """What is left of input after division rounded towards zero: it has the sign of input, as in C."""
-
-    accepts = "iuf"
-    ufunc = lambda x, y: (nonzero_divisor("fmod", x, y), np.fmod(x, y))[1]
-    kernel = lambda x, y: math.fmod(x, y)
-    dx = lambda: 1
-    dy = lambda x, y: -trunc(x / y)
-    samples = RESTS
-
-
-remainder, fmod = functions(Remainder, Fmod)
-
-
-@choice(*RESTS, "2, T(3)", cls=FloorDivide, differentiable=False)
-def floor_divide(input: Tensor, other: Any) -> Any:
-    """The quotient rounded down.  Raises RuntimeError where an integer is divided by 0.
-
-    >>> import minigrad
-    >>> minigrad.tensor([7, -7]) // 2
-    tensor([ 3, -4])
-    """
-    return FloorDivide, (input, other)
-
-
-@choice(*BINARY[:5], "I(2, 3, 9), I(3, 9) + 1", "B(3), I(3, 9) + 1", "T(0, 2), T(2)", "T(3, 4), T(4), rounding_mode='floor'",
-        "T(3, 4), 2, rounding_mode='trunc'", "I(9, 9) - 4, 3, rounding_mode='trunc'", "I(9, 9) - 4, -3, rounding_mode='floor'",
-        cls=Div, aliases=("divide",))  # fmt: skip
-def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """Quotient, as a float also for integers; with `rounding_mode` "floor" or "trunc" rounded and in the dtype of the operands.
-
-    Raises RuntimeError for other rounding modes, and where an integer is divided by 0 and rounded.
-
-    >>> import minigrad
-    >>> minigrad.div(minigrad.tensor([7, -7]), 2, rounding_mode="trunc")
-    tensor([ 3, -3])
-    """
-    modes = {None: Div, "floor": FloorDivide, "trunc": TruncDivide}
-    if rounding_mode not in modes:
-        raise error(RuntimeError, "div", f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}")
-    return modes[rounding_mode], (input, other)
-
-
-@choice(*BINARY[:5], "I(2, 3, 9), I(3, 9) + 1", cls=Div)
-def true_divide(input: Tensor, other: Any) -> Any:
-    """Quotient, as a float also for integers."""
-    return Div, (input, other)
-
-
-divide = div
 
 
 # ---------------------------------------------------------------------- powers
@@ -233,13 +135,19 @@ class Pow(Pointwise):
     dx = lambda g, x, y: where(y == 0, 0.0, g * (y * x ** where(y == 0, 1, y - 1)))
     dy = lambda g, x, y, out: where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))
     operands = ("input", "exponent")
-    samples = ("P(3, 4), T(3, 4)", "P(3, 1), T(4)", "T(3, 4), 2", "T(3), 3.0", "P(4), -1.5", "T(4), -2", "2.0, T(3)", "P(0, 2), 2",
-               "I(3, 4, 5), 3", "I(4, 5), I(4, 5)", "I(3, 5), 0.5", "2, I(3, 5)", "B(3), 2", "T(3), 0", "P(), T()")  # fmt: skip
+    samples = ("P(3, 4), T(3, 4)", "P(3, 1), T(4)", "T(3, 4), 2", "T(3), 3.0", "P(4), -1.5", "T(4), -2",
+               "2.0, T(3)", "P(0, 2), 2", "I(3, 4, 5), 3", "I(4, 5), I(4, 5)", "I(3, 5), 0.5", "2, I(3, 5)",
+               "B(3), 2", "T(3), 0", "P(), T()")  # fmt: skip
 
     @classmethod
     def impl(cls, x: Any, y: Any) -> np.ndarray:
         if isinstance(y, int) and y < 0 and isinstance(x, np.ndarray) and x.dtype.kind != "f":
-            raise error(RuntimeError, "pow", f"Integers to negative integer powers are not allowed, got {y}", "convert the base to float")
+            raise error(
+                RuntimeError,
+                "pow",
+                f"Integers to negative integer powers are not allowed, got {y}",
+                "convert the base to float",
+            )
         return run.forward(cls, (x, y))
 
     @staticmethod
@@ -283,7 +191,7 @@ class Neg(Pointwise):
     """The negative."""
 
     accepts = "iuf"
-    advice = "Negation, the `-` operator, on a bool tensor is not supported. To invert a mask, use the `~` or `logical_not()` operator instead."
+    advice = "Negation, the `-` operator, on a bool tensor is not supported. To invert a mask, use `~` or logical_not()"
     ufunc = np.negative
     kernel = lambda x: -x
     dx = lambda: -1
@@ -330,93 +238,34 @@ neg, abs, sign, copysign = functions(Neg, Abs, Sign, Copysign)
 negative, absolute = neg, abs
 
 
-# ---------------------------------------------------------------------- rounding
-class Rounding(Pointwise):
-    """Rounds floats, leaves integers as they are; its derivative is 0."""
-
-    accepts = "iuf"
-    samples = UNARY
-    dx = lambda: 0
-
-
-class Floor(Rounding):
-    """The largest integer that is not above."""
-
-    ufunc = np.floor
-    kernel = lambda x: math.floor(x)
-
-
-class Ceil(Rounding):
-    """The smallest integer that is not below."""
-
-    ufunc = np.ceil
-    kernel = lambda x: math.ceil(x)
-
-
-class Trunc(Rounding):
-    """Rounded towards zero."""
-
-    ufunc = np.trunc
-    kernel = lambda x: math.trunc(x)
-    aliases = ("fix",)
-
-
-class Round(Rounding):
-    """The nearest integer, the even one of two that are equally near."""
-
-    ufunc = lambda x: np.rint(x) if x.dtype.kind == "f" else x.copy()
-    kernel = lambda x: builtins.round(x)
-
-
-class RoundDecimals(Rounding):
-    """Rounded to a number of decimals."""
-
-    name, accepts = "round", "f"
-    ufunc = lambda x, decimals: np.round(x, decimals)
-    kernel = lambda x, decimals: builtins.round(x * 10.0**decimals) / 10.0**decimals
-    statics = 1
-
-
-class Frac(Pointwise):
-    """What is left of x without its integer part; it has the sign of x."""
-
-    accepts = "f"
-    ufunc = lambda x: x - np.trunc(x)
-    kernel = lambda x: x - trunc(x)
-    dx = lambda: 1
-
-
-floor, ceil, trunc, frac = functions(Floor, Ceil, Trunc, Frac)
-fix = trunc
-
-
-@choice(*UNARY, "T(3, 4), decimals=1", "100 * T(5), decimals=-1", cls=Round)
-def round(input: Tensor, *, decimals: int = 0) -> Any:
-    """The nearest integer, the even one of two that are equally near; or rounded to `decimals` (of floats only).
-
-    >>> import minigrad
-    >>> minigrad.round(minigrad.tensor([0.5, 1.5, 2.345]), decimals=2)
-    tensor([0.5000, 1.5000, 2.3400])
-    """
-    return (RoundDecimals, (input, decimals)) if decimals else (Round, (input,))
-
-
 # ---------------------------------------------------------------------- mixtures
 class NanToNum(Pointwise):
     """NaN and the infinities replaced by numbers; where they stood the derivative is 0."""
 
-    kernel = lambda x, nan, posinf, neginf: where(x != x, nan, where(x == math.inf, posinf, where(x == -math.inf, neginf, x)))
+    kernel = lambda x, nan, posinf, neginf: where(
+        x != x, nan, where(x == math.inf, posinf, where(x == -math.inf, neginf, x))
+    )
     dx = lambda g, x: where(isfinite(x), g, 0.0)
     statics = 3
 
 
-@choice(*UNARY, "torch.where(B(9), float('inf'), T(9))", "torch.where(B(9), float('nan'), T(9)), 1.0, 2.0, 3.0", cls=NanToNum)
+@choice(
+    *UNARY,
+    "torch.where(B(9), float('inf'), T(9)), posinf=5.0",
+    "torch.where(B(9), float('nan'), T(9)), 1.0, 2.0, 3.0",
+    cls=NanToNum,
+)
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """NaN and the infinities replaced: by 0, and by the largest and smallest number of the dtype, unless others are given."""
+    """NaN and the infinities replaced: by 0 and the largest and smallest number of the dtype, or by others given."""
     if input._np_dtype.kind != "f":
         return Clone, (input,)
     largest = float(np.finfo(input._np_dtype).max)
-    return NanToNum, (input, 0.0 if nan is None else nan, largest if posinf is None else posinf, -largest if neginf is None else neginf)
+    return NanToNum, (
+        input,
+        0.0 if nan is None else nan,
+        largest if posinf is None else posinf,
+        -largest if neginf is None else neginf,
+    )
 
 
 class Lerp(Pointwise):
@@ -428,7 +277,15 @@ class Lerp(Pointwise):
     dweight = lambda x, y: y - x
 
 
-@choice("T(3, 4), T(3, 4), 0.3", "T(3, 1), T(4), T(4)", "T(2, 3), T(3), 0.7", "T(), T(), T()", "T(3), T(3), T()", "T(0), T(0), 0.5", cls=Lerp)
+@choice(
+    "T(3, 4), T(3, 4), 0.3",
+    "T(3, 1), T(4), T(4)",
+    "T(2, 3), T(3), 0.7",
+    "T(), T(), T()",
+    "T(3), T(3), T()",
+    "T(0), T(0), 0.5",
+    cls=Lerp,
+)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
     """The point between `input` and `end`: input + weight * (end - input).  Raises RuntimeError for different dtypes.
 
@@ -440,7 +297,12 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
         raise error(NotImplementedError, "lerp", f"not implemented for {input.dtype}", "convert to float first")
     for name, t in (("end", end), ("weight", weight)):
         if isinstance(t, Tensor) and t.ndim and t.dtype != input.dtype:
-            raise error(RuntimeError, "lerp", f"expected dtype {input.dtype} for `{name}` but got dtype {t.dtype}", f"convert {name}")
+            raise error(
+                RuntimeError,
+                "lerp",
+                f"expected dtype {input.dtype} for `{name}` but got dtype {t.dtype}",
+                f"convert {name}",
+            )
     return Lerp, (input, end, weight)
 
 
@@ -465,7 +327,8 @@ class Addcdiv(Pointwise):
     statics = 1
 
 
-@choice("T(3, 4), T(3, 4), T(3, 4)", "T(3, 1), T(4), T(3, 4), value=0.5", "T(), T(), T()", "I(3, 9), I(3, 9), I(3, 9), value=2", "T(0), T(0), T(1)",
+@choice("T(3, 4), T(3, 4), T(3, 4)", "T(3, 1), T(4), T(3, 4), value=0.5", "T(), T(), T()",
+        "I(3, 9), I(3, 9), I(3, 9), value=2", "T(0), T(0), T(1)",
         cls=Addcmul)  # fmt: skip
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
     """input + value * tensor1 * tensor2; `value` loses its fraction where all are integers."""
@@ -473,9 +336,16 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     return Addcmul, (input, tensor1, tensor2, int(value) if integers else value)
 
 
-@choice("T(3, 4), T(3, 4), P(3, 4)", "T(3, 1), T(4), P(3, 4), value=0.5", "T(), T(), P()", "T(0), T(0), T(1)", cls=Addcdiv)
+@choice(
+    "T(3, 4), T(3, 4), P(3, 4)", "T(3, 1), T(4), P(3, 4), value=0.5", "T(), T(), P()", "T(0), T(0), T(1)", cls=Addcdiv
+)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
     """input + value * tensor1 / tensor2.  Raises RuntimeError where both of the quotient are integers."""
     if not tensor1.is_floating_point() and not tensor2.is_floating_point():
-        raise error(RuntimeError, "addcdiv", "Integer division with addcdiv is no longer supported", "convert tensor1 to float, or divide with div()")
+        raise error(
+            RuntimeError,
+            "addcdiv",
+            "Integer division with addcdiv is no longer supported",
+            "convert tensor1 to float, or divide with div()",
+        )
     return Addcdiv, (input, tensor1, tensor2, value)

@@ -175,11 +175,12 @@ def avg_pool(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, pad
         raise error(RuntimeError, who, "divisor must be not zero")
     if divisor is None and not ceil_mode and (count_include_pad or not any(pad)):
         divisor = math.prod(kernel)
+    rounding = None if input.is_floating_point() else "trunc"
     if divisor is not None:
-        return total / divisor
+        return total.div(divisor, rounding_mode=rounding)
     margin = pad if count_include_pad else (0,) * n
     sizes = [covered(m, *settings) for m, *settings in zip(input.shape[-n:], kernel, step, pad, number, margin)]
-    return total / wrap(np.multiply.reduce(np.ix_(*sizes)).astype(input._np_dtype) if n > 1 else sizes[0].astype(input._np_dtype))
+    return total.div(wrap(math.prod(np.ix_(*sizes)).astype(input._np_dtype)), rounding_mode=rounding)
 
 
 def covered(m: int, kernel: int, stride: int, padding: int, number: int, margin: int) -> np.ndarray:

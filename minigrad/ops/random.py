@@ -14,9 +14,10 @@ import numpy as np
 from ..core import dtypes
 from ..core.context import current
 from ..core.inplace import inplace
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Tensor
 from ..errors import error
-from .create import chosen, made, number, sizes
+from .create import factory, number, sizes
+from .data import chosen, made
 from .families import NonDifferentiable, Operation
 from .generator import (
     Generator,
@@ -45,13 +46,11 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable) ->
             "vmap: called random operation while in randomness error mode",
             "pass randomness='different' or 'same' to vmap",
         )
-    batches = {layer: layer.size for layer in layers if getattr(layer, "randomness", None) == "different"}
+    batches = [layer for layer in layers if getattr(layer, "randomness", None) == "different"]
     if generator is not None and not isinstance(generator, Generator):
         raise error(TypeError, who, f"generator= has to be a minigrad.Generator, got {type(generator).__name__}")
-    noise = wrap(np.asarray(sample((generator or default_generator)._rng, (*batches.values(), *shape))))
-    for layer in layers:  # outermost first: its batch is the first dimension
-        noise = Box(layer, noise, 0) if layer in batches else layer.adopt(noise)
-    return noise
+    size = (*[layer.size for layer in batches], *shape)
+    return made(np.asarray(sample((generator or default_generator)._rng, size)), batches=batches)
 
 
 def floating(dtype: np.dtype, who: str) -> np.dtype:
@@ -82,7 +81,7 @@ def integers(low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = 
 RANDOM = {"method": False, "differentiable": False, "parity": False}  # parity: the numbers are not PyTorch's
 
 
-@op("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", out=True, **RANDOM)
+@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", parity=False)
 def rand(
     *args: Any,
     size: Any = None,
@@ -97,7 +96,7 @@ def rand(
     return tracked(uniform(sizes(args, size, "rand"), chosen(dtype), generator), requires_grad)
 
 
-@op("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", out=True, **RANDOM)
+@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", parity=False)
 def randn(
     *args: Any,
     size: Any = None,
@@ -112,7 +111,7 @@ def randn(
     return tracked(gaussian(sizes(args, size, "randn"), chosen(dtype), generator), requires_grad)
 
 
-@op("5, (2, 3)", "-2, 4, (6,)", out=True, **RANDOM)
+@factory("5, (2, 3)", "-2, 4, (6,)", parity=False)
 def randint(
     low: Any,
     high: Any = None,
@@ -138,12 +137,12 @@ def randint(
     return tracked(integers(low, high, sizes((), size, "randint"), target, generator), requires_grad)
 
 
-@op("5", "0", out=True, **RANDOM)
+@factory("5", "0", parity=False)
 def randperm(
     n: int,
     *,
     generator: Generator | None = None,
-    dtype: Any = dtypes.int64,
+    dtype: Any = None,
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
@@ -151,7 +150,7 @@ def randperm(
     """The numbers 0 to n - 1 in random order."""
     on_device(device)
     (n,) = sizes((n,), None, "randperm")
-    target = chosen(dtype)
+    target = dtypes.numpy_dtype(dtypes.int64 if dtype is None else dtype)
 
     def shuffled(rng: Any, shape: tuple) -> np.ndarray:
         return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1).astype(target)
@@ -306,7 +305,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return Bernoulli.apply(input, uniform(input.shape, input._np_dtype, generator, "bernoulli"))
 
 
-@op("T(3), 1.0", "0.0, P(3)", "T(2), P(3, 1)", "0.0, 1.0, (2, 3)", out=True, **RANDOM)
+@factory("T(3), 1.0", "0.0, P(3)", "T(2), P(3, 1)", "0.0, 1.0, (2, 3)", parity=False)
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,

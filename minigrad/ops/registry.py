@@ -55,7 +55,7 @@ def op(*samples: str, name: str | None = None, method: Any = True, inplace: bool
     def enter(f: Callable) -> Callable:
         key = name or f.__name__
         CODES[f.__code__] = key
-        function = with_out(f) if out else f
+        function = with_out(f, key) if out else f
         entry = Entry(key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options)
         TABLE[key] = entry
         for alias in aliases:
@@ -104,14 +104,14 @@ def named(f: Callable, name: str) -> Callable:
     return f
 
 
-def with_out(f: Callable) -> Callable:
+def with_out(f: Callable, name: str) -> Callable:
     """The function with an argument `out=`, a tensor that the result is written into."""
 
     @functools.wraps(f)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        return f(*args, **kwargs) if out is None else write_out(f.__name__, f(*args, **kwargs), out)
+        return f(*args, **kwargs) if out is None else write_out(name, f(*args, **kwargs), out)
 
-    return named(function, f.__name__)
+    return named(function, name)
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:
@@ -161,8 +161,9 @@ def function_of(cls: Any) -> Callable:
     formula.OPERATIONS[name] = cls
     CODES[f.__code__] = name
     samples = cls.samples or default_samples(n)
-    TABLE[name] = Entry(name, f, samples, cls.__module__, cls, cls.method, cls.inplace, not cls.flag, cls.torch, cls.domain,
-                        cls.differentiable and bool(cls.formulas), cls.options)
+    differentiable = cls.differentiable and bool(cls.formulas)
+    TABLE[name] = Entry(name, f, samples, cls.__module__, cls, cls.method, cls.inplace, not cls.flag, cls.torch,
+                        cls.domain, differentiable, cls.options)
     for alias in cls.aliases:
         TABLE[alias] = Entry(**{**TABLE[name].__dict__, "name": alias})
     return f

@@ -1,8 +1,8 @@
 """Shapes: views that rearrange dimensions without copying, and what is built of them.
 
-Three views do nearly everything: Reshape (the same elements in the same order), Permute (another order of dimensions) and
-Expand (repetition without memory).  Parts of a tensor are views too, by Index in index.py; diagonals and windows have
-files of their own (diagonal.py, windows.py), joining and cutting is in join.py.
+Three views do nearly everything: Reshape (the same elements in the same order), Permute (another order of dimensions)
+and Expand (repetition without memory).  Parts of a tensor are views too, by Index in index.py; diagonals and windows
+have files of their own (diagonal.py, windows.py), joining and cutting is in join.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ..core.device import Size
 from ..core.tensor import Tensor
 from ..errors import error
 from .explain import mismatch
-from .families import Linear, View, sum_to
-from .memory import Alias, Clone, Contiguous
+from .families import View, sum_to
+from .memory import Alias, Contiguous
 from .reduce import axes, axis
 from .registry import op
 
@@ -59,22 +59,6 @@ class ViewDtype(View):
     batch = lambda x, dtype: (x, dtype)
 
 
-class Flip(Linear):
-    """The elements in reverse order along dimensions."""
-
-    impl = lambda x, dims: np.flip(x, dims).copy()
-    dx = lambda g, dims: Flip.apply(g, dims)
-    batch = lambda x, dims: (x, tuple([d + 1 for d in dims]))
-
-
-class Roll(Linear):
-    """The elements moved around along dimensions."""
-
-    impl = lambda x, shifts, dims: np.roll(x, shifts, dims) if x.ndim else x.copy()
-    dx = lambda g, shifts, dims: Roll.apply(g, tuple([-s for s in shifts]), dims)
-    batch = lambda x, shifts, dims: (x, shifts, tuple([d + 1 for d in dims]))
-
-
 def strides_of(x: np.ndarray, size: tuple) -> tuple:
     """Steps of an expanded array: 0 where it repeats."""
     lead = len(size) - x.ndim
@@ -92,17 +76,25 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
     """The shape with its one -1 worked out."""
     n = input.numel()
     if shape.count(-1) > 1:
-        raise error(RuntimeError, who, f"only one dimension can be inferred, but shape {shape} has {shape.count(-1)} of -1")
+        raise error(
+            RuntimeError, who, f"only one dimension can be inferred, but shape {shape} has {shape.count(-1)} of -1"
+        )
     known = math.prod([s for s in shape if s != -1])
     if -1 in shape:
         if known == 0 and n == 0:
-            raise error(RuntimeError, who, f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size")
+            raise error(
+                RuntimeError, who, f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size"
+            )
         if known and n % known == 0:
             return tuple([n // known if s == -1 else s for s in shape])
     elif known == n and all(s >= 0 for s in shape):
         return shape
-    raise error(RuntimeError, who, f"shape {shape} is invalid for input of size {n} (shape {tuple(input.shape)})",
-                f"choose sizes whose product is {n}")
+    raise error(
+        RuntimeError,
+        who,
+        f"shape {shape} is invalid for input of size {n} (shape {tuple(input.shape)})",
+        f"choose sizes whose product is {n}",
+    )
 
 
 @op("T(2, 6), (3, 4)", "T(2, 6), (-1,)", "T(4, 3).mT, (2, 6)", "T(), (1, 1)", "T(0, 3), (3, 0)")
@@ -120,9 +112,17 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     return Reshape.apply(input if viewable(input, size) else Contiguous.apply(input), size)
 
 
-@op("T(2, 6), (3, 4)", "T(2, 6), -1", "T(2, 1, 3).mT, (2, 3)", "T(), (1, 1)", "T(0, 3), (3, 0)", torch="Tensor.view", vmap=False)  # not every memory allows it
+@op(
+    "T(2, 6), (3, 4)",
+    "T(2, 6), -1",
+    "T(2, 1, 3).mT, (2, 3)",
+    "T(), (1, 1)",
+    "T(0, 3), (3, 0)",
+    torch="Tensor.view",
+    vmap=False,
+)  # not every memory allows it
 def view(input: Tensor, *shape: Any) -> Tensor:
-    """The same memory under another shape, or `view(dtype)`: the same bytes as elements of another dtype of the same size.
+    """The same memory under another shape, or by `view(dtype)` as elements of another dtype of the same size.
 
     Raises RuntimeError where the memory does not allow it; `reshape` copies then.
     """
@@ -130,8 +130,13 @@ def view(input: Tensor, *shape: Any) -> Tensor:
         return view_as_dtype(input, shape[0])
     size = inferred(input, shape_from(shape), "view")
     if not viewable(input, size):
-        raise error(RuntimeError, "view", f"view size {size} is not compatible with the memory of a tensor of shape {tuple(input.shape)}: "
-                    "at least one dimension spans two subspaces that do not follow each other", "use .reshape(...), which copies where needed")
+        raise error(
+            RuntimeError,
+            "view",
+            f"view size {size} is not compatible with the memory of a tensor of shape {tuple(input.shape)}: "
+            "at least one dimension spans two subspaces that do not follow each other",
+            "use .reshape(...), which copies where needed",
+        )
     return Reshape.apply(input, size)
 
 
@@ -141,8 +146,13 @@ def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
     if target == input._np_dtype:
         return Alias.apply(input)
     if target.itemsize != input._np_dtype.itemsize:
-        raise error(RuntimeError, "view", f"the bytes of {input.dtype} cannot be seen as {dtypes.of_numpy(target)}: elements of {input.itemsize} "
-                    f"and {target.itemsize} bytes", "use .to(dtype), which converts the values")
+        raise error(
+            RuntimeError,
+            "view",
+            f"the bytes of {input.dtype} cannot be seen as {dtypes.of_numpy(target)}: elements of {input.itemsize} "
+            f"and {target.itemsize} bytes",
+            "use .to(dtype), which converts the values",
+        )
     return ViewDtype.apply(input, target)
 
 
@@ -189,7 +199,11 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     d, shape, sizes = axis(dim, input.ndim, "unflatten"), tuple(input.shape), tuple(sizes)
     known = math.prod([s for s in sizes if s != -1])
     if sizes.count(-1) > 1 or (known != shape[d] if -1 not in sizes else known == 0 or shape[d] % known):
-        raise error(RuntimeError, "unflatten", f"sizes {sizes} don't multiply up to the size of dimension {dim}, which is {shape[d]}")
+        raise error(
+            RuntimeError,
+            "unflatten",
+            f"sizes {sizes} don't multiply up to the size of dimension {dim}, which is {shape[d]}",
+        )
     sizes = tuple([shape[d] // known if s == -1 else s for s in sizes])
     return view(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
@@ -218,11 +232,21 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     """The dimensions in the given order, as a view."""
     n, order = input.ndim, shape_from(dims)
     if len(order) != n:
-        raise error(RuntimeError, "permute", f"the number of dimensions in the tensor input, {n}, does not match the length of the desired "
-                    f"order {order}, {len(order)}", "name every dimension once")
+        raise error(
+            RuntimeError,
+            "permute",
+            f"the number of dimensions in the tensor input, {n}, does not match the length of the desired "
+            f"order {order}, {len(order)}",
+            "name every dimension once",
+        )
     order = tuple([axis(d, n, "permute") for d in order])
     if len(set(order)) != n:
-        raise error(RuntimeError, "permute", f"duplicate dims are not allowed, got {shape_from(dims)}", "name every dimension once")
+        raise error(
+            RuntimeError,
+            "permute",
+            f"duplicate dims are not allowed, got {shape_from(dims)}",
+            "name every dimension once",
+        )
     return Permute.apply(input, order)
 
 
@@ -242,10 +266,17 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     n = input.ndim
     sources, places = [d if isinstance(d, (tuple, list)) else (d,) for d in (source, destination)]
     if len(sources) != len(places):
-        raise error(RuntimeError, "movedim", f"source {sources} and destination {places} should have the same number of dims")
+        raise error(
+            RuntimeError, "movedim", f"source {sources} and destination {places} should have the same number of dims"
+        )
     sources, places = [[axis(d, n, "movedim") for d in ds] for ds in (sources, places)]
     if len(set(sources)) != len(sources) or len(set(places)) != len(places):
-        raise error(RuntimeError, "movedim", f"repeated dim in source {sources} or destination {places}", "name every dimension once")
+        raise error(
+            RuntimeError,
+            "movedim",
+            f"repeated dim in source {sources} or destination {places}",
+            "name every dimension once",
+        )
     order = [d for d in range(n) if d not in sources]
     for place, d in sorted(zip(places, sources)):
         order.insert(place, d)
@@ -256,7 +287,12 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; tensors of fewer dimensions as they are.  A view."""
     if input.ndim > 2:
-        raise error(RuntimeError, "t", f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D", "use .mT or transpose(d0, d1)")
+        raise error(
+            RuntimeError,
+            "t",
+            f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D",
+            "use .mT or transpose(d0, d1)",
+        )
     return Permute.apply(input, tuple(range(input.ndim))[::-1])
 
 
@@ -268,7 +304,9 @@ def reverse(self: Tensor) -> Tensor:
 def matrix_transpose(self: Tensor) -> Tensor:
     """The property `.mT`: the last two dimensions exchanged, as a view."""
     if self.ndim == 1:
-        raise error(RuntimeError, "mT", "tensor.mT is only supported on matrices or batches of matrices, got a 1-D tensor")
+        raise error(
+            RuntimeError, "mT", "tensor.mT is only supported on matrices or batches of matrices, got a 1-D tensor"
+        )
     return transpose(self, -2, -1) if self.ndim else reverse(self)
 
 
@@ -281,17 +319,25 @@ def adjoint(input: Tensor) -> Tensor:
 # ---------------------------------------------------------------------- repetition
 @op("T(3, 1), (3, 4)", "T(3), (2, -1)", "T(), (2,)", "T(1, 3), 2, 3", "T(1, 3), (0, 3)", torch="Tensor.expand")
 def expand(input: Tensor, *size: Any) -> Tensor:
-    """Dimensions of size 1 repeated to the given size, and new dimensions in front, without copying; -1 keeps a size."""
+    """Dimensions of size 1 repeated to the given size, and new ones in front, without copying; -1 keeps a size."""
     size, old = shape_from(size), tuple(input.shape)
     lead = len(size) - len(old)
     if lead < 0 or any(n < -(d >= lead) for d, n in enumerate(size)):
-        raise error(RuntimeError, "expand", f"cannot expand shape {old} to {size}: the new shape needs at least {len(old)} dimensions, "
-                    "and new ones cannot be -1")
+        raise error(
+            RuntimeError,
+            "expand",
+            f"cannot expand shape {old} to {size}: the new shape needs at least {len(old)} dimensions, "
+            "and new ones cannot be -1",
+        )
     new = tuple([*size[:lead], *[m if n == -1 else n for n, m in zip(size[lead:], old, strict=True)]])
     for d, (n, m) in enumerate(zip(new[lead:], old, strict=True)):
         if m != n and m != 1:
-            raise error(RuntimeError, "expand", f"the expanded size ({n}) must match the existing size ({m}) at dimension {d} of shape {old}: "
-                        "only size 1 repeats")
+            raise error(
+                RuntimeError,
+                "expand",
+                f"the expanded size ({n}) must match the existing size ({m}) at dimension {d} of shape {old}: "
+                "only size 1 repeats",
+            )
     return Expand.apply(input, new)
 
 
@@ -301,6 +347,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return expand(input, size)
 
 
+@op(method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape in which tensors of these shapes meet.  Raises RuntimeError where they do not.
 
@@ -312,8 +359,12 @@ def broadcast_shapes(*shapes: Any) -> Size:
     try:
         return Size(np.broadcast_shapes(*sizes))
     except ValueError:
-        raise error(RuntimeError, "broadcast_shapes", f"the shapes {' and '.join(map(str, sizes))} cannot be broadcast together: {mismatch(sizes)}",
-                    "give both the same size there, or size 1 in one of them") from None
+        raise error(
+            RuntimeError,
+            "broadcast_shapes",
+            f"the shapes {' and '.join(map(str, sizes))} cannot be broadcast together: {mismatch(sizes)}",
+            "give both the same size there, or size 1 in one of them",
+        ) from None
 
 
 @op("T(3, 1), T(4)", "T(2, 3), T()", method=False)
@@ -327,59 +378,6 @@ def broadcast_tensors(*tensors: Any) -> tuple:
 def tensors_from(args: tuple) -> tuple:
     """`f(a, b)` and `f((a, b))` mean the same."""
     return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-
-
-# ---------------------------------------------------------------------- another order of elements
-@op("T(2, 3), (0,)", "T(2, 3), (0, -1)", "T(4, 3).mT, (1,)", "T(0, 2), (0,)", "T(2, 3), ()")
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """The elements in reverse order along dimensions, as a copy."""
-    given = shape_from(dims)
-    return Flip.apply(input, axes(input, given, "flip") if given else ())
-
-
-@op("T(3, 2)", "T(2, 3, 4)")
-def fliplr(input: Tensor) -> Tensor:
-    """The columns (second dimension) in reverse order."""
-    if input.ndim < 2:
-        raise error(RuntimeError, "fliplr", f"input must be >= 2-d, got shape {tuple(input.shape)}")
-    return flip(input, 1)
-
-
-@op("T(3, 2)", "T(3)")
-def flipud(input: Tensor) -> Tensor:
-    """The rows (first dimension) in reverse order."""
-    if input.ndim < 1:
-        raise error(RuntimeError, "flipud", "input must be >= 1-d, got a 0-d tensor")
-    return flip(input, 0)
-
-
-@op("T(2, 3), 1", "T(2, 3), 1, 0", "T(2, 3), (1, -1), (0, 1)", "T(0, 3), 2, 0", "T(4, 3).mT, -5")
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """The elements moved along dimensions, what leaves at the end coming in at the start; flattened without `dims`."""
-    by = tuple(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
-    if dims is None or isinstance(dims, (tuple, list)) and not dims:
-        if len(by) != 1:
-            raise error(RuntimeError, "roll", f"{len(by)} shifts need as many dims", "pass dims=")
-        return reshape(Roll.apply(reshape(input, -1), by, (0,)), input.shape)
-    along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
-    if len(along) != len(by):
-        raise error(RuntimeError, "roll", f"shifts and dimensions must align: {len(by)} shifts, {len(along)} dims")
-    return Roll.apply(input, by, tuple([axis(d, input.ndim, "roll") for d in along]))
-
-
-@op("T(2, 3)", "T(2, 3), 2", "T(2, 3, 4), -1, (1, 2)", "T(2, 3), 4")
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """The plane of two dimensions turned by k times 90 degrees, from the first towards the second."""
-    if len(dims) != 2:
-        raise error(RuntimeError, "rot90", f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input.ndim < 2:
-        raise error(RuntimeError, "rot90", f"expected total dims >= 2, but got total dims = {input.ndim}")
-    a, b = axis(dims[0], input.ndim, "rot90"), axis(dims[1], input.ndim, "rot90")
-    if a == b:
-        raise error(RuntimeError, "rot90", f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    turns = (lambda: Clone.apply(input), lambda: transpose(flip(input, b), a, b), lambda: flip(input, (a, b)),
-             lambda: flip(transpose(input, a, b), b))  # fmt: skip
-    return turns[k % 4]()
 
 
 @op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
@@ -408,4 +406,9 @@ def each(tensors: tuple, f: Any) -> Any:
     return tuple([f(t) for t in tensors_from(tensors)])
 
 
-METHODS = {"T": property(reverse), "mT": property(matrix_transpose), "H": property(matrix_transpose), "mH": property(matrix_transpose)}
+METHODS = {
+    "T": property(reverse),
+    "mT": property(matrix_transpose),
+    "H": property(matrix_transpose),
+    "mH": property(matrix_transpose),
+}

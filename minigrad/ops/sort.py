@@ -1,7 +1,7 @@
 """Order: sorting, the largest, what is there how often, and where a value belongs.
 
-What is found are indices, which have no derivative; values are gathered by them, so that gradients of any order, jvp and
-vmap are gather's.
+What is found are indices, which have no derivative; values are gathered by them, so that gradients of any order, jvp
+and vmap are gather's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from .index import data_dependent
 from .join import select
 from .reduce import axis
 from .registry import op
-
 
 WIDE = (-900.0, 900.0)  # samples in which no two elements are equal, as integers too
 
@@ -84,7 +83,7 @@ class IsIn(NonDifferentiable):
 
 
 class Histogram(NonDifferentiable):
-    """How many elements lie in each of `bins` equal parts of an interval, for each of `lead` leading dimensions' rows."""
+    """How many elements lie in each of `bins` equal parts of an interval, per row of the `lead` first dimensions."""
 
     @staticmethod
     def impl(x: np.ndarray, bins: int, low: float, high: float, lead: int) -> np.ndarray:
@@ -106,8 +105,11 @@ class DataDependent(NonDifferentiable):
 class BinCount(DataDependent):
     """How often each number from 0 on occurs, or the sum of its weights."""
 
-    impl = lambda x, weights, n: np.bincount(x, weights, n) if weights is None else np.bincount(x, weights, n).astype(
-        weights.dtype if weights.dtype == np.float32 else np.float64)  # fmt: skip
+    impl = lambda x, weights, n: (
+        np.bincount(x, weights, n)
+        if weights is None
+        else np.bincount(x, weights, n).astype(weights.dtype if weights.dtype == np.float32 else np.float64)
+    )
 
 
 class Unique(DataDependent):
@@ -134,7 +136,16 @@ class UniqueConsecutive(DataDependent):
 
 
 # ---------------------------------------------------------------------- sorting
-@op("T(4, 3)", "T(4, 3), 0", "T(4, 3), -1, True", "T(4, 3).mT, dim=0, descending=True, stable=True", "T()", "T(0, 3), 0", "I(20, 3), stable=True", out=True)
+@op(
+    "T(4, 3)",
+    "T(4, 3), 0",
+    "T(4, 3), -1, True",
+    "T(4, 3).mT, dim=0, descending=True, stable=True",
+    "T()",
+    "T(0, 3), 0",
+    "I(20, 3), stable=True",
+    out=True,
+)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Sorted:
     """(values, indices) of a dimension in order.  NaN counts as the largest; equal elements always keep their order.
 
@@ -161,15 +172,28 @@ def msort(input: Tensor) -> Tensor:
     return sort(input, 0).values
 
 
-@op("T(4, 5), 2", "T(4, 5), 3, 0, largest=False", "T(4, 5), 1, -1", "T(5), 5", "T(), 1", "T(4, 5), 0", domain=WIDE, out=True)
+@op(
+    "T(4, 5), 2",
+    "T(4, 5), 3, 0, largest=False",
+    "T(4, 5), 1, -1",
+    "T(5), 5",
+    "T(), 1",
+    "T(4, 5), 0",
+    domain=WIDE,
+    out=True,
+)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
     """(values, indices) of the k largest, or smallest, of a dimension, in order."""
     x, d = row_of(input, dim, "topk")
     if not 0 <= k <= x.shape[d]:
-        raise error(RuntimeError, "topk", f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements")
+        raise error(
+            RuntimeError, "topk", f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements"
+        )
     indices = ArgSort.apply(x, d, bool(largest)).narrow(d, 0, int(k)).contiguous()
     values = Gather.apply(x, d, indices)
-    return Sorted(values, indices) if input.ndim else shaped_as(input, values, indices) if k else Sorted(values, indices)
+    return (
+        Sorted(values, indices) if input.ndim else shaped_as(input, values, indices) if k else Sorted(values, indices)
+    )
 
 
 @op("T(4, 5), 2", "T(4, 5), 3, 0", "T(4, 5), 1, -1, True", "T(5), 5", "T(), 1", domain=WIDE, out=True)
@@ -177,12 +201,20 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sor
     """(value, index) of the k-th smallest of a dimension, counted from 1."""
     x, d = row_of(input, dim, "kthvalue")
     if not 1 <= k <= x.shape[d]:
-        raise error(RuntimeError, "kthvalue", f"selected number k out of range for dimension {d}: k is {k}, there are {x.shape[d]}")
+        raise error(
+            RuntimeError,
+            "kthvalue",
+            f"selected number k out of range for dimension {d}: k is {k}, there are {x.shape[d]}",
+        )
     indices = ArgSort.apply(x, d, False).narrow(d, int(k) - 1, 1)
     values = Gather.apply(x, d, indices)
     if not input.ndim:
         return shaped_as(input, values, indices)
-    return Sorted(values, indices.contiguous()) if keepdim else Sorted(select(values, d, 0), select(indices, d, 0).contiguous())
+    return (
+        Sorted(values, indices.contiguous())
+        if keepdim
+        else Sorted(select(values, d, 0), select(indices, d, 0).contiguous())
+    )
 
 
 def row_of(input: Tensor, dim: int, who: str) -> tuple:
@@ -196,9 +228,22 @@ def shaped_as(input: Tensor, values: Tensor, indices: Tensor) -> Sorted:
 
 
 # ---------------------------------------------------------------------- different elements
-@op("I(8, 4)", "I(3, 4, 5), return_inverse=True", "I(3, 4, 5), True, True, True", "I(6, 2, 2), dim=0, return_counts=True", "I(0, 3)",
-    "T(3), return_inverse=True", differentiable=False)  # fmt: skip
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+@op(
+    "I(8, 4)",
+    "I(3, 4, 5), return_inverse=True",
+    "I(3, 4, 5), True, True, True",
+    "I(6, 2, 2), dim=0, return_counts=True",
+    "I(0, 3)",
+    "T(3), return_inverse=True",
+    differentiable=False,
+)
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
     """The different elements in order (of a dimension `dim`: its different slices); the length depends on the values.
 
     Asked for, also the index among them of each element, and how often each occurs.
@@ -208,7 +253,9 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
 
 
 @op("I(9, 2)", "I(3, 4, 2), True, True", "I(6, 2, 2), dim=0, return_counts=True", "I(0, 3)", differentiable=False)
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """As `unique`, but only equal neighbours are made one, and the order stays."""
     d = None if dim is None else axis(dim, input.ndim, "unique_consecutive")
     return chosen(UniqueConsecutive.apply(input, d), return_inverse, return_counts)
@@ -219,7 +266,15 @@ def chosen(found: tuple, inverse: bool, counts: bool) -> Any:
     return found[0] if not inverse and not counts else (found[0], *found[1:2] * inverse, *found[2:] * counts)
 
 
-@op("T(3, 4), T(2)", "I(3, 4, 5), I(3, 5)", "I(6, 5), 2", "I(6, 5), I(3, 5), invert=True", "3, I(4, 5)", method=False, differentiable=False)
+@op(
+    "T(3, 4), T(2)",
+    "I(3, 4, 5), I(3, 5)",
+    "I(6, 5), 2",
+    "I(6, 5), I(3, 5), invert=True",
+    "3, I(4, 5)",
+    method=False,
+    differentiable=False,
+)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is one of `test_elements`; one of the two may be a number."""
     found = IsIn.apply(as_tensor(elements), as_tensor(test_elements))
@@ -227,29 +282,58 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 
 # ---------------------------------------------------------------------- where values belong, and how many there are
-@op("torch.tensor([1., 3., 5.]), T(2, 3)", "torch.tensor([1, 3, 3, 5]), I(4, 7), right=True", "torch.tensor([1, 3, 3]), 3",
-    "torch.tensor([[1, 3, 5], [0, 1, 1]]), I(2, 4, 7)", "torch.tensor([[1, 3, 5], [0, 1, 1]]), I(2, 4, 7), side='right', out_int32=True",
-    method=False, differentiable=False, out=True)  # fmt: skip
-def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
-                 sorter: Tensor | None = None) -> Tensor:  # fmt: skip
-    """The indices at which `input` would be put into a sorted sequence: before equal elements, or behind them if `right`.
+@op(
+    "torch.tensor([1., 3., 5.]), T(2, 3)",
+    "torch.tensor([1, 3, 3, 5]), I(4, 7), right=True",
+    "torch.tensor([1, 3, 3]), 3",
+    "torch.tensor([[1, 3, 5], [0, 1, 1]]), I(2, 4, 7)",
+    "torch.tensor([[1, 3, 5], [0, 1, 1]]), I(2, 4, 7), side='right', out_int32=True",
+    method=False,
+    differentiable=False,
+    out=True,
+)
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """The indices at which `input` belongs in a sorted sequence: before equal elements, or behind them if `right`.
 
     A sequence of several dimensions has one row for each row of `input`.
     """
     if side not in (None, "left", "right") or side == "left" and right:
-        raise error(RuntimeError, "searchsorted", f"side can only be 'left' or 'right' and must not contradict right={right}, got {side!r}")
+        raise error(
+            RuntimeError,
+            "searchsorted",
+            f"side can only be 'left' or 'right' and must not contradict right={right}, got {side!r}",
+        )
     rows, values = sorted_sequence, as_tensor(input)
     if rows.ndim == 0 or rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
-        raise error(RuntimeError, "searchsorted", "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
-                    f"input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor {list(values.shape)}")
+        raise error(
+            RuntimeError,
+            "searchsorted",
+            "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+            f"input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor "
+            f"{list(values.shape)}",
+        )
     if sorter is not None:
         rows = Gather.apply(rows, rows.ndim - 1, sorter)
     found = SearchSorted.apply(rows, values, right or side == "right")
     return found.to(dtypes.int32) if out_int32 else found
 
 
-@op("T(2, 3), torch.tensor([-1., 0., 1.])", "I(5, 7), torch.tensor([1, 3]), right=True", "3, torch.tensor([1, 3])", method=False, differentiable=False,
-    out=True)  # fmt: skip
+@op(
+    "T(2, 3), torch.tensor([-1., 0., 1.])",
+    "I(5, 7), torch.tensor([1, 3]), right=True",
+    "3, torch.tensor([1, 3])",
+    method=False,
+    differentiable=False,
+    out=True,
+)
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the bucket between sorted `boundaries` that each element falls into."""
     if boundaries.ndim != 1:
@@ -259,17 +343,33 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
 @op("I(9, 4)", "I(9, 4), minlength=6", "I(9, 4), T(9)", "I(0, 4)", differentiable=False)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 to the largest occurs in a vector, or the sum of its weights; at least `minlength` long."""
+    """How often each number from 0 on occurs in a vector, or the sum of its weights; at least `minlength` long."""
     if input.ndim != 1 or input._np_dtype.kind not in "iu":
-        raise error(RuntimeError, "bincount", f"bincount only supports 1-d non-negative integral inputs, got shape {tuple(input.shape)} and {input.dtype}")
+        raise error(
+            RuntimeError,
+            "bincount",
+            f"bincount only supports 1-d non-negative integral inputs, got shape {tuple(input.shape)} and "
+            f"{input.dtype}",
+        )
     if weights is not None and weights.shape != input.shape:
-        raise error(RuntimeError, "bincount", f"weights should be 1-d and have the same length as input, got {tuple(weights.shape)}")
+        raise error(
+            RuntimeError,
+            "bincount",
+            f"weights should be 1-d and have the same length as input, got {tuple(weights.shape)}",
+        )
     if minlength < 0:
         raise error(RuntimeError, "bincount", f"minlength should be >= 0, got {minlength}")
     return BinCount.apply(input, weights, int(minlength))
 
 
-@op("T(20), 5", "T(4, 5), 4, -1, 1", "torch.tensor([1., 2., 1.]), bins=4, min=0, max=3", "torch.tensor([2., 2.]), 3", differentiable=False, out=True)
+@op(
+    "T(20), 5",
+    "T(4, 5), 4, -1, 1",
+    "torch.tensor([1., 2., 1.]), bins=4, min=0, max=3",
+    "torch.tensor([2., 2.]), 3",
+    differentiable=False,
+    out=True,
+)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of `bins` equal parts of [min, max]; of the input's own range where both are 0."""
     if input._np_dtype.kind != "f":

@@ -10,8 +10,9 @@ import numpy as np
 from ..core.tensor import Tensor, address, storage, wrap
 from ..errors import error
 from .families import Linear, View
-from .index import WHOLE, Index, Take, Untake
+from .index import Index, Take, Untake
 from .join import cat
+from .places import WHOLE
 from .reduce import axis
 from .registry import op
 from .shape import layout
@@ -49,12 +50,21 @@ class AsStrided(View):
     @staticmethod
     def impl(x: np.ndarray, size: tuple, stride: tuple, offset: int, steps: tuple, lead: int) -> np.ndarray:
         if any(n > 1 and s != m * x.itemsize for n, s, m in zip(x.shape[lead:], x.strides[lead:], steps)):
-            raise error(RuntimeError, "as_strided", f"its base of strides {steps} was replaced by one of other strides",
-                        "use it on contiguous tensors, or write to the base by an index")  # fmt: skip
+            raise error(
+                RuntimeError,
+                "as_strided",
+                f"its base of strides {steps} was replaced by one of other strides",
+                "use it on contiguous tensors, or write to the base by an index",
+            )
         whole = storage(x)
         start = address(x) - address(whole) + offset * x.itemsize
-        return np.ndarray((*x.shape[:lead], *size), x.dtype, memory_of(whole), start if 0 not in size else 0,
-                          (*x.strides[:lead], *[s * x.itemsize for s in stride]))  # fmt: skip
+        return np.ndarray(
+            (*x.shape[:lead], *size),
+            x.dtype,
+            memory_of(whole),
+            start if 0 not in size else 0,
+            (*x.strides[:lead], *[s * x.itemsize for s in stride]),
+        )
 
     dx = lambda g, shape, size, stride, offset, steps, lead: spread(g, tuple(shape), size, stride, offset, steps, lead)
     batch = lambda x, size, stride, offset, steps, lead: (x, size, stride, offset, steps, lead + 1)
@@ -63,6 +73,10 @@ class AsStrided(View):
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         t, (_, size, stride, offset, steps, lead) = tangents[0], primals
         index = sources(tuple(t.shape)[lead:], size, stride, offset, steps)
+        a, inner = layout(t)
+        same = tuple([s // a.itemsize for s in a.strides[lead + inner :]]) == steps
+        if same and (index < math.prod(t.shape[lead:])).all():  # the tangent lies in memory as x does: a view of it too
+            return cls.apply(*[t, *primals[1:]])
         padded = cat([t.reshape((*t.shape[:lead], -1)), t.new_zeros((*t.shape[:lead], 1))], lead)
         return Take.apply(padded, (lead,), wrap(index))
 
@@ -76,7 +90,7 @@ def spread(g: Tensor, shape: tuple, size: tuple, stride: tuple, offset: int, ste
 
 
 def sources(shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple) -> np.ndarray:
-    """For each element of the strided view which element of x it is, counted in row-major order; x's size for none of them."""
+    """For each element of the strided view which of x's elements it is, in row-major order; x's size for none."""
     n = math.prod(shape)
     ours, theirs = memory_places(shape, steps).reshape(-1), memory_places(size, stride) + offset
     if not n or not theirs.size:
@@ -110,7 +124,7 @@ def windows_of(x: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
 
 @op("T(7), 0, 3, 2", "T(2, 5), -1, 2, 1", "T(4, 3).mT, 1, 2, 2", "T(2, 5), 0, 2, 3", torch="Tensor.unfold")
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements of a dimension, `step` apart, as a view: the windows are where it was, their elements last.
+    """Windows of `size` elements of a dimension, `step` apart, as a view: it counts windows, their elements come last.
 
     >>> import minigrad
     >>> minigrad.arange(5).unfold(0, 3, 2)
@@ -127,15 +141,24 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return Unfold.apply(input, d, int(size), int(step))
 
 
-@op("T(6), (2, 3), (3, 1)", "T(6), (2, 2), (1, 2), 1", "T(3, 4), (3,), (5,)", "T(5), (3, 3), (1, 1)", "T(3), (), ()", vmap=False)  # what lies between examples depends on their memory
+@op(
+    "T(6), (2, 3), (3, 1)",
+    "T(6), (2, 2), (1, 2), 1",
+    "T(3, 4), (3,), (5,)",
+    "T(5), (3, 3), (1, 1)",
+    "T(3), (), ()",
+    vmap=False,
+)  # what lies between examples depends on their memory
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of the tensor's memory with the given sizes and strides, from `storage_offset` on (default: the tensor's own).
+    """A view of the tensor's memory by sizes and strides, from `storage_offset` on (default: the tensor's own).
 
     Raises RuntimeError where this leaves the memory.
     """
     size, stride = tuple([int(n) for n in size]), tuple([int(n) for n in stride])
     if len(size) != len(stride) or min(size + stride, default=0) < 0:
-        raise error(RuntimeError, "as_strided", f"needs as many strides as sizes, none negative, got {size} and {stride}")
+        raise error(
+            RuntimeError, "as_strided", f"needs as many strides as sizes, none negative, got {size} and {stride}"
+        )
     a, lead = layout(input)
     whole, item = storage(a), a.itemsize
     start = (address(a) - address(whole)) // item
@@ -143,6 +166,10 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     batches = sum([(n - 1) * s // item for n, s in zip(a.shape[:lead], a.strides[:lead])])
     last = start + offset + batches + sum([(n - 1) * s for n, s in zip(size, stride)])
     if 0 not in size and not 0 <= start + offset <= last < whole.nbytes // item:
-        raise error(RuntimeError, "as_strided", f"sizes {size}, strides {stride}, storage offset {start + offset} need {last + 1} elements, out of "
-                    f"bounds for storage of {whole.nbytes // item}")
+        raise error(
+            RuntimeError,
+            "as_strided",
+            f"sizes {size}, strides {stride}, storage offset {start + offset} need {last + 1} elements, out of "
+            f"bounds for storage of {whole.nbytes // item}",
+        )
     return AsStrided.apply(input, size, stride, offset, tuple([s // item for s in a.strides[lead:]]), 0)

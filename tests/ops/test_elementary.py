@@ -71,7 +71,9 @@ def test_lgamma_has_derivatives_of_every_order():
 
 def test_polygamma_takes_the_order_first_and_as_a_method_alone():
     x = T([1.0, 2.0])
-    assert same(torch.polygamma(1, x), [np.pi**2 / 6, np.pi**2 / 6 - 1]) and same(x.polygamma(1), torch.polygamma(1, x).numpy())
+    assert same(torch.polygamma(1, x), [np.pi**2 / 6, np.pi**2 / 6 - 1]) and same(
+        x.polygamma(1), torch.polygamma(1, x).numpy()
+    )
     assert same(torch.polygamma(0, x), torch.digamma(x).numpy())
     with pytest.raises(RuntimeError, match="does not support negative n, got -1"):
         torch.polygamma(-1, x)

@@ -132,10 +132,17 @@ def test_tangents_follow_reading_and_writing():
 
 
 READS = [
-    lambda x, i, j: x[i], lambda x, i, j: x[:, i], lambda x, i, j: x[i, j], lambda x, i, j: x[:, i, j],
-    lambda x, i, j: x[i, :, j], lambda x, i, j: x[:, :, i.reshape(3, 1)], lambda x, i, j: x[..., i, :],
-    lambda x, i, j: x[0, :, j], lambda x, i, j: x[i[0], :, 1:], lambda x, i, j: x[:, None, i, None, j],
-]  # fmt: skip
+    lambda x, i, j: x[i],
+    lambda x, i, j: x[:, i],
+    lambda x, i, j: x[i, j],
+    lambda x, i, j: x[:, i, j],
+    lambda x, i, j: x[i, :, j],
+    lambda x, i, j: x[:, :, i.reshape(3, 1)],
+    lambda x, i, j: x[..., i, :],
+    lambda x, i, j: x[0, :, j],
+    lambda x, i, j: x[i[0], :, 1:],
+    lambda x, i, j: x[:, None, i, None, j],
+]
 
 
 @pytest.mark.parametrize("read", READS)
@@ -164,11 +171,18 @@ def test_vmap_of_reading_and_writing_is_a_loop(read, mask):
 
 
 WRITES = [
-    lambda x, i, v: x.__setitem__(i, v), lambda x, i, v: x.__setitem__((slice(None), i), v[:, None]), lambda x, i, v: x.__setitem__(0, v),
-    lambda x, i, v: x.__setitem__((i, slice(None), i), v), lambda x, i, v: x.__setitem__((slice(1, None), i, i), v), lambda x, i, v: x[1].__setitem__(i, v),
-    lambda x, i, v: x.index_add_(1, i, x * 2 + v), lambda x, i, v: x.index_put_((i, i), v, accumulate=True), lambda x, i, v: x.masked_fill_(v > 0, 3.0),
-    lambda x, i, v: x.scatter_add_(0, i.expand(3, 3, 3), x * 2), lambda x, i, v: x.__setitem__(x > 0, v.sum()),
-]  # fmt: skip
+    lambda x, i, v: x.__setitem__(i, v),
+    lambda x, i, v: x.__setitem__((slice(None), i), v[:, None]),
+    lambda x, i, v: x.__setitem__(0, v),
+    lambda x, i, v: x.__setitem__((i, slice(None), i), v),
+    lambda x, i, v: x.__setitem__((slice(1, None), i, i), v),
+    lambda x, i, v: x[1].__setitem__(i, v),
+    lambda x, i, v: x.index_add_(1, i, x * 2 + v),
+    lambda x, i, v: x.index_put_((i, i), v, accumulate=True),
+    lambda x, i, v: x.masked_fill_(v > 0, 3.0),
+    lambda x, i, v: x.scatter_add_(0, i.expand(3, 3, 3), x * 2),
+    lambda x, i, v: x.__setitem__(x > 0, v.sum()),
+]
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -190,10 +204,21 @@ def test_vmap_of_writing_is_a_loop(write, mask):
 
 @pytest.mark.parametrize(
     "index, kind",
-    [(3, IndexError), (-4, IndexError), ((0, 0, 0), IndexError), ([0, 5], IndexError), (1.0, IndexError), (slice(None, None, -1), ValueError),
-     (slice(0, 1.5), TypeError), ("a", TypeError), (([0, 1], [0, 1, 2]), IndexError), (minigrad.tensor([True, False]), IndexError),
-     (minigrad.tensor([0.0]), IndexError), (minigrad.tensor([0], dtype=minigrad.int16), IndexError)],
-)  # fmt: skip
+    [
+        (3, IndexError),
+        (-4, IndexError),
+        ((0, 0, 0), IndexError),
+        ([0, 5], IndexError),
+        (1.0, IndexError),
+        (slice(None, None, -1), ValueError),
+        (slice(0, 1.5), TypeError),
+        ("a", TypeError),
+        (([0, 1], [0, 1, 2]), IndexError),
+        (minigrad.tensor([True, False]), IndexError),
+        (minigrad.tensor([0.0]), IndexError),
+        (minigrad.tensor([0], dtype=minigrad.int16), IndexError),
+    ],
+)
 def test_a_wrong_index_raises_what_torch_raises(index, kind):
     x = minigrad.zeros(3, 4)
     with pytest.raises(kind):
@@ -203,8 +228,15 @@ def test_a_wrong_index_raises_what_torch_raises(index, kind):
     assert float(x.sum()) == 0
 
 
-@pytest.mark.parametrize("index, value, kind", [(0, [1.0], TypeError), (0, minigrad.ones(3), RuntimeError), ([0], minigrad.ones(3), RuntimeError),
-                                                ([0], minigrad.ones(4, dtype=minigrad.float64), RuntimeError)])  # fmt: skip
+@pytest.mark.parametrize(
+    "index, value, kind",
+    [
+        (0, [1.0], TypeError),
+        (0, minigrad.ones(3), RuntimeError),
+        ([0], minigrad.ones(3), RuntimeError),
+        ([0], minigrad.ones(4, dtype=minigrad.float64), RuntimeError),
+    ],
+)
 def test_a_wrong_value_raises_what_torch_raises(index, value, kind):
     with pytest.raises(kind):
         minigrad.zeros(3, 4)[index] = value

@@ -96,8 +96,9 @@ def test_determinants_are_numpys(shape):
     sign, log = linalg.slogdet(tensor(a))
     assert np.allclose(torch.det(tensor(a)).numpy(), np.linalg.det(a))
     assert np.allclose(sign.numpy(), np.linalg.slogdet(a)[0]) and np.allclose(log.numpy(), np.linalg.slogdet(a)[1])
-    check(torch.det, a)
-    check(lambda x: linalg.slogdet(x)[1], a)
+    if a.size:
+        check(torch.det, a)
+        check(lambda x: linalg.slogdet(x)[1], a)
 
 
 @pytest.mark.parametrize("rank", [2, 1, 0])
@@ -231,6 +232,11 @@ def test_gradient_of_eigenvalues_alone_exists_where_they_coincide():
     assert np.allclose(g.numpy(), np.eye(3))
 
 
+def test_gradient_of_eigenvectors_is_symmetric():
+    (g,) = grad((linalg.eigh(x := leaf(symmetric(3, 3))).eigenvectors ** 2 * tensor(WEIGHTS[:3, :3])).sum(), x)
+    assert np.allclose(g.numpy(), g.numpy().T)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_svd_is_a_decomposition_with_derivatives_of_both_orders(shape):
     a = random(*shape)
@@ -322,7 +328,7 @@ def test_condition_numbers_are_numpys(p):
 
 
 def test_condition_number_of_a_singular_matrix_is_infinite():
-    assert linalg.cond(torch.zeros(2, 2), 1).isnan().item() or linalg.cond(torch.ones(2, 2), 1).item() == math.inf
+    assert linalg.cond(torch.stack([torch.zeros(2, 2), torch.ones(2, 2)]), 1).tolist() == [math.inf, math.inf]
 
 
 @pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, math.inf])

@@ -8,6 +8,8 @@ from hypothesis.extra import numpy as hnp
 
 import minigrad as torch
 from minigrad.autograd import grad
+from minigrad.kernels import formula
+from minigrad.ops.families import Pointwise
 from tests.ops.kernels import check_fused
 
 T = torch.tensor
@@ -39,7 +41,9 @@ def test_division_of_integers_floors_and_rests_take_the_signs_of_python_and_c():
     assert torch.div(x, y).dtype == torch.float32
 
 
-@pytest.mark.parametrize("f", [lambda x, y: x // y, lambda x, y: x % y, torch.fmod, lambda x, y: torch.div(x, y, rounding_mode="trunc")])
+@pytest.mark.parametrize(
+    "f", [lambda x, y: x // y, lambda x, y: x % y, torch.fmod, lambda x, y: torch.div(x, y, rounding_mode="trunc")]
+)
 def test_division_of_integers_by_zero_raises(f):
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         f(T([1, 2]), T([1, 0]))
@@ -78,7 +82,9 @@ def test_bools_cannot_be_subtracted_or_negated(f):
         f(T([True, False]))
 
 
-@pytest.mark.parametrize("f", [abs, torch.floor, torch.round, torch.frac, lambda b: b // b, lambda b: b % b, lambda b: b**b])
+@pytest.mark.parametrize(
+    "f", [abs, torch.floor, torch.round, torch.frac, lambda b: b // b, lambda b: b % b, lambda b: b**b]
+)
 def test_operations_without_bools_say_so(f):
     with pytest.raises(NotImplementedError, match=r"not implemented for minigrad\.bool"):
         f(T([True, False]))
@@ -185,7 +191,9 @@ def test_operands_have_to_be_tensors_or_numbers():
         torch.add(T([1.0]), "a")
     with pytest.raises(TypeError, match="unsupported operand"):
         T([1.0]) + "a"
-    with pytest.raises(RuntimeError, match=r"add: the shapes \(2,\) and \(3,\) cannot be broadcast .*dimension -1 has sizes 2 and 3"):
+    with pytest.raises(
+        RuntimeError, match=r"add: the shapes \(2,\) and \(3,\) cannot be broadcast .*dimension -1 has sizes 2 and 3"
+    ):
         T([1.0, 2.0]) + T([1.0, 2.0, 3.0])
 
 
@@ -202,7 +210,9 @@ def test_in_place_forms_write_and_keep_the_dtype():
     assert T([1, 2], dtype=torch.uint8).mul_(T([3, 100])).tolist() == [3, 200]
 
 
-@pytest.mark.parametrize("f", [lambda i: i.add_(1.5), lambda i: i.div_(2), lambda i: i.true_divide_(2), lambda i: i.clamp_(min=0.5)])
+@pytest.mark.parametrize(
+    "f", [lambda i: i.add_(1.5), lambda i: i.div_(2), lambda i: i.true_divide_(2), lambda i: i.clamp_(min=0.5)]
+)
 def test_in_place_refuses_to_write_floats_into_integers(f):
     with pytest.raises(RuntimeError, match="result type .*float32 can't be cast to the desired output type .*int64"):
         f(T([1, 2]))
@@ -263,7 +273,10 @@ def test_fused_kernels_agree_at_edge_values(name):
 
 
 @settings(max_examples=30, deadline=None)
-@given(hnp.mutually_broadcastable_shapes(num_shapes=2, min_side=0, max_side=4, max_dims=4), st.sampled_from(["div", "add scaled", "lerp"]))
+@given(
+    hnp.mutually_broadcastable_shapes(num_shapes=2, min_side=0, max_side=4, max_dims=4),
+    st.sampled_from(["div", "add scaled", "lerp"]),
+)
 def test_fused_kernels_broadcast_as_numpy_does(shapes, name):
     random = np.random.default_rng(2)
     check_fused(F[name], [random.uniform(0.5, 2, s) for s in shapes.input_shapes], "float64")
@@ -279,3 +292,18 @@ def test_fused_kernels_take_any_layout(order, step, flip):
         return torch.div(x, x.flip(0) if flip else x * 2) * y
 
     check_fused(laid_out, [base, np.asarray(1.5)], "float32")
+
+
+def subclasses(cls):
+    return {
+        c for s in cls.__subclasses__() for c in (s, *subclasses(s)) if c.__module__.startswith("minigrad.") and c.names
+    }
+
+
+@pytest.mark.parametrize("cls", sorted(subclasses(Pointwise), key=str), ids=lambda cls: cls.__name__)
+def test_every_formula_has_a_scalar_form_for_the_kernels(cls):
+    formulas = [f for f in cls.formulas.values() if formula.parameters(f)]
+    if cls.ufunc is None:
+        formulas.append(cls.kernel)
+    fused = not formulas or formula.prelude(formulas) is not None
+    assert fused == (cls.__name__ not in ("Lgamma", "Digamma", "Polygamma"))  # SciPy computes these, as fast

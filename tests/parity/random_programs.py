@@ -1,13 +1,14 @@
-"""Random programs of views, writes, arithmetic and no_grad, as text that PyTorch accepts; equal for equal seeds.
+"""Random programs of views, writes, arithmetic and no_grad that PyTorch accepts; equal for equal seeds.
 
 `write(seed, torch)` grows a program line by line: PyTorch runs each proposed line at once, and a line that it refuses
-is kept only sometimes, wrapped in `attempt`. The end asks for what the mode is about: gradients, second derivatives or
-tangents. What comes out is the source of a program like those in `programs/`: `def program(torch): ...`.
+is kept only sometimes, wrapped in `attempt`. The end asks for what the program is about: gradients, second derivatives
+or tangents. `shrink` takes away every line that a failure does not need.
 """
 
 import random
+from dataclasses import dataclass, replace
 
-from .harness import attempt
+from .harness import attempt, run
 
 LEAVES = {"a": "[[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]]", "b": "[1.0, -0.5, 0.75]", "c": "0.5", "d": "[[2.0], [-1.5]]"}
 UNARY = [
@@ -20,134 +21,130 @@ UNARY = [
     "abs()",
     "relu()",
     "sum(-1)",
-    "mean()",
     "cumsum(0)",
 ]
 VIEWS = [
     "t()", "[0]", "[-1:]", "[..., 0]", "[..., 1:]", "[::2]", "reshape(-1)", "view(-1)", "unsqueeze(0)", "squeeze()",
-    "expand(2, 3)", "diagonal()", "transpose(0, 1)", "view(3, 2)", "[None]", "flatten()",
-    "narrow(0, 0, 1)", "contiguous()",
+    "expand(2, 3)", "diagonal()", "transpose(0, 1)", "view(3, 2)", "[None]", "flatten()", "narrow(0, 0, 1)",
 ]  # fmt: skip
-COPIES = ["[[0, 0]]", "[[-1, 0]]", "flip(0)", "detach()", "[t > 0]", "repeat(2)", "softmax(-1)"]
+COPIES = ["[[0, 0]]", "[[-1, 0]]", "flip(0)", "detach()", "[{t} > 0]", "repeat(2)", "softmax(-1)", "mean()"]
 WRITES = [
     "{t}.mul_({u})", "{t}.add_({u})", "{t}.copy_({u})", "{t}.zero_()", "{t}.sin_()", "{t}.mul_(2)", "{t}[0] = {u}",
     "{t}[..., 0] = 0.5", "{t}[{t} > 0] = 0.25", "{t}[[0]] = {u}", "{t} += {u}", "{t}[-1:] *= {u}",
     "{t}.masked_fill_({t} < 0, 0.125)", "{t}.clamp_(-1, 1)", "{t}.sub_({u}, alpha=0.5)", "{t}.fill_({u})",
 ]  # fmt: skip
 BINARY = [
-    "{t} + {u}",
-    "{t} * {u}",
-    "{t} - {u} * 0.5",
-    "{t} / (1 + {u} * {u})",
-    "torch.where({t} > {u}, {t}, {u})",
-    "{t} @ {u}",
-]
-BINARY += ["torch.maximum({t}, {u})", "torch.stack([{t}, {t}])", "torch.cat([{t}, {u}])"]
+    "{t} + {u}", "{t} * {u}", "{t} - {u} * 0.5", "{t} / (1 + {u} * {u})", "torch.where({t} > {u}, {t}, {u})",
+    "({t} @ {u}) * 1", "torch.maximum({t}, {u})", "torch.stack([{t}, {t}])", "torch.cat([{t}, {u}])",
+]  # fmt: skip
+MADE = "made = {name: t for name, t in locals().items() if name[0] == 'v'}"
+VALUES = "{name: t.detach() for name, t in made.items()}"
 ENDS = {
     "backward": [
-        "made = {name: t for name, t in locals().items() if name[0] == 'v'}",
         "refused = {name: e for name, e in locals().items() if name[0] == 'e'}",
+        MADE,
         "flags = {name: [t._version, t.requires_grad, t.is_leaf] for name, t in made.items()}",
         "loss = sum((t * t.detach().cos()).sum() for t in made.values())",
         "gradients = attempt(torch.autograd.grad, loss, (a, b, c, d), allow_unused=True)",
-        "return {name: t.detach() for name, t in made.items()}, flags, refused, gradients",
+        f"return {VALUES}, flags, refused, gradients",
     ],
     "second": [
-        "made = {name: t for name, t in locals().items() if name[0] == 'v'}",
-        "loss = sum((t * t.detach().cos()).sum() for t in made.values())",
-        "gradients = attempt(torch.autograd.grad, loss, (a, b, c, d), create_graph=True, materialize_grads=True)",
-        "again = attempt(lambda: sum((g * g).sum() for g in gradients))",
-        "return again, attempt(torch.autograd.grad, again, (a, b, c, d), materialize_grads=True)",
+        MADE,
+        "loss = sum((t * t).sum() for t in made.values()) + sum(0 * (t * t).sum() for t in (a, b, c, d))",
+        "gradients = torch.autograd.grad(loss, (a, b, c, d), create_graph=True)",
+        "second = torch.autograd.grad(sum((g * g).sum() for g in gradients), (a, b, c, d))",
+        "return [g.detach() for g in gradients], second",
     ],
     "forward": [
-        "made = {name: t for name, t in locals().items() if name[0] == 'v'}",
+        MADE,
         "tangents = {name: torch.autograd.forward_ad.unpack_dual(t).tangent for name, t in made.items()}",
-        "level.__exit__(None, None, None)",
-        "return {name: t.detach() for name, t in made.items()}, tangents",
+        f"return {VALUES}, tangents",
     ],
 }
 
 
+@dataclass(frozen=True)
+class Program:
+    """What the program is about (a key of ENDS) and its lines between the leaves and the end."""
+
+    about: str
+    lines: tuple = ()
+
+    @property
+    def head(self):
+        """The lines that make the leaves."""
+        if self.about == "forward":
+            tensors = {name: f"torch.tensor({values}, dtype=torch.float64)" for name, values in LEAVES.items()}
+            dual = "torch.autograd.forward_ad.make_dual"
+            return [f"{name} = {dual}({tensor}, {tensor}.cos())" for name, tensor in tensors.items()]
+        tail = "dtype=torch.float64, requires_grad=True"
+        return [f"{name} = torch.tensor({values}, {tail})" for name, values in LEAVES.items()]
+
+    @property
+    def source(self):
+        """The text of a function of one argument, the module to use as `torch`."""
+        lines = [*self.head, *self.lines, *ENDS[self.about]]
+        if self.about == "forward":
+            lines = ["with torch.autograd.forward_ad.dual_level():", *(f"    {line}" for line in lines)]
+        return "\n".join(["def program(torch):", *(f"    {line}" for line in lines), ""])
+
+    def run(self, module):
+        """The result as plain data."""
+        namespace = {"attempt": attempt}
+        exec(self.source, namespace)
+        return run(namespace["program"], module)
+
+
 def write(seed, torch):
-    """The source of one random program."""
+    """One random program."""
     choice = random.Random(seed)
-    mode = choice.choice(list(ENDS))
-    env, lines = {"torch": torch, "attempt": attempt}, []
+    program = Program(choice.choice(list(ENDS)))
+    if program.about != "forward":
+        return grow(program, choice, torch)
+    with torch.autograd.forward_ad.dual_level():
+        return grow(program, choice, torch)
 
-    def keep(line):
-        """Run the line and keep it when PyTorch takes it. What PyTorch raises, if it does."""
-        error = attempt(exec, line, env)
-        if error is None:
-            lines.append(line)
-        return error
 
-    for name, values in LEAVES.items():
-        keep(f"{name} = torch.tensor({values}, dtype=torch.float64, requires_grad={mode != 'forward'})")
-    if mode == "forward":
-        keep("level = torch.autograd.forward_ad.dual_level()")
-        keep("level.__enter__()")
-        for name in LEAVES:
-            keep(f"{name} = torch.autograd.forward_ad.make_dual({name}, {name} * {name} + 0.5)")
-    names, wanted = list(LEAVES), choice.randint(4, 12)
-    for attempts in range(60):
-        if len(names) >= len(LEAVES) + wanted:
-            break
+def grow(program, choice, torch):
+    """The program with random lines, all of which have been run once."""
+    env, names, lines = {"torch": torch}, list(LEAVES), []
+    exec("\n".join(program.head), env)
+    for number in range(choice.randint(8, 24)):
         t, u = choice.choice(names[-5:]), choice.choice(names)
         kind = choice.random()
         if kind < 0.3:
             template = choice.choice(WRITES)
-            operation = template.format(t=t, u=u)
-            if shares_memory(env[t], env[u]) and "{u}" in template:
-                continue
-            if choice.random() < 0.08:
-                operation = f"with torch.no_grad(): {operation}"
-            keep(operation)
+            if 0 in env[t].stride() or ("{u}" in template and shares_memory(env[t], env[u])):
+                continue  # what is read after such a write depends on the order of the writes
+            line = ("with torch.no_grad(): " if choice.random() < 0.08 else "") + template.format(t=t, u=u)
+            if attempt(exec, line, env) is None:
+                lines.append(line)
             continue
-        name = f"v{attempts}"
-        if kind < 0.6:
-            method = choice.choice(VIEWS)
+        if kind < 0.8:
+            method = choice.choice(VIEWS if kind < 0.6 else COPIES if kind < 0.7 else UNARY).format(t=t)
             expression = f"{t}{method}" if method.startswith("[") else f"{t}.{method}"
-        elif kind < 0.7:
-            method = choice.choice(COPIES).replace("t >", f"{t} >")
-            expression = f"{t}{method}" if method.startswith("[") else f"{t}.{method}"
-        elif kind < 0.8:
-            expression = f"{t}.{choice.choice(UNARY)}"
         else:
             expression = choice.choice(BINARY).format(t=t, u=u)
-        error = keep(f"{name} = {expression}")
-        if error is None and env[name].numel() <= 64:
-            names.append(name)
+        error = attempt(exec, f"v{number} = {expression}", env)
+        if error is None and env[f"v{number}"].numel() <= 64:
+            names.append(f"v{number}")
+            lines.append(f"v{number} = {expression}")
         elif isinstance(error, RuntimeError) and choice.random() < 0.1:
-            lines.append(f"e{attempts} = attempt(lambda: {expression})")
-    if mode == "forward":
-        attempt(exec, "level.__exit__(None, None, None)", env)
-    return program_of(lines + ENDS[mode])
+            lines.append(f"e{number} = attempt(lambda: {expression})")
+    return replace(program, lines=tuple(lines))
 
 
 def shares_memory(t, u):
-    """Whether one of two tensors may see what is written to the other (then an order of reading would be tested)."""
+    """Whether what is written to one tensor may be seen through the other."""
     return t.untyped_storage().data_ptr() == u.untyped_storage().data_ptr()
 
 
-def program_of(lines):
-    """The source of a program with these lines."""
-    return "\n".join(["def program(torch):", *(f"    {line}" for line in lines), ""])
-
-
-def compile_program(source):
-    """The function that the source defines."""
-    namespace = {"attempt": attempt}
-    exec(source, namespace)
-    return namespace["program"]
-
-
-def shrink(source, differs):
-    """The source without every line that can go while `differs(source)` stays true."""
-    lines = [line.strip() for line in source.splitlines()[1:]]
-    place = len(lines)
+def shrink(program, differs):
+    """The program without every line that can go while `differs(program)` stays true."""
+    place = len(program.lines)
     while place:
         place -= 1
-        shorter = lines[:place] + lines[place + 1 :]
-        if attempt(differs, program_of(shorter)) is True:
-            lines, place = shorter, min(place, len(shorter))
-    return program_of(lines)
+        shorter = replace(program, lines=program.lines[:place] + program.lines[place + 1 :])
+        if differs(shorter):
+            program = shorter
+    return program

@@ -520,3 +520,26 @@ def gradient_penalty_in_forward_mode(torch):
         slope = fw.unpack_dual((w * x * x).sum()).tangent
         (slope**2).backward()
     return slope, w.grad
+
+
+@gives(
+    [[[[1.0, 5.0, 5.0]], [[0.0, 7.0, 7.0]]], [[[1.0], [5.0], [5.0]], [[0.0], [7.0], [7.0]]], [[[1.0, 1.0, 1.0]], None]]
+)
+def views_taken_before_a_dual_is_written_see_its_tangent(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = _dual(torch, 5.0, 7.0)
+        base = torch.ones(3)
+        before, apart = base[None], base.clone()[None]
+        base[1] = x
+        middle = base.view(3, 1)
+        base[2:].mul_(x)
+        return _parts(torch, before), _parts(torch, middle), _parts(torch, apart)
+
+
+@gives([[[[2.0, 3.0], [1.0, 1.0]], [[1.0, 10.0], [0.0, 0.0]]], [[2.0, 3.0], [1.0, 10.0]], [[2.0, 1.0], [1.0, 0.0]]])
+def base_sees_the_tangent_written_to_its_view(torch):
+    with torch.autograd.forward_ad.dual_level():
+        base = torch.ones(2, 2)
+        row, column = base[0], base[:, 0]
+        row.mul_(_dual(torch, [2.0, 3.0], [1.0, 10.0]))
+        return _parts(torch, base), _parts(torch, row), _parts(torch, column)

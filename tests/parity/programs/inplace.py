@@ -227,15 +227,6 @@ def inplace_on_view_of_untracked_made_without_grad_mode(torch):
     return attempt(v.mul_, x)
 
 
-@gives([RuntimeError, RuntimeError, RuntimeError])
-def inplace_on_split_output_raises(torch):
-    y = leaf(torch, [1.0, 2.0, 3.0, 4.0]) * 1
-    first, _ = y.split(2)
-    one, *_ = y.unbind()
-    part, _ = y.chunk(2)
-    return attempt(first.mul_, 2), attempt(one.mul_, 2), attempt(part.mul_, 2)
-
-
 @gives([3.0, 3.0, 1.0, 1.0])
 def inplace_on_split_of_untracked(torch):
     y = torch.ones(4)
@@ -255,12 +246,6 @@ def inplace_on_expanded_size_one(torch):
     x = torch.zeros(1, 2)
     x.expand(1, 2).add_(torch.tensor([1.0, 2.0]))
     return x
-
-
-@gives([RuntimeError, RuntimeError])
-def partly_overlapping_memory_raises(torch):
-    x = torch.arange(4.0)
-    return attempt(x[1:].add_, x[:-1]), attempt(x[1:].mul_, x[:-1])
 
 
 @gives([[2.0, 4.0], [2.0, 2.0]])

@@ -317,3 +317,37 @@ def unflatten_and_view_of_dtype_preserving_gradient(torch):
     y = x.unflatten(0, (2, -1)).swapaxes(0, 1).flatten()
     (y * torch.arange(6.0, dtype=torch.float64)).sum().backward()
     return y, x.grad
+
+
+def layout_of_results(torch):
+    x = torch.arange(6.0).view(2, 3)
+    results = {
+        "clone of transposed": x.t().clone(),
+        "product of transposed": x.t() * 2,
+        "clone of expanded": x[0].expand(2, 3).clone(),
+        "product of expanded": x[0].expand(2, 3) * 2,
+        "stack of transposed": torch.stack([x.t(), x.t()]),
+        "cat of transposed": torch.cat([x.t(), x.t()]),
+        "zeros like transposed": torch.zeros_like(x.t()),
+        "contiguous of transposed": x.t().contiguous(),
+    }
+    return {name: [t.stride(), t.is_contiguous()] for name, t in results.items()}
+
+
+@gives(
+    [
+        [0.0, 1.0, 2.0, 0.0, 1.0, 2.0],
+        [0.0, 3.0, 1.0, 4.0, 2.0, 5.0, 0.0, 3.0, 1.0, 4.0, 2.0, 5.0],
+        [0.0, 3.0, 1.0, 4.0, 2.0, 5.0, 0.0, 3.0, 1.0, 4.0, 2.0, 5.0],
+        [0.0, 3.0, 1.0, 4.0],
+    ]
+)
+def results_that_can_be_viewed_flat(torch):
+    x = torch.arange(6.0).view(2, 3)
+    made = [
+        x[0].expand(2, 3).clone(),
+        torch.stack([x.t(), x.t()]),
+        torch.cat([x.t(), x.t()]),
+        x.t()[[0, 1]],
+    ]
+    return [attempt(t.view, -1) for t in made]

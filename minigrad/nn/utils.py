@@ -1,0 +1,60 @@
+"""Gradients clipped, and parameters as one vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ..autograd.grad_mode import no_grad
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.data import tensor
+from ..ops.join import cat, stack
+
+
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
+                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:  # fmt: skip
+    """Scale all gradients together, in place, so that their common norm is at most `max_norm`; returns the norm before.
+
+    Raises RuntimeError for a norm that is not finite if `error_if_nonfinite`.
+    """
+    grads = gradients(parameters)
+    with no_grad():
+        if not grads:
+            return tensor(0.0)
+        total = stack([g.norm(norm_type) for g in grads]).norm(norm_type)
+        if error_if_nonfinite and not math.isfinite(total.item()):
+            raise error(RuntimeError, "clip_grad_norm_", f"the total norm of order {norm_type} of the gradients is {total.item()}",
+                        "pass error_if_nonfinite=False to scale them anyway")
+        factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
+        for g in grads:
+            g.mul_(factor)
+    return total
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
+    """Limit every element of the gradients, in place, to the range from -clip_value to clip_value."""
+    with no_grad():
+        for g in gradients(parameters):
+            g.clamp_(-clip_value, clip_value)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters, one after the other, as one vector."""
+    return cat([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Take the parameters' data from one vector: the opposite of parameters_to_vector."""
+    if not isinstance(vec, Tensor):
+        raise error(TypeError, "vector_to_parameters", f"expected a tensor, but got {type(vec).__name__}")
+    start = 0
+    for p in parameters:
+        p.data = vec[start : start + p.numel()].view(p.shape).data
+        start += p.numel()
+
+
+def gradients(parameters: Tensor | Iterable[Tensor]) -> list:
+    """The gradients that are there."""
+    given = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in given if p.grad is not None]

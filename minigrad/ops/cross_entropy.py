@@ -1,0 +1,164 @@
+"""Losses for classes: cross-entropy from logits, and the negative log-likelihood.
+
+Cross-entropy's log-softmax is a second, hidden output (what PyTorch saves), with a gradient of its own, so that one
+operation serves the plain loss, label smoothing and derivatives of any order.  Other losses are in loss.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .compare import where
+from .families import Linear, Operation
+from .loss import averaged, chosen, reduced
+from .registry import op
+from .softmax import log_softmax
+
+
+class NLL(Linear):
+    """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
+        valid = target != ignore
+        safe = np.where(valid, target, 0)
+        if safe.size and not (safe.min() >= 0 and safe.max() < x.shape[dim]):
+            raise error(IndexError, "nll_loss", f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for "
+                        f"{x.shape[dim]} classes", f"targets have to lie in [0, {x.shape[dim]}), or be ignore_index={ignore}")
+        if not safe.size:
+            return np.zeros(safe.shape, x.dtype)
+        picked = np.take_along_axis(x, np.expand_dims(safe, dim), dim).squeeze(dim)
+        return np.where(valid, -picked, x.dtype.type(0))
+
+    dx = lambda g, target, shape, dim, ignore: at_target(-g, target, g.new_zeros(shape), dim, ignore)
+    batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
+
+
+class CrossEntropy(Operation):
+    """-log_softmax(x) at each example's class, along dimension dim, 0 where the class is `ignore`; and the log_softmax."""
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
+        top = x.max(dim, keepdims=True, initial=-np.inf)
+        shifted = x - np.where(np.isfinite(top), top, x.dtype.type(0))
+        log_probabilities = shifted - np.log(np.exp(shifted).sum(dim, keepdims=True))
+        return NLL.impl(log_probabilities, target, dim, ignore), log_probabilities
+
+    dx = lambda g0, g1, target, out1, dim, ignore: from_logits(g0, g1, target, out1, dim, ignore)
+    batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
+
+
+def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
+    """The gradient by the logits: softmax minus one at the target, times g; and log_softmax's own."""
+    flow = g_log
+    if g is not None:
+        flow = at_target(-g, target, log_probabilities.new_zeros(log_probabilities.shape) if g_log is None else g_log, dim, ignore)
+    return flow - log_probabilities.exp() * flow.sum(dim, True)
+
+
+def at_target(g: Tensor, target: Tensor, onto: Tensor, dim: int, ignore: int) -> Tensor:
+    """`onto` with g added at each example's class."""
+    valid = target != ignore
+    return onto.scatter_add(dim, where(valid, target, 0).unsqueeze(dim), where(valid, g, 0.0).unsqueeze(dim))
+
+
+@op("T(4, 3), I(4, 3)", "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2", "T(4), I(4)", "T(4, 3), I(4, 3), reduction='none'",
+    "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), label_smoothing=0.2", "T(4, 3), I(4, 3), ignore_index=1, reduction='sum', label_smoothing=0.1",
+    "T(4, 3), T(4, 3)", "T(2, 3, 4), T(2, 3, 4), P(3), reduction='none', label_smoothing=0.3",
+    torch="nn.functional.cross_entropy", method=False)  # fmt: skip
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+                  reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
+    """-log softmax(input) at the target: input (n, c, ...) or (c,) of logits, target (n, ...) of classes, or of
+    probabilities like input.
+
+    `weight` has one factor per class; the mean is weighted by them.  `ignore_index` is a class that costs nothing;
+    `label_smoothing` is the share of each target that is spread over all classes.
+    Raises IndexError for classes out of range, ValueError where the batch sizes differ.
+
+    >>> import minigrad
+    >>> logits = minigrad.tensor([[0., 0.]])
+    >>> cross_entropy(logits, minigrad.tensor([1]))
+    tensor(0.6931)
+    """
+    reduction = chosen("cross_entropy", reduction, size_average, reduce)
+    if not 0 <= label_smoothing <= 1:
+        raise error(RuntimeError, "cross_entropy", f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    dim = class_dim("cross_entropy", input)
+    classes = input.shape[dim]
+    if target._np_dtype.kind == "f":
+        return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
+    check_target("cross_entropy", input, target, weight, dim)
+    loss, log_probabilities = CrossEntropy.apply(input, target, dim, ignore_index)
+    counts = target_weight(target, weight, ignore_index)
+    total = averaged(loss if weight is None else loss * counts, counts, reduction)
+    if not label_smoothing:
+        return total
+    smooth = -(log_probabilities if weight is None else log_probabilities * along(weight, dim, input.ndim)).sum(dim)
+    smooth = averaged(where(target == ignore_index, 0.0, smooth), counts, reduction)
+    return total * (1 - label_smoothing) + smooth * (label_smoothing / classes)
+
+
+def soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, dim: int) -> Tensor:
+    """Cross-entropy for targets that are probabilities."""
+    if target.shape != input.shape:
+        raise error(RuntimeError, "cross_entropy", f"expected class probabilities of the input's shape {tuple(input.shape)}, but got "
+                    f"{tuple(target.shape)}", "integer targets are taken as classes")
+    classes = input.shape[dim]
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / classes
+    terms = log_softmax(input, dim) * target
+    loss = -(terms if weight is None else terms * along(weight, dim, input.ndim)).sum(dim)
+    return loss.sum() / (input.numel() // max(classes, 1)) if reduction == "mean" else reduced(loss, reduction)
+
+
+@op("T(4, 3), I(4, 3)", "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2", "T(4), I(4)", "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), reduction='none'",
+    "T(4, 3), I(4, 3), reduction='sum'", torch="nn.functional.nll_loss", method=False)  # fmt: skip
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+             reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+    """-input at the target: input (n, c, ...) or (c,) of log-probabilities, target (n, ...) of classes.
+
+    `weight`, `ignore_index` and errors as for cross_entropy.
+    """
+    reduction = chosen("nll_loss", reduction, size_average, reduce)
+    dim = class_dim("nll_loss", input)
+    check_target("nll_loss", input, target, weight, dim)
+    counts = target_weight(target, weight, ignore_index)
+    loss = NLL.apply(input, target, dim, ignore_index)
+    return averaged(loss if weight is None else loss * counts, counts, reduction)
+
+
+def class_dim(who: str, input: Tensor) -> int:
+    """Where the classes are: dimension 1, or 0 without a batch."""
+    if not input.ndim:
+        raise error(RuntimeError, who, "expected an input of at least one dimension, the classes, got a 0-d tensor")
+    return min(input.ndim - 1, 1)
+
+
+def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:
+    """The target has the input's shape without the classes; the weight one value per class."""
+    if target._np_dtype.kind not in "iu":
+        raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "convert with .long()")
+    if target.ndim and input.ndim > 1 and target.shape[0] != input.shape[0]:
+        raise error(ValueError, who, f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})")
+    expected = (*input.shape[:dim], *input.shape[dim + 1 :])
+    if tuple(target.shape) != expected:
+        raise error(RuntimeError, who, f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}")
+    if weight is not None and tuple(weight.shape) != (input.shape[dim],):
+        raise error(RuntimeError, who, f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}")
+
+
+def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:
+    """How much each example counts: its class's weight, or 1 (True); 0 where it is ignored."""
+    valid = target != ignore
+    if weight is None:
+        return valid
+    return where(valid, weight.index_select(0, where(valid, target, 0).flatten()).reshape(target.shape), 0.0)
+
+
+def along(weight: Tensor, dim: int, ndim: int) -> Tensor:
+    """One value per class in a shape that meets the input."""
+    return weight.reshape(-1, *[1] * (ndim - dim - 1))

@@ -1,0 +1,93 @@
+"""The same elements in another order: reversed, moved around, turned.  Copies, since no strides of a tensor are
+negative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .families import Linear
+from .memory import Clone
+from .reduce import axes, axis
+from .registry import op
+from .shape import reshape, shape_from, transpose
+
+
+class Flip(Linear):
+    """The elements in reverse order along dimensions."""
+
+    impl = lambda x, dims: np.flip(x, dims).copy()
+    dx = lambda g, dims: Flip.apply(g, dims)
+    batch = lambda x, dims: (x, tuple([d + 1 for d in dims]))
+
+
+class Roll(Linear):
+    """The elements moved around along dimensions."""
+
+    impl = lambda x, shifts, dims: np.roll(x, shifts, dims) if x.ndim else x.copy()
+    dx = lambda g, shifts, dims: Roll.apply(g, tuple([-s for s in shifts]), dims)
+    batch = lambda x, shifts, dims: (x, shifts, tuple([d + 1 for d in dims]))
+
+
+@op("T(2, 3), (0,)", "T(2, 3), (0, -1)", "T(4, 3).mT, (1,)", "T(0, 2), (0,)", "T(2, 3), ()")
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """The elements in reverse order along dimensions, as a copy."""
+    given = shape_from(dims)
+    return Flip.apply(input, axes(input, given, "flip") if given else ())
+
+
+@op("T(3, 2)", "T(2, 3, 4)")
+def fliplr(input: Tensor) -> Tensor:
+    """The columns (second dimension) in reverse order."""
+    if input.ndim < 2:
+        raise error(RuntimeError, "fliplr", f"input must be >= 2-d, got shape {tuple(input.shape)}")
+    return flip(input, 1)
+
+
+@op("T(3, 2)", "T(3)")
+def flipud(input: Tensor) -> Tensor:
+    """The rows (first dimension) in reverse order."""
+    if input.ndim < 1:
+        raise error(RuntimeError, "flipud", "input must be >= 1-d, got a 0-d tensor")
+    return flip(input, 0)
+
+
+@op("T(2, 3), 1", "T(2, 3), 1, 0", "T(2, 3), (1, -1), (0, 1)", "T(0, 3), 2, 0", "T(4, 3).mT, -5")
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """The elements moved along dimensions, what leaves at the end coming in at the start; flattened without `dims`."""
+    by = tuple(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
+    if dims is None or isinstance(dims, (tuple, list)) and not dims:
+        if len(by) != 1:
+            raise error(RuntimeError, "roll", f"{len(by)} shifts need as many dims", "pass dims=")
+        return reshape(Roll.apply(reshape(input, -1), by, (0,)), input.shape)
+    along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    if len(along) != len(by):
+        raise error(RuntimeError, "roll", f"shifts and dimensions must align: {len(by)} shifts, {len(along)} dims")
+    return Roll.apply(input, by, tuple([axis(d, input.ndim, "roll") for d in along]))
+
+
+@op("T(2, 3)", "T(2, 3), 2", "T(2, 3, 4), -1, (1, 2)", "T(2, 3), 4")
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """The plane of two dimensions turned by k times 90 degrees, from the first towards the second."""
+    if len(dims) != 2:
+        raise error(RuntimeError, "rot90", f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise error(RuntimeError, "rot90", f"expected total dims >= 2, but got total dims = {input.ndim}")
+    a, b = axis(dims[0], input.ndim, "rot90"), axis(dims[1], input.ndim, "rot90")
+    if a == b:
+        raise error(
+            RuntimeError,
+            "rot90",
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}",
+        )
+    turns = (
+        lambda: Clone.apply(input),
+        lambda: transpose(flip(input, b), a, b),
+        lambda: flip(input, (a, b)),
+        lambda: flip(transpose(input, a, b), b),
+    )
+    return turns[k % 4]()

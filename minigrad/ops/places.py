@@ -1,0 +1,100 @@
+"""Places in arrays: index arrays at some dimensions, all of the others.  What Take and Put of index.py are made of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .families import front, lift
+
+WHOLE = slice(None)
+
+
+def place(ndim: int, dims: tuple, indices: tuple) -> tuple:
+    """NumPy's index: the indices at their dimensions, all of the others."""
+    at = dict(zip(dims, indices))
+    return tuple([at.get(d, WHOLE) for d in range(ndim)])
+
+
+def adjacent(dims: tuple) -> bool:
+    """Whether indexed dimensions follow one another, so that the result of indexing keeps their place."""
+    return dims[-1] - dims[0] == len(dims) - 1
+
+
+def selected_shape(shape: tuple, dims: tuple, index_shapes: list) -> tuple:
+    """The shape of what index tensors select."""
+    size, rest = np.broadcast_shapes(*index_shapes), tuple([n for d, n in enumerate(shape) if d not in dims])
+    lead = dims[0] if adjacent(dims) else 0
+    return rest[:lead] + size + rest[lead:]
+
+
+def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
+    """The places as numbers in row-major order, index dimensions first.  One such array is much faster than several."""
+    flat: Any = 0
+    for d, i in zip(dims, indices):
+        n = shape[d]
+        low, high = (i.min(), i.max()) if i.size else (0, -1)
+        if low < -n or high >= n:
+            raise error(
+                IndexError,
+                "index",
+                f"index {low if low < -n else high} is out of bounds for dimension {d} with size {n}",
+            )
+        step = math.prod(shape[d + 1 :])
+        flat = flat + (np.where(i < 0, i + n, i) if low < 0 else i).astype(np.int64, copy=False) * step
+    for d, n in enumerate(shape):
+        if d not in dims:
+            flat = flat[..., None] + np.arange(n) * math.prod(shape[d + 1 :])
+    return flat
+
+
+def take_at(x: np.ndarray, dims: tuple, indices: tuple) -> np.ndarray:
+    """x[indices]"""
+    if len(dims) == x.ndim > 1:
+        return x.reshape(-1).take(flat_places(x.shape, dims, indices))
+    if len(dims) == 1:
+        return x.take(indices[0], axis=dims[0])
+    return np.asarray(x[place(x.ndim, dims, indices)], order="C")
+
+
+def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple) -> None:
+    """out[indices] += value, where repeated places count; np.add.at is fast on one dimension only."""
+    if not out.flags.c_contiguous:
+        copy = out.copy()
+        add_at(copy, value, dims, indices)
+        out[...] = copy
+        return
+    flat = flat_places(out.shape, dims, indices)
+    rank = flat.ndim - (out.ndim - len(dims))
+    value = np.asarray(value, out.dtype)
+    if value.ndim and adjacent(dims) and dims[0]:
+        value = np.moveaxis(value, range(dims[0], dims[0] + rank), range(rank))
+    value = np.broadcast_to(value, flat.shape).reshape(-1)
+    np.add.at(out.reshape(-1), flat.reshape(-1), value.copy() if np.may_share_memory(value, out) else value)
+
+
+def batch_places(size: int, dims: tuple, indices: tuple, index_dims: tuple) -> tuple:
+    """The rank of the indices for one example, and (dims, indices) for tensors with the batch dimension in front."""
+    rank = max(i.ndim - (d is not None) for i, d in zip(indices, index_dims))
+    shifted = tuple([d + 1 for d in dims])
+    if all(d is None for d in index_dims):
+        return rank, (shifted, indices)
+    example = wrap(np.arange(size).reshape((size,) + (1,) * rank))
+    return rank, ((0, *shifted), (example, *[lift(i, d, rank) for i, d in zip(indices, index_dims)]))
+
+
+def moved(dims: tuple, rank: int) -> tuple:
+    """The index dimensions of a batched result, and where they belong: behind those not indexed."""
+    return tuple(range(1, rank + 1)), tuple(range(1 + dims[0], 1 + dims[0] + rank))
+
+
+def batch_values(value: Tensor, dim: int | None, size: int, dims: tuple, rank: int, index_dims: tuple) -> Tensor:
+    """The values to write, arranged as indexing with `batch_places` gives them."""
+    value = front(value, dim, size)
+    if all(d is None for d in index_dims):
+        return value if adjacent(dims) else value.movedim(0, rank)
+    return value.movedim(*moved(dims, rank)[::-1]) if adjacent(dims) and dims[0] else value

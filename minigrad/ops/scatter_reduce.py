@@ -1,0 +1,127 @@
+"""Scattering with a reduction: sum, mean, product, largest or smallest of all that comes to the same place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from . import registry
+from .families import Operation
+from .gather import Gather, Scatter, ScatterAdd, along, lined_up
+from .registry import op
+
+
+class ScatterExtreme(Operation):
+    """The largest, or smallest, of x and of all that `src` brings to the same place; equal ones share the gradient."""
+
+    @staticmethod
+    def impl(x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, largest: bool) -> np.ndarray:
+        out = x.copy()
+        (np.maximum if largest else np.minimum).at(out, along(dim, index), src)
+        return out
+
+    dx = lambda g, x, dim, index, src, out: share(g, x, dim, index, src, out) * (x == out)
+    dsrc = lambda g, x, dim, index, src, out: (
+        Gather.apply(share(g, x, dim, index, src, out), dim, index) * (src == Gather.apply(out, dim, index))
+    )
+    batch = lambda x, dim, index, src, largest: (x, dim + 1, index, src, largest)
+
+
+class ScatterProd(Operation):
+    """x times all that `src` brings to the same place.
+
+    The derivative by one factor is the product of the others.  Zeros are left out of the quotients and counted instead,
+    as PyTorch does (scatter_reduce in its derivatives.yaml).
+    """
+
+    @staticmethod
+    def impl(x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray) -> np.ndarray:
+        out = x.copy()
+        np.multiply.at(out, along(dim, index), src)
+        return out
+
+    dx = lambda g, x, dim, index, src: (
+        g * ScatterProd.apply(x.masked_fill(x == 0, 1.0), dim, index, src) / x.masked_fill(x == 0, 1.0)
+    )
+    dsrc = lambda g, x, dim, index, src, out: others(g, x, dim, index, src, out)
+    batch = lambda x, dim, index, src: (x, dim + 1, index, src)
+
+
+def share(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor) -> Tensor:
+    """g divided by the number of those that are the extreme."""
+    return g / ScatterAdd.apply((x == out).to(g.dtype), dim, index, (src == Gather.apply(out, dim, index)).to(g.dtype))
+
+
+def others(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor) -> Tensor:
+    """g times the product of all factors but one's own."""
+    zero = src == 0
+    zeros = Gather.apply(ScatterAdd.apply(g.new_zeros(g.shape), dim, index, zero.to(g.dtype)), dim, index)
+    single = zero & (zeros == 1)
+    rest = ScatterProd.apply(x, dim, index, src.masked_fill(single, 1.0))
+    usual = Gather.apply(g * out, dim, index) / src.masked_fill(zero, 1.0)
+    return usual.masked_fill(single, 0.0) + Gather.apply(g * rest, dim, index).masked_fill(single == 0, 0.0)
+
+
+@op(
+    "T(3, 4), 0, I(2, 4, 3), T(2, 4), 'sum'",
+    "T(3, 4), 0, I(2, 4, 3), T(2, 4), 'mean'",
+    "T(3, 4), 1, I(3, 5, 4), T(3, 5), 'amax'",
+    "T(3, 4), 1, I(3, 5, 4), T(3, 5), 'amin', include_self=False",
+    "T(3, 4), 1, I(3, 5, 4), T(3, 5), 'prod'",
+    "T(3), 0, I(5, 3), T(5), 'prod', include_self=False",
+    "T(3), 0, I(5, 3), T(5), 'mean', include_self=False",
+    out=True,
+)
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """`input` with elements of `src` combined at the places along `dim`.
+
+    `reduce` is "sum", "prod", "mean", "amax" or "amin".  With include_self=False what is there before
+    does not take part.
+    """
+    x, d, index, src = lined_up("scatter_reduce", input, dim, index, src)
+    neutral = neutral_element(x, reduce)
+    start = x if include_self else Scatter.apply(x, d, index, neutral)
+    if reduce in ("amax", "amin"):
+        out = ScatterExtreme.apply(start, d, index, src, reduce == "amax")
+    elif reduce == "prod":
+        out = ScatterProd.apply(start, d, index, src)
+    else:
+        out = ScatterAdd.apply(start, d, index, src)
+        if reduce == "mean":
+            ones = x.new_zeros(x.shape) + 1 if include_self else Scatter.apply(x.new_zeros(x.shape) + 1, d, index, 0)
+            count = ScatterAdd.apply(ones, d, index, src.new_zeros(src.shape) + 1)
+            out = out / count if x.is_floating_point() else out // count
+    return out.reshape(input.shape)
+
+
+def scatter_reduce_(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """In-place form of scatter_reduce."""
+    return self.copy_(scatter_reduce(self.clone(), dim, index, src, reduce, include_self=include_self))
+
+
+def neutral_element(x: Tensor, reduce: str) -> Any:
+    """What changes nothing when it takes part."""
+    if reduce not in ("sum", "mean", "prod", "amax", "amin"):
+        raise error(
+            RuntimeError,
+            "scatter_reduce",
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce!r}",
+        )
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    d = x._np_dtype
+    lowest, highest = (
+        (-np.inf, np.inf) if d.kind == "f" else (False, True) if d.kind == "b" else (np.iinfo(d).min, np.iinfo(d).max)
+    )
+    return type(lowest)(lowest if reduce == "amax" else highest)
+
+
+METHODS = {"scatter_reduce_": scatter_reduce_}
+registry.CODES[scatter_reduce_.__code__] = "scatter_reduce_"

@@ -1,0 +1,53 @@
+"""Methods that change a tensor's own shape: t_, transpose_, squeeze_, unsqueeze_.
+
+The tensor becomes the view of what it was.  Views that were made of it before would have to follow, and nobody knows
+them; so a tensor whose memory is shared already is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.edges import Leaf
+from ..core.hooks import move_retained
+from ..core.inplace import twin
+from ..core.tensor import Box, Tensor, history
+from ..errors import error
+from . import registry
+from .shape import squeeze, t, transpose, unsqueeze
+
+
+def reshaping(view: Callable) -> Callable:
+    """The method `name_` for the view `name`."""
+    name = view.__name__ + "_"
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        bottom = self
+        while bottom._layer is not None:
+            bottom = bottom._value
+        if self._view is not None or bottom._ver is not None:
+            raise error(
+                RuntimeError,
+                name,
+                "the tensor's memory is shared with other tensors (views, detached ones), which could not follow",
+                f"use the out-of-place form: x = x.{view.__name__}(...)",
+            )
+        if type(history(self)) is Leaf:
+            raise error(RuntimeError, name, "a leaf Variable that requires grad is being used in an in-place operation")
+        old = self._edge
+        new = view(twin(self), *args, **kwargs)
+        if type(self) is Box:
+            self._value, self._extra = new._value, new._extra
+        else:
+            self._a = new._a
+        self._edge, self._tan = new._edge, new._tan
+        move_retained(self, old, self._edge)
+        return self
+
+    method.__doc__ = f"In-place form of {view.__name__}: the tensor itself gets the new shape."
+    return registry.named(method, name)
+
+
+METHODS = {f.__name__: f for f in map(reshaping, (t, transpose, squeeze, unsqueeze))}
+METHODS |= {"swapaxes_": METHODS["transpose_"], "swapdims_": METHODS["transpose_"]}

@@ -1,0 +1,116 @@
+"""Optimizers that scale each step by a running mean of squared gradients: Adam, AdamW, RMSprop, Adagrad."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ..core.tensor import Tensor
+from ..ops.compare import maximum
+from ..ops.create import full_like, zeros_like
+from .optimizer import Optimizer, check
+
+
+class Adam(Optimizer):
+    """p -= lr * m / (sqrt(v) + eps), with running means m of the gradient and v of its square, corrected for their start.
+
+    `amsgrad` uses the largest v so far; `weight_decay` adds that multiple of p to the gradient; `maximize` climbs.
+    Source: Kingma, Ba, "Adam: a method for stochastic optimization", 2015; Reddi et al., "On the convergence of Adam", 2018.
+    """
+
+    decoupled = False  # whether weight decay shrinks the parameter itself
+
+    def __init__(self, params: Iterable, lr: float = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+                 amsgrad: bool = False, *, maximize: bool = False):  # fmt: skip
+        check(type(self).__name__, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+                                  "maximize": maximize})  # fmt: skip
+
+    def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
+        lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
+        if not state:
+            state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = zeros_like(p)
+        state["step"] += 1
+        if decay and self.decoupled:
+            p.mul_(1 - lr * decay)
+        elif decay:
+            grad = grad.add(p, alpha=decay)
+        m, v = state["exp_avg"], state["exp_avg_sq"]
+        m.lerp_(grad, 1 - beta1)
+        v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        if group["amsgrad"]:
+            v = state["max_exp_avg_sq"].copy_(maximum(state["max_exp_avg_sq"], v))
+        root = (v.sqrt() / math.sqrt(1 - beta2 ** state["step"])).add_(group["eps"])
+        p.addcdiv_(m, root, value=-lr / (1 - beta1 ** state["step"]))
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameters themselves, not through the gradient.
+
+    Source: Loshchilov, Hutter, "Decoupled weight decay regularization", 2019.
+    """
+
+    decoupled = True
+
+    def __init__(self, params: Iterable, lr: float = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
+                 amsgrad: bool = False, *, maximize: bool = False):  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class RMSprop(Optimizer):
+    """p -= lr * gradient / (sqrt(v) + eps), with a running mean v of the squared gradient.
+
+    `centered` subtracts the square of the mean gradient from v; `momentum` is that of SGD, on the scaled gradient.
+    Source: Hinton, lecture 6e of "Neural networks for machine learning", 2012.
+    """
+
+    def __init__(self, params: Iterable, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+                 momentum: float = 0, centered: bool = False, *, maximize: bool = False):  # fmt: skip
+        check("RMSprop", lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
+        super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
+                                  "centered": centered, "maximize": maximize})  # fmt: skip
+
+    def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
+        alpha = group["alpha"]
+        if not state:
+            state.update(step=0, square_avg=zeros_like(p))
+            if group["momentum"]:
+                state["momentum_buffer"] = zeros_like(p)
+            if group["centered"]:
+                state["grad_avg"] = zeros_like(p)
+        state["step"] += 1
+        if group["weight_decay"]:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        v = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
+            v = v.addcmul(mean, mean, value=-1)
+        root = v.sqrt().add_(group["eps"])
+        if group["momentum"]:
+            p.add_(state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, root), alpha=-group["lr"])
+        else:
+            p.addcdiv_(grad, root, value=-group["lr"])
+
+
+class Adagrad(Optimizer):
+    """p -= lr * gradient / (sqrt(sum of squared gradients) + eps).
+
+    Source: Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.
+    """
+
+    def __init__(self, params: Iterable, lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+                 initial_accumulator_value: float = 0, eps: float = 1e-10, *, maximize: bool = False):  # fmt: skip
+        check("Adagrad", lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps)
+        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay,
+                                  "initial_accumulator_value": initial_accumulator_value, "eps": eps, "maximize": maximize})  # fmt: skip
+
+    def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
+        if not state:
+            state.update(step=0, sum=full_like(p, group["initial_accumulator_value"]))
+        state["step"] += 1
+        if group["weight_decay"]:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        total = state["sum"].addcmul_(grad, grad, value=1)
+        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"]))

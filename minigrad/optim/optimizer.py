@@ -1,0 +1,109 @@
+"""Optimizer: groups of parameters with their settings, and a state for each parameter.
+
+A subclass defines `update(p, grad, state, group)`: what one step does to one parameter.  All of it runs under no_grad, in
+place, with the same operations that users call, so that a recording shows an update like anything else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from typing import Any
+
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..core.tensor import Tensor
+from ..errors import error
+from ..nn.module import clear_grad
+
+
+class Optimizer:
+    """Base class of the optimizers.  `params` are tensors, (name, tensor) pairs, or dictionaries {"params": ..., **settings}."""
+
+    def __init__(self, params: Iterable, defaults: dict):
+        self.defaults = defaults
+        self.state: dict[Tensor, dict] = defaultdict(dict)
+        self.param_groups: list[dict] = []
+        if isinstance(params, Tensor):
+            raise error(TypeError, type(self).__name__, "params argument should be an iterable of tensors or dicts, but got a tensor",
+                        "pass a list: [tensor]")
+        groups = list(params)
+        if not groups:
+            raise error(ValueError, type(self).__name__, "optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict) -> None:
+        """Add parameters, with settings of their own where they are given.
+
+        Raises TypeError for what is no tensor, ValueError for results of operations and parameters that are there already.
+        """
+        given = param_group["params"]
+        items = [given] if isinstance(given, Tensor) else list(given)
+        tensors = [p[1] if isinstance(p, tuple) else p for p in items]
+        present = {id(p) for g in self.param_groups for p in g["params"]}
+        for p in tensors:
+            if not isinstance(p, Tensor):
+                raise error(TypeError, type(self).__name__, f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            if not p.is_leaf:
+                raise error(ValueError, type(self).__name__, "can't optimize a non-leaf Tensor", "optimize the tensors that it was computed from")
+            if id(p) in present:
+                raise error(ValueError, type(self).__name__, "some parameters appear in more than one parameter group")
+        self.param_groups.append({**self.defaults, **param_group, "params": tensors})
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                clear_grad(p, set_to_none)
+
+    def step(self, closure: Callable | None = None) -> Any:
+        """Update every parameter that has a gradient.  `closure`, if given, computes the loss anew; it is returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self.update(p, -p.grad if group.get("maximize") else p.grad, self.state[p], group)
+        return loss
+
+    def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
+        """Change one parameter in place."""
+        raise NotImplementedError
+
+    def state_dict(self) -> dict:
+        """The state by number of parameter, and the groups with numbers for their parameters; tensors share memory."""
+        number = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
+        groups = [{**g, "params": [number[id(p)] for p in g["params"]]} for g in self.param_groups]
+        return {"state": {number[id(p)]: s for p, s in self.state.items()}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Take over a state_dict() of an optimizer with groups of the same sizes; ValueError otherwise."""
+        saved = deepcopy(state_dict)
+        sizes = [len(g["params"]) for g in self.param_groups], [len(g["params"]) for g in saved["param_groups"]]
+        if sizes[0] != sizes[1]:
+            raise error(ValueError, type(self).__name__, f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer {sizes[0]}")
+        by_number = {}
+        for mine, theirs in zip(self.param_groups, saved["param_groups"]):
+            by_number.update(zip(theirs["params"], mine["params"]))
+            mine.update({k: v for k, v in theirs.items() if k != "params"})
+        self.state = defaultdict(dict, {by_number[i]: s for i, s in saved["state"].items()})
+
+    def __repr__(self) -> str:
+        lines = []
+        for i, group in enumerate(self.param_groups):
+            lines += [f"Parameter Group {i}", *[f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]]
+        return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
+
+
+def check(who: str, **settings: Any) -> None:
+    """ValueError for settings below 0, and for betas outside [0, 1)."""
+    for name, value in settings.items():
+        if name == "betas":
+            if not all(0 <= b < 1 for b in value):
+                raise error(ValueError, who, f"invalid betas {value}", "both have to lie in [0, 1)")
+        elif not value >= 0:
+            raise error(ValueError, who, f"invalid {name}: {value}", "it has to be at least 0")

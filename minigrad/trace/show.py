@@ -1,0 +1,17 @@
+"""How tensors and records show themselves in a notebook.  The drawing package is looked up by name when something is to be
+shown, so that minigrad itself never depends on it; without it there is text.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def mimebundle(what: Any, include: Any = None, exclude: Any = None) -> dict:
+    """What IPython asks an object for: its text, and the picture of its graph where there is one."""
+    try:
+        notebook = importlib.import_module("viz.notebook")
+    except ImportError:
+        return {"text/plain": repr(what)}
+    return notebook.mimebundle(what)

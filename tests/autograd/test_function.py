@@ -1,0 +1,279 @@
+"""once_differentiable is never silently wrong; NestedIOFunction beyond the page's examples (tests/spec has those)."""
+
+import gc
+import weakref
+
+import pytest
+
+import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+from minigrad.autograd.function import (
+    BackwardCFunction,
+    Function,
+    FunctionCtx,
+    InplaceFunction,
+    NestedIOFunction,
+    once_differentiable,
+    traceable,
+)
+
+
+def leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.from_numpy(2 * x.detach().numpy() * g.detach().numpy())
+
+
+def test_once_differentiable_gives_first_derivatives():
+    x = leaf(1.0, 3.0)
+    Square.apply(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 6.0]
+    assert not x.grad.requires_grad
+
+
+def test_once_differentiable_refuses_the_second_derivative_by_its_input():
+    """The incoming gradient is a constant; only what was saved requires grad."""
+    x = leaf(1.0, 3.0)
+    (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+    assert g.requires_grad
+    with pytest.raises(RuntimeError, match="differentiate twice a function that was marked with @once_differentiable"):
+        torch.autograd.grad(g.sum(), x)
+    with pytest.raises(RuntimeError, match="twice"):
+        g.sum().backward()
+
+
+def test_once_differentiable_refuses_the_derivative_by_the_incoming_gradient():
+    x, w = leaf(1.0, 3.0), leaf(1.0, 1.0)
+    (g,) = torch.autograd.grad(Square.apply(x), x, w, create_graph=True)
+    with pytest.raises(RuntimeError, match="twice"):
+        torch.autograd.grad(g.sum(), w)
+
+
+def test_once_differentiable_in_a_sum_with_honest_terms_still_raises():
+    x = leaf(2.0)
+    (g,) = torch.autograd.grad((Square.apply(x) + x**3).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="twice"):
+        torch.autograd.grad(g.sum(), x)
+
+
+def test_once_differentiable_of_several_inputs_keeps_none():
+    class Mul(Function):
+        @staticmethod
+        def forward(ctx, x, y, n):
+            ctx.save_for_backward(x, y)
+            return x * y * n
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y * 2, None, None
+
+    x, y = leaf(2.0), torch.tensor([3.0])
+    (g,) = torch.autograd.grad(Mul.apply(x, y, 2).sum(), x, create_graph=True)
+    assert g.tolist() == [6.0]
+
+
+def test_once_differentiable_under_nested_transforms():
+    class Apart(Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+    f = lambda x: Apart.apply(x).sum()
+    x = torch.tensor([1.0, 3.0])
+    assert torch.func.grad(f)(x).tolist() == [2.0, 6.0]
+    with pytest.raises(RuntimeError, match="twice"):
+        torch.func.grad(lambda x: torch.func.grad(f)(x).sum())(x)
+
+
+def test_once_differentiable_of_a_nested_function():
+    class Twice(NestedIOFunction):
+        def forward_extended(self, pair):
+            return [pair[0] * 2, pair[1] * 3]
+
+        @once_differentiable
+        def backward_extended(self, a, b):
+            return ((a * 2, b * 3),)
+
+    x, y, w = leaf(1.0), leaf(1.0), leaf(5.0)
+    a, b = Twice.apply((x, y))
+    gx, gy = torch.autograd.grad([a, b], [x, y], [w, torch.ones(1)], create_graph=True)
+    assert (gx.tolist(), gy.tolist()) == ([10.0], [3.0])
+    with pytest.raises(RuntimeError, match="twice"):
+        gx.backward()
+
+
+def test_names_that_old_code_imports():
+    x = leaf(1.0)
+    assert isinstance(Square.apply(x).grad_fn, BackwardCFunction) and BackwardCFunction is FunctionCtx
+    assert traceable(type("F", (Function,), {})).is_traceable
+    assert InplaceFunction(True).inplace
+
+
+class Fused(NestedIOFunction):
+    """(x, [y]), scale -> {"sum": x + y * scale}; every method written."""
+
+    def forward_extended(self, pair, scale):
+        x, [y] = pair
+        self.scale = scale
+        self.save_for_forward(pair)
+        return {"sum": x + y * scale}
+
+    def backward_extended(self, grads):
+        g = grads["sum"]
+        return (g, [g * self.scale]), None
+
+    @staticmethod
+    def jvp(ctx, tangents, scale):
+        assert scale is None
+        t, [u] = tangents
+        x, [y] = ctx.saved_tensors[0]
+        assert x.shape == y.shape
+        return {"sum": t + u * ctx.scale}
+
+    @staticmethod
+    def vmap(info, in_dims, pair, scale):
+        (dx, [dy]), none = in_dims
+        assert none is None
+        x, [y] = pair
+        x = x.movedim(dx, 0) if dx is not None else x.unsqueeze(0)
+        y = y.movedim(dy, 0) if dy is not None else y.unsqueeze(0)
+        return {"sum": x + y * scale}, {"sum": 0}
+
+
+def test_numbers_and_dicts_pass_through_a_nested_function():
+    x, y = leaf(1.0), leaf(2.0)
+    out = Fused.apply((x, [y]), 3.0)
+    assert out["sum"].tolist() == [7.0]
+    out["sum"].backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([1.0], [3.0])
+
+
+def test_jvp_of_a_nested_function():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.tensor([1.0]), torch.tensor([10.0]))
+        out = Fused.apply((x, [torch.tensor([2.0])]), 3.0)
+        assert fwAD.unpack_dual(out["sum"]).tangent.tolist() == [10.0]
+
+
+def test_vmap_of_a_nested_function():
+    x, y = torch.tensor([[1.0], [2.0]]), torch.tensor([5.0])
+    out = torch.vmap(lambda a: Fused.apply((a, [y]), 3.0)["sum"])(x)
+    assert out.tolist() == [[16.0], [17.0]]
+
+
+def test_setup_context_makes_a_nested_function_work_under_transforms():
+    class Scale(NestedIOFunction):
+        def forward_extended(self, pair):
+            return [pair[0] * pair[1]]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ((x, y),) = inputs
+            assert output[0].shape == x.shape
+            ctx.save_for_backward((x, y))
+
+        def backward_extended(self, g):
+            ((x, y),) = self.saved_tensors
+            return ((g * y, g * x),)
+
+    f = lambda x: Scale.apply((x, x))[0].sum()
+    assert torch.func.grad(f)(torch.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+    assert torch.func.grad(lambda x: torch.func.grad(f)(x).sum())(torch.tensor([1.0])).tolist() == [2.0]
+    x = leaf(3.0)
+    f(x).backward()
+    assert x.grad.tolist() == [6.0]
+
+
+def test_vjp_is_another_name_of_the_nested_backward():
+    class Double(NestedIOFunction):
+        def forward_extended(self, pair):
+            return (pair[0] * 2,)
+
+        @staticmethod
+        def vjp(ctx, g):
+            assert ctx.needs_input_grad == (True, False)
+            return ((g * 2, None),)
+
+    x = leaf(1.0)
+    (y,) = Double.apply((x, torch.ones(1)))
+    y.backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_an_instance_may_be_called_more_than_once():
+    class Power(NestedIOFunction):
+        def forward_extended(self, pair, n):
+            self.n = n
+            self.save_for_backward(pair)
+            return pair[0] ** n
+
+        def backward_extended(self, g):
+            ((x,),) = self.saved_tensors
+            return (self.n * x ** (self.n - 1) * g,), None
+
+    op, x = Power(), leaf(2.0)
+    y, z = op((x,), 2), op((x,), 3)
+    assert op.n == 2
+    (y + z).backward()
+    assert x.grad.tolist() == [16.0]
+
+
+def test_methods_of_the_context_outside_of_a_call_say_so():
+    with pytest.raises(RuntimeError, match="no running operation"):
+        Fused().save_for_backward(torch.ones(1))
+
+
+def test_nested_gradients_may_leave_out_whole_branches_or_come_flat():
+    class Three(NestedIOFunction):
+        def forward_extended(self, pair, rest):
+            return pair[0] + pair[1] + rest[0]
+
+        def backward_extended(self, g):
+            return self.answer(g)
+
+    class Branch(Three):
+        def answer(self, g):
+            return None, [g]
+
+    class InARow(Three):
+        def answer(self, g):
+            return g, g, g
+
+    for kind, expected in ((Branch, [None, None, [1.0]]), (InARow, [[1.0]] * 3)):
+        x, y, z = leaf(1.0), leaf(2.0), leaf(3.0)
+        kind.apply((x, y), [z]).backward()
+        assert [t.grad if t.grad is None else t.grad.tolist() for t in (x, y, z)] == expected
+
+
+def test_a_nested_call_makes_no_cycle_that_keeps_the_graph():
+    x = leaf(1.0)
+    out = Fused.apply((x, [x]), 1.0)["sum"]
+    watch = weakref.ref(out.grad_fn)
+    gc.disable()
+    try:
+        del out
+        assert watch() is None
+    finally:
+        gc.enable()

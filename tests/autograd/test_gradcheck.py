@@ -1,0 +1,182 @@
+"""gradcheck finds what is wrong and says where; gradgradcheck the same for second derivatives."""
+
+import pytest
+
+import minigrad
+from minigrad.autograd import Function, GradcheckError, gradcheck, gradgradcheck
+from minigrad.errors import MinigradWarning
+
+
+def double(*values):
+    return minigrad.tensor(values, dtype=minigrad.float64, requires_grad=True)
+
+
+def function(backward, forward=lambda x: x * x, **methods):
+    """A Function of one tensor with this backward(x, g)."""
+
+    class Made(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(ctx.saved_tensors[0], g)
+
+    for name, method in methods.items():
+        setattr(Made, name, staticmethod(method))
+    return Made.apply
+
+
+RIGHT = function(lambda x, g: 2 * x * g)
+
+
+@pytest.mark.parametrize("options", [{}, {"fast_mode": True}, {"check_batched_grad": False}], ids=str)
+def test_right_gradients_pass(options):
+    assert gradcheck(RIGHT, double(1.0, -2.0), **options)
+    assert gradcheck(lambda x, y, n: (x * y**n, x.sum()), (double(1.0, 2.0), double(3.0, 4.0), 2), **options)
+    assert gradcheck(lambda x: x.reshape(2, 2) @ x.reshape(2, 2).mT, double(1.0, 2.0, 3.0, 4.0), **options)
+
+
+@pytest.mark.parametrize(
+    ("backward", "hint"),
+    [
+        (lambda x, g: 3 * x * g, "1.5 times"),
+        (lambda x, g: -2 * x * g, "signs are opposite"),
+        (lambda x, g: None, "is zero"),
+        (lambda x, g: 2 * x * g * float("nan"), "nan"),
+        (lambda x, g: x + g.flip(0), "look at the formula"),
+        (lambda x, g: minigrad.where(x == 3.0, 0.0, 2 * x * g), "most elements agree"),
+    ],
+)
+def test_wrong_gradients_are_described(backward, hint):
+    x = double(1.0, 2.0, 3.0)
+    with pytest.raises(GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0") as e:
+        gradcheck(function(backward), x)
+    text = str(e.value)
+    assert hint in text
+    assert "numerical:tensor([[2.0000" in text and "analytical:tensor" in text and "differ, most at [" in text
+    assert not gradcheck(function(backward), x, raise_exception=False)
+    with pytest.raises(GradcheckError):
+        gradcheck(function(backward), x, fast_mode=True)
+
+
+def test_the_place_of_the_largest_difference_is_named():
+    with pytest.raises(GradcheckError, match=r"most at \[2, 2\] \(input element \[1, 0\], output element 2\)"):
+        gradcheck(
+            function(lambda x, g: minigrad.where(x == 3.0, 0.0, 2 * x * g)), double(1.0, 2.0, 3.0, 4.0).reshape(2, 2)
+        )
+
+
+def test_transposed_jacobian_is_recognised():
+    m = minigrad.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=minigrad.float64)
+    with pytest.raises(GradcheckError, match="transpose"):
+        gradcheck(function(lambda x, g: m @ g, lambda x: m @ x), double(1.0, 2.0))
+
+
+def test_single_precision_warns():
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.warns(MinigradWarning, match="float32"):
+        assert gradcheck(RIGHT, x, eps=1e-2, atol=1e-2, rtol=1e-2)
+    with pytest.warns(MinigradWarning), pytest.raises(GradcheckError, match="double precision"):
+        gradcheck(RIGHT, x)
+
+
+def test_what_cannot_be_checked_raises():
+    with pytest.raises(ValueError, match="requires_grad"):
+        gradcheck(RIGHT, minigrad.ones(2, dtype=minigrad.float64))
+    with pytest.raises(RuntimeError, match="stride 0"):
+        gradcheck(RIGHT, double(1.0).expand(3))
+    with pytest.raises(AssertionError):
+        gradcheck(RIGHT, double(1.0), check_backward_ad=False)
+    with pytest.raises(AssertionError):
+        gradgradcheck(RIGHT, double(1.0), check_rev_over_rev=False)
+
+
+def test_output_that_moves_without_requiring_grad():
+    with pytest.raises(GradcheckError, match="expected to be zero"):
+        gradcheck(lambda x: (x * x).detach(), double(1.0))
+    assert gradcheck(lambda x: minigrad.ones(2), double(1.0))
+
+
+def test_nondeterministic_backward_is_found():
+    noisy = function(lambda x, g: 2 * x * g + 1e-9 * minigrad.rand(x.shape, dtype=x.dtype))
+    with pytest.raises(GradcheckError, match="not reentrant"):
+        gradcheck(noisy, double(1.0))
+    with pytest.raises(GradcheckError, match="not reentrant"):
+        gradcheck(noisy, double(1.0), fast_mode=True)
+    assert gradcheck(noisy, double(1.0), nondet_tol=1e-6)
+
+
+def test_inputs_keep_values_versions_and_grads():
+    x = double(1.0, 2.0)
+    assert gradcheck(RIGHT, x)
+    assert (x.tolist(), x.grad, x._version) == ([1.0, 2.0], None, 0)
+
+    def fails(t):
+        if t.detach().numpy()[0] > 1:
+            raise KeyError("moved")
+        return t * t
+
+    with pytest.raises(KeyError):
+        gradcheck(fails, x)
+    assert x.tolist() == [1.0, 2.0]
+
+
+def test_forward_mode():
+    right = function(lambda x, g: 2 * x * g, jvp=lambda ctx, t: 2 * ctx.saved_tensors[0] * t)
+    wrong = function(lambda x, g: 2 * x * g, jvp=lambda ctx, t: 3 * ctx.saved_tensors[0] * t)
+    x = double(1.0, 2.0)
+    for fast in (False, True):
+        assert gradcheck(right, x, check_forward_ad=True, fast_mode=fast)
+        with pytest.raises(GradcheckError, match=r"in forward mode|jvp"):
+            gradcheck(wrong, x, check_forward_ad=True, fast_mode=fast)
+        assert gradcheck(minigrad.tanh, x, check_forward_ad=True, check_backward_ad=False, fast_mode=fast)
+
+
+def test_batched_gradients_and_tangents():
+    x = double(1.0, 2.0)
+    assert gradcheck(lambda t: (t.exp(), t.sum()), x, check_batched_grad=True)
+    assert gradcheck(minigrad.tanh, x, check_forward_ad=True, check_batched_forward_grad=True)
+    inner = function(lambda x, g: g)  # has no vmap rule
+
+    class Careless(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return inner(g) * 0 + g
+
+    with pytest.raises(GradcheckError, match="batched gradients"):
+        gradcheck(Careless.apply, x, check_batched_grad=True)
+
+
+def test_missing_gradients_of_other_outputs():
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return (0 if a is None else a * 2) + (0 if b is None else b * 3)
+
+    assert gradcheck(Two.apply, double(1.0))
+
+
+@pytest.mark.parametrize("options", [{}, {"fast_mode": True}, {"check_fwd_over_rev": True}], ids=str)
+def test_second_derivatives(options):
+    x = double(0.5, 2.0)
+    assert gradgradcheck(lambda t: t.exp() * t, x, **options)
+    assert gradgradcheck(lambda a, b: (a * b, a / b), (x, double(3.0, 4.0)), **options)
+    careless = function(lambda x, g: 2 * x.detach() * g)
+    assert gradcheck(careless, x)
+    with pytest.raises(GradcheckError):
+        gradgradcheck(careless, x, **{**options, "check_fwd_over_rev": False})
+    assert gradgradcheck(RIGHT, x, minigrad.ones(2, dtype=minigrad.float64, requires_grad=True))
+    assert gradgradcheck(RIGHT, x, gen_non_contig_grad_outputs=True)

@@ -1,0 +1,30 @@
+"""In-place writes where minigrad goes further than PyTorch, which refuses them."""
+
+import minigrad
+
+
+def test_write_to_one_of_several_views_of_a_split():
+    x = minigrad.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    y = x * 1
+    first, second = y.split(2)
+    first.mul_(second)
+    (y * minigrad.tensor([1.0, 10.0, 100.0, 1000.0])).sum().backward()
+    assert y.tolist() == [3.0, 8.0, 3.0, 4.0]
+    assert x.grad.tolist() == [3.0, 40.0, 101.0, 1020.0]
+
+
+def test_operand_that_overlaps_the_written_tensor_is_read_first():
+    x = minigrad.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    y = x * 1
+    y[1:].add_(y[:-1])
+    y.sum().backward()
+    assert y.tolist() == [1.0, 3.0, 5.0, 7.0]
+    assert x.grad.tolist() == [2.0, 2.0, 2.0, 1.0]
+
+
+def test_tensor_multiplied_in_place_by_itself():
+    x = minigrad.tensor([3.0], requires_grad=True)
+    y = x * 1
+    y.mul_(y)
+    y.backward()
+    assert (y.item(), x.grad.item()) == (9.0, 6.0)

@@ -1,0 +1,62 @@
+"""How tensors print (that it is PyTorch's text is in tests/parity/test_printing.py)."""
+
+import pytest
+
+import minigrad
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: minigrad.tensor([1.0, 2.0]), "tensor([1., 2.])"),
+        (lambda: minigrad.tensor([1.0, 2.5]), "tensor([1.0000, 2.5000])"),
+        (lambda: minigrad.tensor([1e-5, 1.0]), "tensor([1.0000e-05, 1.0000e+00])"),
+        (lambda: minigrad.tensor([[1, 20], [300, 4]]), "tensor([[  1,  20],\n        [300,   4]])"),
+        (lambda: minigrad.tensor(2.5), "tensor(2.5000)"),
+        (lambda: minigrad.tensor([True, False]), "tensor([ True, False])"),
+        (lambda: minigrad.tensor([float("nan"), float("inf"), 1.0]), "tensor([nan, inf, 1.])"),
+        (lambda: minigrad.zeros(0, 3), "tensor([], size=(0, 3))"),
+        (lambda: minigrad.zeros(0, dtype=minigrad.int64), "tensor([], dtype=minigrad.int64)"),
+        (lambda: minigrad.ones(1, dtype=minigrad.float64), "tensor([1.], dtype=minigrad.float64)"),
+        (lambda: minigrad.ones(1, requires_grad=True), "tensor([1.], requires_grad=True)"),
+        (lambda: minigrad.ones(1, requires_grad=True) * 2, "tensor([2.], grad_fn=<MulBackward0>)"),
+        (lambda: minigrad.arange(1001), "tensor([   0,    1,    2,  ...,  998,  999, 1000])"),
+    ],
+)
+def test_repr(make, text):
+    assert repr(make()) == str(make()) == text
+
+
+def test_options_are_set_for_a_block_and_reset():
+    x = minigrad.tensor([1.23456])
+    with minigrad.printoptions(precision=2):
+        assert repr(x) == "tensor([1.23])"
+    assert repr(x) == "tensor([1.2346])"
+    minigrad.set_printoptions(sci_mode=True, edgeitems=2)
+    try:
+        assert repr(x) == "tensor([1.2346e+00])"
+        assert minigrad.get_printoptions()["edgeitems"] == 2
+    finally:
+        minigrad.set_printoptions(profile="default")
+    assert minigrad.get_printoptions() == {
+        "precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None,
+    }  # fmt: skip
+
+
+def test_unknown_profile_raises():
+    with pytest.raises(ValueError, match="profile"):
+        minigrad.set_printoptions(profile="long")
+
+
+def test_numbers_are_formatted_as_numbers():
+    assert f"{minigrad.tensor(2.5):.3f}" == "2.500"
+    assert f"{minigrad.tensor(2.5, requires_grad=True)}" == "2.5"
+    assert f"{minigrad.ones(2)}" == "tensor([1., 1.])"
+    with pytest.raises(TypeError):
+        format(minigrad.ones(2), ".3f")
+
+
+def test_a_tensor_inside_a_transform_prints():
+    seen = []
+    minigrad.vmap(lambda x: seen.append((repr(x), f"{x.sum()}")) or x)(minigrad.ones(2, 3))
+    assert "tensor([[1., 1., 1.]," in seen[0][0]

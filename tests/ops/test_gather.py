@@ -1,0 +1,156 @@
+"""Gathering, scattering and masks against loops in Python; in-place forms against the others."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad
+from minigrad.autograd import grad
+from tests.ops.test_table import close
+
+REDUCE = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+@st.composite
+def scattering(draw):
+    """(x, dim, index, src), with repeated places and some zeros."""
+    shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    d = draw(st.integers(0, len(shape) - 1))
+    sizes = tuple(draw(st.integers(0, n + 2 * (e == d))) for e, n in enumerate(shape))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    src = random.integers(-2, 3, sizes) * 0.5
+    return random.integers(-2, 3, shape) * 0.5, d, random.integers(0, shape[d], sizes), src
+
+
+def place(d, index, at):
+    return (*at[:d], index[at], *at[d + 1 :])
+
+
+@given(scattering())
+def test_gather_and_scatters_are_loops(case):
+    a, d, index, src = case
+    x, i, s = minigrad.tensor(a), minigrad.tensor(index), minigrad.tensor(src)
+    everywhere = list(itertools.product(*map(range, index.shape)))
+    gathered = x.gather(d, i).numpy()
+    assert all(gathered[at] == a[place(d, index, at)] for at in everywhere)
+    for include, (name, ufunc) in itertools.product((True, False), REDUCE.items()):
+        expected, first = a.copy(), set()
+        for at in everywhere:
+            p = place(d, index, at)
+            expected[p] = src[at] if not include and p not in first else ufunc(expected[p], src[at])
+            first.add(p)
+        found = x.scatter_reduce(d, i, s, name, include_self=include)
+        assert np.allclose(found.numpy(), expected), name
+    expected = a.copy()
+    for at in everywhere:
+        expected[place(d, index, at)] += src[at]
+    assert np.allclose(x.scatter_add(d, i, s).numpy(), expected)
+    assert np.allclose(x.scatter(d, i, s, reduce="add").numpy(), expected)
+    written = x.scatter(d, i, s).numpy()
+    for at in everywhere:
+        p = place(d, index, at)
+        assert written[p] in [src[b] for b in everywhere if place(d, index, b) == p]
+
+
+@given(scattering(), st.sampled_from(["sum", "mean", "prod"]), st.booleans())
+def test_gradients_of_scatter_reduce_are_finite_differences_also_at_zeros(case, reduce, include):
+    a, d, index, src = case
+    i, g = minigrad.tensor(index), np.random.default_rng(1).standard_normal(a.shape)
+    u, v = np.random.default_rng(2).standard_normal(a.shape), np.random.default_rng(3).standard_normal(src.shape)
+
+    def f(a, src):
+        return minigrad.tensor(a).scatter_reduce(d, i, minigrad.tensor(src), reduce, include_self=include)
+
+    x, s = minigrad.tensor(a).requires_grad_(), minigrad.tensor(src).requires_grad_()
+    gx, gs = grad(x.scatter_reduce(d, i, s, reduce, include_self=include), (x, s), minigrad.tensor(g))
+    h = 1e-6
+    numeric = ((f(a + h * u, src + h * v) - f(a - h * u, src - h * v)).numpy() * g).sum() / (2 * h)
+    close((gx.numpy() * u).sum() + (gs.numpy() * v).sum(), numeric, reduce, 1e-6)
+
+
+def test_equal_extremes_share_the_gradient():
+    x, s = minigrad.tensor([1.0, 5.0]).requires_grad_(), minigrad.tensor([1.0, 1.0, 2.0]).requires_grad_()
+    y = x.scatter_reduce(0, minigrad.tensor([0, 0, 1]), s, "amax")
+    gx, gs = grad(y.sum(), (x, s))
+    assert np.allclose(gx.numpy(), [1 / 3, 1]) and np.allclose(gs.numpy(), [1 / 3, 1 / 3, 0])
+
+
+I = minigrad.tensor([2, 0])  # noqa: E741
+FORMS = {
+    "scatter_": lambda x, v: (0, minigrad.tensor([[0, 2, 1, 0]]), v[:1]),
+    "scatter_add_": lambda x, v: (0, minigrad.tensor([[0, 2, 1, 0], [0, 2, 0, 0]]), v),
+    "scatter_reduce_": lambda x, v: (0, minigrad.tensor([[0, 2, 1, 0]]), v[:1], "prod"),
+    "index_add_": lambda x, v: (0, I, v),
+    "index_copy_": lambda x, v: (0, I, v),
+    "index_fill_": lambda x, v: (0, I, v[0, 0]),
+    "index_put_": lambda x, v: ((I,), v),
+    "masked_fill_": lambda x, v: (x.detach() > 0, v[0, 0]),
+    "masked_scatter_": lambda x, v: (x.detach() > 0.5, v),
+    "tril_": lambda x, v: (-1,),
+    "triu_": lambda x, v: (1,),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("view", [lambda y: y[:, :4], lambda y: y.t()[:4].t(), lambda y: y[:, ::2].flip(0)])
+def test_an_in_place_form_gives_what_the_other_gives_and_its_gradients(name, view):
+    random = np.random.default_rng(0)
+    a, b, g = random.standard_normal((3, 8)), random.standard_normal((2, 4)), random.standard_normal((3, 8))
+    if name == "masked_scatter_":
+        a -= 0.8
+    results = []
+    for inplace in (True, False):
+        x, v = minigrad.tensor(a).requires_grad_(), minigrad.tensor(b).requires_grad_()
+        y = x * 1
+        part = view(y)
+        args = FORMS[name](part, v)
+        if inplace:
+            assert getattr(part, name)(*args) is part
+            result = part
+        else:
+            result = getattr(minigrad.Tensor, name[:-1])(part, *args)
+        gx, gv = grad(result, (x, v), minigrad.tensor(g[:, :4]), allow_unused=True)
+        results.append((result.detach().numpy(), gx.numpy(), np.zeros(0) if gv is None else gv.numpy()))
+    assert all(np.allclose(p, q) for p, q in zip(*results))
+
+
+def test_a_write_to_a_few_places_does_not_touch_the_rest_of_a_large_tensor():
+    x = minigrad.zeros(1000, 1000)
+    other = x[500:]
+    x[[0, 999], [0, 999]] = minigrad.tensor([1.0, 2.0])
+    x.index_add_(0, minigrad.tensor([999, 999]), minigrad.ones(2, 1000))
+    assert float(other.sum()) == 2002.0 and float(x.sum()) == 2003.0
+
+
+@pytest.mark.parametrize(
+    "call, kind",
+    [
+        (lambda x, i: x.gather(0, i[None] + 9), RuntimeError),
+        (lambda x, i: x.gather(0, i[None] - 9), RuntimeError),
+        (lambda x, i: x.gather(0, i), RuntimeError),
+        (lambda x, i: x.gather(0, x), RuntimeError),
+        (lambda x, i: x.index_select(0, i + 9), IndexError),
+        (lambda x, i: x.index_select(0, i - 9), IndexError),
+        (lambda x, i: x.index_select(0, i[None]), IndexError),
+        (lambda x, i: x.index_select(2, i), IndexError),
+        (lambda x, i: x.take(i + 50), IndexError),
+        (lambda x, i: x.scatter(0, i[None] + 9, 1.0), RuntimeError),
+        (lambda x, i: x.index_add(0, i, minigrad.ones(1, 4)), RuntimeError),
+        (lambda x, i: x.index_copy(0, i + 9, minigrad.ones(2, 4)), IndexError),
+        (lambda x, i: x.index_fill(0, i + 9, 1.0), IndexError),
+        (lambda x, i: x.masked_fill(i, 1.0), RuntimeError),
+        (lambda x, i: x.masked_fill(x > 0, x), RuntimeError),
+        (lambda x, i: x.masked_select(i), RuntimeError),
+        (lambda x, i: x.masked_scatter(x == x, i.float()), RuntimeError),
+        (lambda x, i: minigrad.ops.masks.one_hot(i, 2), RuntimeError),
+        (lambda x, i: minigrad.ops.masks.one_hot(i - 1), RuntimeError),
+        (lambda x, i: x.index_put((i, i, i), x), IndexError),
+        (lambda x, i: x.scatter_reduce(0, i[None], x, "median"), RuntimeError),
+    ],
+)
+def test_what_does_not_fit_raises_what_torch_raises(call, kind):
+    with pytest.raises(kind):
+        call(minigrad.zeros(3, 4), minigrad.tensor([2, 0]))

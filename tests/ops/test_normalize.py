@@ -1,0 +1,117 @@
+"""Normalisation, dropout and embedding: what they promise, and their errors."""
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.nn import functional as F
+
+
+def random(*shape, seed=0):
+    return minigrad.tensor(np.random.default_rng(seed).standard_normal(shape))
+
+
+def test_layer_norm_has_mean_zero_and_variance_one():
+    y = F.layer_norm(random(4, 6) * 5 + 3, (6,), eps=0.0).numpy()
+    assert np.allclose(y.mean(-1), 0) and np.allclose(y.var(-1), 1)
+
+
+def test_norms_are_one_operation_over_different_dimensions():
+    x = random(2, 4, 3)
+    assert np.allclose(F.group_norm(x, 1).numpy(), F.layer_norm(x, (4, 3)).numpy())
+    assert np.allclose(F.group_norm(x, 4).numpy(), F.instance_norm(x).numpy())
+
+
+def test_gradient_of_layer_norm_is_orthogonal_to_shift_and_scale():
+    x = random(3, 5).requires_grad_()
+    (F.layer_norm(x, (5,), eps=0.0) * random(3, 5, seed=1)).sum().backward()
+    assert np.allclose(x.grad.numpy().sum(-1), 0) and np.allclose((x.grad * x.detach()).numpy().sum(-1), 0)
+
+
+def test_large_mean_in_float32_does_not_destroy_the_variance():
+    x = minigrad.tensor((np.arange(8) + 1e4).astype("f4"))
+    assert np.allclose(F.layer_norm(x, (8,)).numpy(), (np.arange(8) - 3.5) / np.std(np.arange(8)), atol=1e-4)
+
+
+def test_batch_norm_moves_running_statistics_towards_the_batch():
+    x, mean, var = random(10, 3), minigrad.zeros(3, dtype=minigrad.float64), minigrad.ones(3, dtype=minigrad.float64)
+    F.batch_norm(x, mean, var, training=True, momentum=0.25)
+    assert np.allclose(mean.numpy(), 0.25 * x.numpy().mean(0))
+    assert np.allclose(var.numpy(), 0.75 + 0.25 * x.numpy().var(0, ddof=1))
+
+
+def test_batch_norm_in_evaluation_uses_them_and_leaves_them():
+    x, mean, var = random(4, 3), random(3), random(3).square() + 1
+    before = mean.clone(), var.clone()
+    y = F.batch_norm(x, mean, var, eps=0.0)
+    assert np.allclose(y.numpy(), (x.numpy() - mean.numpy()) / np.sqrt(var.numpy()))
+    assert np.array_equal(before[0].numpy(), mean.numpy()) and np.array_equal(before[1].numpy(), var.numpy())
+
+
+def test_writing_to_the_input_of_a_norm_is_noticed_and_to_its_result_is_not():
+    x = random(3, 4).requires_grad_()
+    inner = x * 1
+    y = F.layer_norm(inner, (4,))
+    y.mul_(2)
+    y.sum().backward(retain_graph=True)
+    inner.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_dropout_keeps_the_mean_and_drops_the_right_share():
+    minigrad.manual_seed(0)
+    x = minigrad.ones(20000).requires_grad_()
+    y = F.dropout(x, 0.3)
+    y.sum().backward()
+    kept = y.detach().numpy() != 0
+    assert abs(kept.mean() - 0.7) < 0.02 and np.allclose(y.detach().numpy()[kept], 1 / 0.7)
+    assert np.array_equal(x.grad.numpy(), y.detach().numpy())
+
+
+def test_dropout2d_drops_whole_channels():
+    minigrad.manual_seed(0)
+    y = F.dropout2d(minigrad.ones(8, 16, 3, 3), 0.5).numpy()
+    assert set(np.unique(y)) == {0.0, 2.0} and (y == y[..., :1, :1]).all()
+
+
+def test_dropout_in_evaluation_or_with_nothing_to_drop_gives_its_input():
+    x = minigrad.ones(3)
+    assert F.dropout(x, 0.5, training=False) is x
+    assert F.dropout(x, 1.0).tolist() == [0, 0, 0]
+
+
+def test_alpha_dropout_keeps_mean_and_variance():
+    minigrad.manual_seed(0)
+    y = F.alpha_dropout(minigrad.randn(50000), 0.2, training=True).numpy()
+    assert abs(y.mean()) < 0.03 and abs(y.var() - 1) < 0.04
+
+
+def test_embedding_adds_the_gradients_of_equal_indices():
+    w = minigrad.zeros(4, 2).requires_grad_()
+    F.embedding(minigrad.tensor([[1, 3], [1, 1]]), w).sum().backward()
+    assert w.grad.tolist() == [[0, 0], [3, 3], [0, 0], [1, 1]]
+
+
+def test_padding_row_is_read_and_gets_no_gradient():
+    w = minigrad.ones(4, 2).requires_grad_()
+    out = F.embedding(minigrad.tensor([1, 3, 1]), w, padding_idx=-3)
+    out.sum().backward()
+    assert out.tolist() == [[1, 1]] * 3 and w.grad.tolist() == [[0, 0], [0, 0], [0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda x: F.layer_norm(x, (3,)), RuntimeError, "expected input with shape"),
+    (lambda x: F.layer_norm(x, 4), TypeError, "tuple of ints"),
+    (lambda x: F.layer_norm(x, (4,), minigrad.ones(3)), RuntimeError, "weight"),
+    (lambda x: F.group_norm(x, 3), RuntimeError, "divisible"),
+    (lambda x: F.batch_norm(x, None, None), RuntimeError, "running_mean"),
+    (lambda x: F.batch_norm(x[:1], None, None, training=True), ValueError, "more than 1 value"),
+    (lambda x: F.dropout(x, 1.5), ValueError, "between 0 and 1"),
+    (lambda x: F.embedding(minigrad.tensor([2]), x), IndexError, "out of range"),
+    (lambda x: F.embedding(x, x), RuntimeError, "integer indices"),
+    (lambda x: F.embedding(minigrad.tensor([1]), x, sparse=True), NotImplementedError, "sparse"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused_with_its_numbers(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call(minigrad.ones(2, 4))

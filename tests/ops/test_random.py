@@ -1,0 +1,188 @@
+"""Random tensors: ranges, moments, seeds, states, generators, threads, gradients and vmap's randomness."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad
+
+N = 20_000
+
+
+def mean_and_std(t):
+    a = t.numpy().astype(np.float64)
+    return a.mean(), a.std()
+
+
+@pytest.mark.parametrize(
+    ("draw", "mean", "std"),
+    [
+        (lambda: minigrad.rand(N), 0.5, 12**-0.5),
+        (lambda: minigrad.randn(N), 0.0, 1.0),
+        (lambda: minigrad.randint(-2, 3, (N,)), 0.0, 2**0.5),
+        (lambda: minigrad.bernoulli(minigrad.full((N,), 0.3)), 0.3, 0.21**0.5),
+        (lambda: minigrad.normal(2.0, 3.0, (N,)), 2.0, 3.0),
+        (lambda: minigrad.normal(minigrad.full((N,), 2.0), 3.0), 2.0, 3.0),
+        (lambda: minigrad.poisson(minigrad.full((N,), 4.0)), 4.0, 2.0),
+        (lambda: minigrad.empty(N).uniform_(-1, 3), 1.0, 4 * 12**-0.5),
+        (lambda: minigrad.empty(N).normal_(1, 2), 1.0, 2.0),
+        (lambda: minigrad.empty(N).exponential_(2), 0.5, 0.5),
+        (lambda: minigrad.empty(N).bernoulli_(0.25), 0.25, 0.1875**0.5),
+        (lambda: minigrad.empty(N, dtype=minigrad.int64).random_(0, 5), 2.0, 2**0.5),
+        (lambda: minigrad.rand_like(minigrad.zeros(N, dtype=minigrad.float64)), 0.5, 12**-0.5),
+        (lambda: minigrad.randn_like(minigrad.zeros(N)), 0.0, 1.0),
+        (lambda: minigrad.randint_like(minigrad.zeros(N), 5), 2.0, 2**0.5),
+    ],
+)
+def test_moments(draw, mean, std):
+    minigrad.manual_seed(0)
+    found = mean_and_std(draw())
+    assert found == (pytest.approx(mean, abs=5 * std / N**0.5), pytest.approx(std, rel=0.05))
+
+
+def test_dtypes_and_ranges():
+    assert minigrad.rand(3).dtype == minigrad.randn(3).dtype == minigrad.float32
+    assert minigrad.rand(3, dtype=minigrad.float64).dtype == minigrad.float64
+    assert minigrad.randint(5, (3,)).dtype == minigrad.randperm(3).dtype == minigrad.int64
+    x = minigrad.rand(1000)
+    assert x.numpy().min() >= 0 and x.numpy().max() < 1
+    assert sorted(minigrad.randperm(100).tolist()) == list(range(100))
+    assert set(minigrad.randint(2, 5, (1000,)).tolist()) == {2, 3, 4}
+    assert minigrad.rand(2, requires_grad=True).is_leaf
+
+
+def test_same_seed_same_numbers():
+    draws = lambda: (minigrad.rand(3).tolist(), minigrad.randn(3).tolist(), minigrad.randperm(5).tolist())
+    minigrad.manual_seed(7)
+    first = draws()
+    assert minigrad.initial_seed() == 7
+    assert draws() != first
+    minigrad.manual_seed(7)
+    assert draws() == first
+    minigrad.seed()
+    assert draws() != first
+
+
+def test_state_leads_back_also_in_the_middle_of_a_buffer():
+    minigrad.manual_seed(1)
+    minigrad.rand(3), minigrad.randn(1), minigrad.randint(9, (1,))
+    state = minigrad.get_rng_state()
+    first = [minigrad.rand(3).tolist(), minigrad.randint(9, (5,)).tolist()]
+    minigrad.set_rng_state(state)
+    assert [minigrad.rand(3).tolist(), minigrad.randint(9, (5,)).tolist()] == first
+
+
+def test_fork_rng_leaves_the_default_generator_alone():
+    minigrad.manual_seed(1)
+    state = minigrad.get_rng_state().tolist()
+    with minigrad.fork_rng():
+        minigrad.rand(5)
+    assert minigrad.get_rng_state().tolist() == state
+
+
+def test_generator_is_apart_from_the_default_one():
+    g = minigrad.Generator()
+    g.manual_seed(3)
+    minigrad.manual_seed(0)
+    a = minigrad.rand(2, generator=g)
+    minigrad.manual_seed(0)
+    b = minigrad.rand(2)
+    assert a.tolist() != b.tolist()
+    copy = g.clone_state()
+    assert minigrad.randn(2, generator=g).tolist() == minigrad.randn(2, generator=copy).tolist()
+    assert (g.initial_seed(), str(g.device)) == (3, "cpu")
+    for fill in ("uniform_", "normal_", "exponential_", "bernoulli_", "random_"):
+        x, y = minigrad.zeros(8), minigrad.zeros(8)
+        getattr(x, fill)(generator=g.manual_seed(1))
+        getattr(y, fill)(generator=g.manual_seed(1))
+        assert x.tolist() == y.tolist()
+
+
+def test_wrong_generator_state_and_seed_raise():
+    with pytest.raises(TypeError):
+        minigrad.rand(2, generator=np.random.default_rng())
+    with pytest.raises(TypeError):
+        minigrad.set_rng_state([1, 2])
+    with pytest.raises(RuntimeError):
+        minigrad.set_rng_state(minigrad.zeros(3, dtype=minigrad.uint8))
+    with pytest.raises(ValueError):
+        minigrad.manual_seed(2**64)
+
+
+def test_threads_draw_different_numbers():
+    drawn = []
+    work = lambda: drawn.extend(tuple(minigrad.rand(4).tolist()) for _ in range(200))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(set(drawn)) == 800
+
+
+def test_multinomial_follows_the_weights():
+    minigrad.manual_seed(0)
+    p = minigrad.tensor([1.0, 0.0, 3.0])
+    drawn = minigrad.multinomial(p, N, replacement=True).numpy()
+    assert np.bincount(drawn, minlength=3) / N == pytest.approx([0.25, 0.0, 0.75], abs=0.02)
+    first = np.array([minigrad.multinomial(p, 1).item() for _ in range(2000)])
+    assert np.bincount(first, minlength=3) / 2000 == pytest.approx([0.25, 0.0, 0.75], abs=0.05)
+
+
+def test_multinomial_without_replacement_draws_each_once():
+    rows = minigrad.multinomial(minigrad.rand(50, 6) + 0.1, 6)
+    assert (np.sort(rows.numpy(), -1) == np.arange(6)).all()
+    assert rows.dtype == minigrad.int64
+
+
+def test_draws_have_zero_gradients():
+    p = minigrad.full((3,), 0.5, requires_grad=True)
+    for y in (p.bernoulli(), minigrad.poisson(p), minigrad.normal(p, 1.0), minigrad.normal(0.0, p)):
+        (g,) = minigrad.autograd.grad(y.sum(), p)
+        assert g.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_filling_in_place_cuts_the_past():
+    x = minigrad.ones(3, requires_grad=True)
+    y = x * 2
+    y.uniform_()
+    (g,) = minigrad.autograd.grad(y.sum(), x, allow_unused=True, materialize_grads=True)
+    assert g.tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.normal_()
+    with minigrad.no_grad():
+        x.normal_()
+
+
+def test_vmap_refuses_random_numbers_unless_told_how():
+    with pytest.raises(RuntimeError, match="randomness"):
+        minigrad.vmap(lambda x: x + minigrad.rand(2))(minigrad.zeros(3, 2))
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: minigrad.rand(2),
+        minigrad.randn_like,
+        lambda x: minigrad.randperm(50) + x[0],
+        lambda x: minigrad.normal(x, 1.0),
+        lambda x: minigrad.bernoulli(minigrad.full((64,), 0.5)),
+        lambda x: minigrad.multinomial(minigrad.ones(100), 9),
+        lambda x: minigrad.ones_like(x).uniform_(),
+    ],
+)
+def test_randomness_under_vmap(draw):
+    x = minigrad.zeros(3, 2)
+    a, b, c = minigrad.vmap(draw, randomness="different")(x).tolist()
+    assert a != b != c != a
+    a, b, c = minigrad.vmap(draw, randomness="same")(x).tolist()
+    assert a == b == c
+
+
+def test_randomness_of_nested_vmaps():
+    f = lambda x: x + minigrad.rand(())
+    both = minigrad.vmap(minigrad.vmap(f, randomness="different"), randomness="different")(minigrad.zeros(2, 3))
+    assert len(set(both.reshape(-1).tolist())) == 6
+    outer = minigrad.vmap(minigrad.vmap(f, randomness="same"), randomness="different")(minigrad.zeros(2, 3)).tolist()
+    assert [len(set(row)) for row in outer] == [1, 1] and outer[0] != outer[1]

@@ -1,0 +1,209 @@
+"""Views share their memory: what is written through any of them reaches the base, its value and its gradient.  And
+what the table of samples cannot say: errors, and which results are views.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad
+from minigrad.autograd import forward_ad, grad
+from minigrad.layers.batch import batched
+from minigrad.ops.shape import broadcast_shapes
+from tests.indices import full_shapes
+
+VIEWS = {
+    "view": lambda x: x.view(3, 8),
+    "reshape": lambda x: x.reshape(4, -1),
+    "flatten": lambda x: x.flatten(1),
+    "ravel": lambda x: x.ravel(),
+    "unflatten": lambda x: x.unflatten(2, (2, 2)),
+    "unsqueeze": lambda x: x.unsqueeze(-1),
+    "squeeze": lambda x: x[:1].squeeze(0),
+    "permute": lambda x: x.permute(2, 0, 1),
+    "transpose": lambda x: x.transpose(0, 2),
+    "movedim": lambda x: x.movedim(0, -1),
+    "t": lambda x: x[1].t(),
+    "T": lambda x: x[1].T,
+    "mT": lambda x: x.mT,
+    "select": lambda x: x.select(1, -1),
+    "narrow": lambda x: x.narrow(2, 1, 2),
+    "index": lambda x: x[:, ::2, 1],
+    "split": lambda x: x.split(2, 2)[1],
+    "split_with_sizes": lambda x: x.split([1, 2], 1)[1],
+    "chunk": lambda x: x.chunk(2, 1)[0],
+    "tensor_split": lambda x: x.tensor_split(3, 2)[0],
+    "unbind": lambda x: x.unbind(1)[2],
+    "diagonal": lambda x: x.diagonal(-1, 0, 2),
+    "unfold": lambda x: x.unfold(2, 2, 2),
+    "as_strided": lambda x: x.as_strided((2, 3), (12, 4), 1),
+    "view_as": lambda x: x.view_as(minigrad.zeros(6, 4)),
+    "swapaxes": lambda x: x.swapaxes(0, 1),
+    "expand": lambda x: x.expand(2, 3, 4),
+    "iteration": lambda x: list(x)[1],
+    "atleast_3d": lambda x: minigrad.atleast_3d(x[0]),
+    "views of views": lambda x: x.permute(2, 0, 1)[1:].transpose(0, 1)[:, 0].unsqueeze(0),
+}
+
+
+def seen(view):
+    """The positions that a view of 24 elements shows."""
+    return view(minigrad.arange(24).reshape(2, 3, 4)).numpy()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_write_through_a_view_reaches_the_base_and_its_gradient(name):
+    view, p = VIEWS[name], seen(VIEWS[name])
+    random = np.random.default_rng(0)
+    a, b, g = random.standard_normal((2, 3, 4)), random.standard_normal(p.shape), random.standard_normal((2, 3, 4))
+    x, v = minigrad.tensor(a).requires_grad_(), minigrad.tensor(b).requires_grad_()
+    y = x * 1
+    part = view(y)
+    part *= v
+    expected, factor = a.reshape(-1).copy(), np.ones(24)
+    expected[p] *= b
+    factor[p] = b
+    assert part._base is y
+    assert np.array_equal(y.detach().numpy().reshape(-1), expected)
+    gx, gv, gp = grad(y, (x, v, part), minigrad.tensor(g))
+    assert np.allclose(gx.numpy(), g * factor.reshape(2, 3, 4))
+    assert np.allclose(gv.numpy(), (g.reshape(-1) * a.reshape(-1))[p])
+    assert np.allclose(gp.numpy(), g.reshape(-1)[p])
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_follows_a_write_to_its_base(name):
+    view, p = VIEWS[name], seen(VIEWS[name])
+    x = minigrad.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    y = x * 1
+    part = view(y)
+    y.mul_(3)
+    y[1] = 5.0
+    expected, factor = 3.0 * np.arange(24), np.full(24, 3.0)
+    expected[12:], factor[12:] = 5, 0
+    assert np.array_equal(part.detach().numpy(), expected[p])
+    (gx,) = grad(part, x, minigrad.ones(p.shape))
+    assert np.allclose(gx.numpy().reshape(-1), np.bincount(p.reshape(-1), minlength=24) * factor)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_tangents_and_batches_go_through_writes_to_views(name):
+    view, p = VIEWS[name], seen(VIEWS[name])
+    t = np.random.default_rng(0).standard_normal(24)
+
+    def written(x):
+        y = x * 1
+        view(y).mul_(minigrad.tensor(p + 2))
+        return y
+
+    with forward_ad.dual_level():
+        y = written(
+            forward_ad.make_dual(
+                minigrad.arange(24.0, dtype=minigrad.float64).reshape(2, 3, 4), minigrad.tensor(t.reshape(2, 3, 4))
+            )
+        )
+        found = forward_ad.unpack_dual(y).tangent.numpy().reshape(-1)
+    expected = t.copy()
+    expected[p] *= p + 2
+    assert np.allclose(found, expected)
+    xs = minigrad.arange(48.0).reshape(2, 2, 3, 4)
+    together = batched(written, (xs,), (0,), 2)
+    assert all(np.array_equal(together[k].numpy(), written(xs[k].clone()).numpy()) for k in range(2))
+
+
+@given(st.data())
+def test_reshape_of_any_layout_keeps_the_order(data):
+    shape = data.draw(full_shapes)
+    order = data.draw(st.permutations(range(len(shape))))
+    a = np.arange(int(np.prod(shape))).reshape(shape)
+    x = minigrad.tensor(a).permute(tuple(order))
+    sizes = data.draw(st.permutations(shape))
+    b = a.transpose(order).reshape(sizes)
+    y = x.reshape(tuple(sizes))
+    assert np.array_equal(y.numpy(), b)
+    fits = np.may_share_memory(b, a)
+    assert (y._base is not None and np.may_share_memory(y.numpy(), x.numpy())) == (
+        fits and bool(np.shares_memory(b, a.transpose(order)))
+    ) or not fits
+
+
+def test_view_refuses_memory_that_reshape_copies():
+    x = minigrad.zeros(2, 3).t()
+    with pytest.raises(RuntimeError, match="not compatible"):
+        x.view(6)
+    assert x.reshape(6).shape == (6,)
+    with pytest.raises(RuntimeError):
+        x.view(4)
+    with pytest.raises(RuntimeError):
+        minigrad.zeros(0, 3).view(-1, 0)
+
+
+def test_view_as_another_dtype_shares_the_bytes():
+    x = minigrad.tensor([1.0, -2.0])
+    bits = x.view(minigrad.int32)
+    assert bits.tolist() == [0x3F800000, -0x40000000] and bits._base is x
+    bits[0] = 0
+    assert x.tolist() == [0.0, -2.0]
+    with pytest.raises(RuntimeError):
+        x.view(minigrad.float64)
+
+
+@pytest.mark.parametrize(
+    "call, kind",
+    [
+        (lambda x: x.unsqueeze(4), IndexError),
+        (lambda x: x.squeeze(3), IndexError),
+        (lambda x: x.transpose(0, 3), IndexError),
+        (lambda x: x.permute(0, 1), RuntimeError),
+        (lambda x: x.permute(0, 0, 1), RuntimeError),
+        (lambda x: x.t(), RuntimeError),
+        (lambda x: x.expand(3, 3, 4), RuntimeError),
+        (lambda x: x.expand(-1, 2, 3, 4), RuntimeError),
+        (lambda x: x.flatten(2, 1), RuntimeError),
+        (lambda x: x.movedim((0, 1), (1,)), RuntimeError),
+        (lambda x: x.unflatten(2, (3, -1)), RuntimeError),
+        (lambda x: x[0, 0].mT, RuntimeError),
+        (lambda x: x.select(0, 2), IndexError),
+        (lambda x: x.narrow(0, 1, 2), RuntimeError),
+        (lambda x: x.diagonal(0, 1, 1), RuntimeError),
+        (lambda x: x.unfold(0, 3, 1), RuntimeError),
+        (lambda x: x.as_strided((25,), (1,)), RuntimeError),
+        (lambda x: x.flip((0, 0)), RuntimeError),
+        (lambda x: x.roll((1, 2), 0), RuntimeError),
+        (lambda x: broadcast_shapes((2,), (3,)), RuntimeError),
+    ],
+)
+def test_impossible_shapes_raise_what_torch_raises(call, kind):
+    with pytest.raises(kind):
+        call(minigrad.zeros(2, 3, 4))
+
+
+def test_as_strided_and_unfold_add_gradients_where_windows_overlap_to_any_order():
+    x = minigrad.tensor([1.0, 2.0, 3.0, 4.0], dtype=minigrad.float64).requires_grad_()
+    for windows in (x.unfold(0, 3, 1), x.as_strided((2, 3), (1, 1))):
+        (g,) = grad((windows**3).sum(), x, create_graph=True)
+        assert g.tolist() == [3.0, 24.0, 54.0, 48.0]
+        assert grad(g.sum(), x)[0].tolist() == [6.0, 24.0, 36.0, 24.0]
+
+
+def test_as_strided_of_a_transposed_tensor_finds_the_elements_in_memory():
+    x = minigrad.arange(6.0).reshape(2, 3).requires_grad_()
+    y = x.t()
+    z = y.as_strided((2, 2), (1, 3), 1)
+    assert z.tolist() == [[1.0, 4.0], [2.0, 5.0]]
+    assert grad(z, x, minigrad.tensor([[1.0, 2.0], [3.0, 4.0]]))[0].tolist() == [[0, 1, 3], [0, 2, 4]]
+
+
+def test_a_tensor_changes_its_own_shape_unless_others_share_its_memory():
+    x = minigrad.tensor([[1.0, 2.0, 3.0]]).requires_grad_()
+    y = x * 1
+    y.t_().squeeze_(1).unsqueeze_(0).transpose_(0, 1)
+    assert y.shape == (3, 1) and y._base is None
+    assert grad(y, x, minigrad.tensor([[1.0], [2.0], [3.0]]))[0].tolist() == [[1.0, 2.0, 3.0]]
+    row = y[0]
+    with pytest.raises(RuntimeError, match="shared"):
+        y.t_()
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.t_()
+    assert row.shape == (1,)

@@ -1,0 +1,223 @@
+"""Modules, training runs and schedules against PyTorch, from the same initial weights."""
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import minigrad  # noqa: E402
+
+pytestmark = pytest.mark.parity
+
+
+def data(*shape, seed=0, high=None):
+    """The same numbers for both libraries."""
+    random = np.random.default_rng(seed)
+    return random.standard_normal(shape) if high is None else random.integers(0, high, shape)
+
+
+def twins(build):
+    """The module that `build` makes, from each library, with the same weights in float64."""
+    theirs, ours = build(torch.nn).double(), build(minigrad.nn).double()
+    ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
+    return theirs, ours
+
+
+def perceptron(nn):
+    return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def convolutional(nn):
+    return nn.Sequential(
+        nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, stride=2, padding=1),
+        nn.GroupNorm(2, 6), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3))  # fmt: skip
+
+
+class Transformer:
+    """One block of a transformer over tokens, and a classifier."""
+
+    def __new__(cls, nn):
+        library = torch if nn is torch.nn else minigrad
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embed = nn.Embedding(11, 8, padding_idx=0)
+                self.norms = nn.ModuleList([nn.LayerNorm(8), nn.RMSNorm(8, eps=1e-6)])
+                self.qkv = nn.Linear(8, 24, bias=False)
+                self.feed = nn.Sequential(nn.Linear(8, 16), nn.SiLU(), nn.Linear(16, 8))
+                self.head = nn.Linear(8, 3)
+                self.shift = nn.Parameter(library.zeros(6, 8))
+
+            def forward(self, tokens):
+                x = self.embed(tokens) + self.shift
+                q, k, v = (t.unflatten(-1, (2, 4)).transpose(1, 2) for t in self.qkv(self.norms[0](x)).chunk(3, -1))
+                out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+                x = x + out.transpose(1, 2).flatten(2)
+                x = x + self.feed(self.norms[1](x))
+                return self.head(x.mean(1))
+
+        return Block()
+
+
+CASES = {
+    "perceptron": (perceptron, data(16, 5)),
+    "convolutional": (convolutional, data(6, 2, 8, 8)),
+    "transformer": (Transformer, data(4, 6, high=11)),
+}
+OPTIMIZERS = {
+    "sgd": ("SGD", {"lr": 0.1}),
+    "momentum": ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01}),
+    "nesterov": ("SGD", {"lr": 0.05, "momentum": 0.9, "nesterov": True}),
+    "adam": ("Adam", {"lr": 0.02}),
+    "amsgrad": ("Adam", {"lr": 0.02, "amsgrad": True, "weight_decay": 0.1, "betas": (0.8, 0.9)}),
+    "adamw": ("AdamW", {"lr": 0.02, "weight_decay": 0.1}),
+    "rmsprop": ("RMSprop", {"lr": 0.01, "momentum": 0.5, "centered": True}),
+    "adagrad": ("Adagrad", {"lr": 0.05, "lr_decay": 0.1, "initial_accumulator_value": 0.1}),
+    "ascent": ("Adam", {"lr": 0.01, "maximize": True}),
+}
+
+
+def train(library, module, optimizer, x, target, steps=8):
+    """The losses of a training run, and the norm of each clipped gradient."""
+    losses = []
+    for _ in range(steps):
+        loss = library.nn.functional.cross_entropy(module(x), target, label_smoothing=0.1)
+        optimizer.zero_grad()
+        loss.backward()
+        norm = library.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+        optimizer.step()
+        losses += [loss.item(), norm.item()]
+    return losses
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("case", CASES)
+def test_training_takes_the_same_steps(case, optimizer):
+    build, x = CASES[case]
+    target, (name, settings) = data(len(x), high=3), OPTIMIZERS[optimizer]
+    pair = twins(build)
+    runs = [train(lib, m, getattr(lib.optim, name)(m.parameters(), **settings), lib.tensor(x), lib.tensor(target))
+            for lib, m in zip((torch, minigrad), pair)]  # fmt: skip
+    assert np.allclose(runs[1], runs[0], rtol=1e-6, atol=1e-9)
+    theirs, ours = (m.state_dict() for m in pair)
+    assert list(ours) == list(theirs)
+    for key, value in theirs.items():
+        assert np.allclose(ours[key].numpy(), value.numpy(), rtol=1e-5, atol=1e-7), key
+
+
+def test_evaluation_uses_running_statistics():
+    theirs, ours = twins(convolutional)
+    x = data(6, 2, 8, 8)
+    for m, lib in ((theirs, torch), (ours, minigrad)):
+        m(lib.tensor(x))
+        m.eval()
+    assert np.allclose(ours(minigrad.tensor(x)).detach().numpy(), theirs(torch.tensor(x)).detach().numpy())
+
+
+def test_float32_training_stays_float32_and_near():
+    theirs, ours = (m.float() for m in twins(perceptron))
+    x, target = data(16, 5).astype("f4"), data(16, high=3)
+    runs = [train(lib, m, lib.optim.Adam(m.parameters(), lr=0.01), lib.tensor(x), lib.tensor(target))
+            for lib, m in ((torch, theirs), (minigrad, ours))]  # fmt: skip
+    assert np.allclose(runs[1], runs[0], rtol=1e-4)
+    assert {p.dtype for p in ours.parameters()} == {minigrad.float32}
+
+
+SCHEDULES = {
+    "StepLR": lambda s, o: s.StepLR(o, 3, gamma=0.5),
+    "MultiStepLR": lambda s, o: s.MultiStepLR(o, [2, 5], gamma=0.1),
+    "ExponentialLR": lambda s, o: s.ExponentialLR(o, 0.9),
+    "LinearLR": lambda s, o: s.LinearLR(o, 0.2, 0.8, total_iters=4),
+    "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, 4, eta_min=0.01),
+    "LambdaLR": lambda s, o: s.LambdaLR(o, [lambda t: 1 / (1 + t), lambda t: math.cos(t)]),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedule_gives_the_same_rates(name):
+    rates = []
+    for lib in (torch, minigrad):
+        a, b = (lib.zeros(2, requires_grad=True) for _ in range(2))
+        optimizer = lib.optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.3}], lr=0.1)
+        schedule = SCHEDULES[name](lib.optim.lr_scheduler, optimizer)
+        found = [schedule.get_last_lr()]
+        for _ in range(12):
+            optimizer.step()
+            schedule.step()
+            found.append([g["lr"] for g in optimizer.param_groups])
+        rates.append(found)
+    assert np.allclose(rates[1], rates[0], rtol=1e-12)
+
+
+MODULES = [
+    "Linear(2, 3)", "Linear(2, 3, bias=False)", "Identity()", "Conv1d(2, 4, 3)", "Conv2d(2, 4, 3, stride=2, padding=1, groups=2, bias=False)",
+    "Conv2d(2, 4, (3, 2), padding='same', padding_mode='reflect', dilation=2)", "ConvTranspose2d(2, 4, 3, output_padding=1, stride=2)",
+    "MaxPool2d(2)", "MaxPool2d(3, stride=2, ceil_mode=True)", "AvgPool2d(2)", "AvgPool1d(2)", "AdaptiveAvgPool2d((1, 2))", "Flatten()",
+    "Unflatten(1, (2, 3))", "LayerNorm(4)", "LayerNorm((4, 2), eps=1e-3)", "GroupNorm(2, 4)", "RMSNorm(4)", "BatchNorm1d(3)",
+    "BatchNorm2d(3, affine=False)", "InstanceNorm2d(3)", "Embedding(4, 2, padding_idx=-1)", "Dropout(0.3)", "Dropout2d()", "ReLU()",
+    "ReLU(inplace=True)", "LeakyReLU(0.2)", "ELU()", "CELU()", "SELU()", "GELU()", "SiLU()", "Mish()", "Softplus()", "Softsign()", "Tanh()", "Sigmoid()",
+    "LogSigmoid()", "Hardtanh()", "ReLU6()", "GLU()", "Softmax(dim=1)", "LogSoftmax(-1)", "PReLU(2)", "MSELoss()", "CrossEntropyLoss()",
+    "HuberLoss()", "Sequential(Linear(2, 2), Sequential(ReLU(), Tanh()))", "ModuleList([ReLU(), Linear(1, 1)])",
+    "ModuleDict({'a': ReLU(), 'b': Sequential(Tanh())})", "Sequential()", "Bilinear(2, 3, 4)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MODULES)
+def test_module_prints_and_names_its_parameters_as_torchs(text):
+    theirs, ours = (eval(text, vars(lib.nn).copy()) for lib in (torch, minigrad))
+    if "ModuleList" not in text and "RMSNorm" not in text and not text.startswith(("Hardtanh", "ReLU6")):
+        assert repr(ours) == repr(theirs)
+    assert {k: tuple(v.shape) for k, v in ours.state_dict().items()} == {k: tuple(v.shape) for k, v in theirs.state_dict().items()}
+
+
+@pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
+@pytest.mark.parametrize("padding", [1, "same"])
+def test_convolution_with_every_padding_mode(mode, padding):
+    theirs, ours = twins(lambda nn: nn.Conv2d(2, 3, (3, 2), padding=padding, padding_mode=mode))
+    x = data(2, 2, 5, 6)
+    assert np.allclose(ours(minigrad.tensor(x)).detach().numpy(), theirs(torch.tensor(x)).detach().numpy())
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5)])
+@pytest.mark.parametrize("momentum", [0.3, None])
+def test_batch_norm_keeps_the_same_statistics(shape, momentum):
+    theirs, ours = twins(lambda nn: nn.BatchNorm1d(3, momentum=momentum))
+    for seed in range(3):
+        theirs(torch.tensor(data(*shape, seed=seed)))
+        ours(minigrad.tensor(data(*shape, seed=seed)))
+    for key, value in theirs.state_dict().items():
+        assert np.allclose(ours.state_dict()[key].numpy(), value.numpy()), key
+
+
+def test_embedding_gives_the_padding_row_no_gradient():
+    grads = []
+    for lib in (torch, minigrad):
+        weight = lib.tensor(data(5, 2)).requires_grad_()
+        out = lib.nn.functional.embedding(lib.tensor(data(4, 6, high=5)), weight, padding_idx=-2)
+        (out * out).sum().backward()
+        grads.append(weight.grad.numpy())
+    assert np.allclose(*grads)
+
+
+@pytest.mark.parametrize("name", ["kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_", "normal_", "uniform_", "trunc_normal_"])
+def test_initial_values_have_the_same_moments(name):
+    stats = []
+    for lib in (torch, minigrad):
+        lib.manual_seed(0)
+        w = getattr(lib.nn.init, name)(lib.empty(200, 50, 3))
+        stats.append((float(w.mean()), float(w.std()), float(abs(w).max())))
+    spread = stats[0][1]
+    assert abs(stats[1][0] - stats[0][0]) < 0.05 * spread
+    assert abs(stats[1][1] - spread) < 0.03 * spread
+    assert abs(stats[1][2] - stats[0][2]) < 0.35 * stats[0][2]
+
+
+def test_attention_of_a_position_that_may_see_nothing_is_zero():
+    q, k, v = (data(2, 3, 4, seed=s) for s in range(3))
+    mask = np.array([[True, False, True], [False, False, False], [True, True, True]])
+    found = [lib.nn.functional.scaled_dot_product_attention(*map(lib.tensor, (q, k, v)), lib.tensor(mask)).numpy() for lib in (torch, minigrad)]
+    assert np.allclose(*found)
+    assert not found[1][:, 1].any()
