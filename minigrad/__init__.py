@@ -1,46 +1,306 @@
 """minigrad: the autograd toolkit that shows its work.
 
-(Table of contents follows; while operations are being added, every operation of the table is exported.)
+This file is the table of contents: every public name, with the file it lives in.  `import minigrad as torch` runs
+programs written for PyTorch's autograd; the names, arguments and meanings are PyTorch's.
+
+Where to read on: core/tensor.py and core/function.py for what a tensor and an operation are, core/engine.py for reverse
+mode, ops/families.py for how an operation is declared, layers/ for the transforms, program/ for the record of a program.
 """
+
+import math as _math
 
 __version__ = "0.1.0"
 
-import importlib as _importlib
-import pathlib as _pathlib
-
-from .core.dtypes import (bool_ as bool, can_cast, dtype, finfo, float32, float64, get_default_dtype, iinfo, int8, int16, int32, int64,
-                          promote_types, set_default_dtype, uint8)
+# ---------------------------------------------------------------------- differentiation, transforms, networks, records
+from . import autograd, func, linalg, nn, optim, testing
+from .autograd import (  # fmt: skip
+    enable_grad,
+    inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .core.device import Size, device
+from .core.dtypes import bool_ as bool
+from .core.dtypes import (  # fmt: skip
+    can_cast,
+    dtype,
+    finfo,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
+from .core.dtypes import float32 as float
+from .core.dtypes import float64 as double
+from .core.dtypes import int16 as short
+from .core.dtypes import int32 as int
+from .core.dtypes import int64 as long
+from .core.printing import get_printoptions, printoptions, set_printoptions
 from .core.tensor import Tensor
-double, float, int, long, short = float64, float32, int32, int64, int16
-for _p in sorted(_pathlib.Path(__file__).parent.joinpath("ops").glob("*.py")):
-    if _p.stem != "__init__":
-        try:
-            _importlib.import_module(f"minigrad.ops.{_p.stem}")
-        except Exception as _e:
-            print("SKIPPED", _p.stem, repr(_e)[:200])
-from .ops import about, create, data as _data, generator as _generator, methods as _methods, random, registry as _registry
+from .func import vmap
+from .ops import generator as random
+from .ops import methods as _methods
+
+# ---------------------------------------------------------------------- operations: docs/operations.md has the table
+from .ops.about import (  # fmt: skip
+    is_complex,
+    is_floating_point,
+    is_inference,
+    is_nonzero,
+    is_same_size,
+    is_signed,
+    is_tensor,
+    numel,
+    result_type,
+    typename,
+)
+from .ops.activation import celu, hardshrink, prelu, relu, selu, threshold
+from .ops.chains import chain_matmul, matrix_power
+from .ops.compare import (  # fmt: skip
+    allclose,
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    clamp,
+    clamp_max,
+    clamp_min,
+    clip,
+    eq,
+    equal,
+    fmax,
+    fmin,
+    ge,
+    greater,
+    greater_equal,
+    gt,
+    isclose,
+    isfinite,
+    isinf,
+    isnan,
+    le,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    lt,
+    maximum,
+    minimum,
+    ne,
+    not_equal,
+    where,
+)
+from .ops.create import (  # fmt: skip
+    arange,
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    linspace,
+    logspace,
+    ones,
+    ones_like,
+    tril_indices,
+    triu_indices,
+    zeros,
+    zeros_like,
+)
+from .ops.data import as_tensor, asarray, from_dlpack, from_numpy, scalar_tensor, tensor
+from .ops.decompositions import cholesky, qr, svd
+from .ops.diagonal import diag, diag_embed, diagflat, diagonal, trace, tril, triu
+from .ops.einsum import einsum, inner, kron, tensordot
+from .ops.elementary import (  # fmt: skip
+    acos,
+    acosh,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctan2,
+    arctanh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    deg2rad,
+    digamma,
+    erf,
+    erfc,
+    exp,
+    exp2,
+    expm1,
+    hypot,
+    lgamma,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    polygamma,
+    rad2deg,
+    rsqrt,
+    sigmoid,
+    sin,
+    sinc,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    xlogy,
+)
+from .ops.flip import flip, fliplr, flipud, roll, rot90
+from .ops.gather import gather, scatter, scatter_add, take_along_dim
+from .ops.generator import (  # fmt: skip
+    Generator,
+    default_generator,
+    fork_rng,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from .ops.join import (  # fmt: skip
+    block_diag,
+    cat,
+    chunk,
+    column_stack,
+    dstack,
+    hstack,
+    narrow,
+    select,
+    split,
+    split_with_sizes,
+    stack,
+    tensor_split,
+    unbind,
+    vstack,
+)
+from .ops.join import (
+    cat as concat,
+)
+from .ops.join import (
+    cat as concatenate,
+)
+from .ops.join import (
+    vstack as row_stack,
+)
+from .ops.linalg import cholesky_inverse, cholesky_solve, det, inverse, logdet, slogdet
+from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
+from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
+from .ops.matmul import outer as ger
+from .ops.memory import clone
+from .ops.norms import cdist
+from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
+from .ops.pad import cartesian_prod, combinations, meshgrid, repeat_interleave, tile
+from .ops.pointwise import (  # fmt: skip
+    abs,
+    absolute,
+    add,
+    addcdiv,
+    addcmul,
+    copysign,
+    lerp,
+    mul,
+    multiply,
+    nan_to_num,
+    neg,
+    negative,
+    pow,
+    reciprocal,
+    sign,
+    square,
+    sub,
+    subtract,
+)
+from .ops.quantiles import median, mode, nanmedian, nanquantile, quantile
+from .ops.random import (  # fmt: skip
+    bernoulli,
+    multinomial,
+    normal,
+    poisson,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+)
+from .ops.rank import pinverse
+from .ops.reduce import all, any, count_nonzero, mean, nanmean, nansum, prod, sum
+from .ops.rounding import ceil, div, divide, fix, floor, floor_divide, fmod, frac, remainder, round, true_divide, trunc
+from .ops.scan import cummax, cummin, cumprod, cumsum, diff, logcumsumexp
+from .ops.scatter_reduce import scatter_reduce
+from .ops.shape import (  # fmt: skip
+    adjoint,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_shapes,
+    broadcast_tensors,
+    broadcast_to,
+    flatten,
+    movedim,
+    permute,
+    ravel,
+    reshape,
+    squeeze,
+    t,
+    transpose,
+    unflatten,
+    unsqueeze,
+)
+from .ops.shape import (
+    movedim as moveaxis,
+)
+from .ops.shape import (
+    transpose as swapaxes,
+)
+from .ops.shape import (
+    transpose as swapdims,
+)
+from .ops.slices import index_add, index_copy, index_fill, index_put, index_select, take
+from .ops.softmax import log_softmax, logsumexp, softmax
+from .ops.sort import (  # fmt: skip
+    argsort,
+    bincount,
+    bucketize,
+    histc,
+    isin,
+    kthvalue,
+    msort,
+    searchsorted,
+    sort,
+    topk,
+    unique,
+    unique_consecutive,
+)
+from .ops.statistics import dist, norm, std, std_mean, var, var_mean
+from .ops.strided import as_strided
+from .program import Record, record, record_of
+
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+newaxis = None
+
 _methods.install()
-for _name, _entry in _registry.TABLE.items():
-    if not _entry.torch or _entry.torch.startswith("Tensor.") is False and "." not in _entry.torch:
-        globals().setdefault(_name, _entry.function)
-from .core.printing import get_printoptions, printoptions, set_printoptions
-for _m in (about, create, _data, _generator, random):
-    for _name in dir(_m):
-        if not _name.startswith("_"):
-            globals().setdefault(_name, getattr(_m, _name))
-from . import autograd
-from .autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .trace import Record, record
-try:
-    from . import func
-    from .func import vmap
-except Exception as _e:
-    print("SKIPPED func", _e)
-for _n in ("nn", "optim", "linalg", "testing"):
-    try:
-        globals()[_n] = _importlib.import_module("minigrad." + _n)
-    except Exception as _e:
-        print("SKIPPED", _n, repr(_e)[:150])
-from .core.printing import get_printoptions, printoptions, set_printoptions
-from .autograd import is_anomaly_check_nan_enabled, is_anomaly_enabled, is_inference_mode_enabled

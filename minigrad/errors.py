@@ -75,5 +75,11 @@ def warn(who: str, what: str, fix: str = "") -> None:
         warnings.warn(text, MinigradWarning, stacklevel=2)
         return
     names = frame.f_globals
-    warnings.warn_explicit(text, MinigradWarning, frame.f_code.co_filename, frame.f_lineno, names.get("__name__"),
-                           names.setdefault("__warningregistry__", {}))
+    warnings.warn_explicit(
+        text,
+        MinigradWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        names.get("__name__"),
+        names.setdefault("__warningregistry__", {}),
+    )

@@ -47,7 +47,7 @@ def draw(what: Any, *args: Any, passes: str | tuple[str, ...] = ("forward",), na
 def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     """The recording of a tensor or a function."""
     import minigrad
-    from minigrad.trace import record_of
+    from minigrad import record_of
 
     if isinstance(what, minigrad.Tensor):
         return record_of(what)

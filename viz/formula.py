@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
@@ -49,12 +50,9 @@ class Terms:
         '0.5 * h'
         """
         new = {"g": "g", **dict(zip(self.own, self.operands)), "out": self.out, **others}
-        tree = _parsed(formula)
-        if tree is None or not mentioned(formula) <= {*new, "shape", "index"}:
+        if not mentioned(formula) <= {*new, "shape", "index"}:
             return formula
-        for node in _free(tree):
-            node.id = new.get(node.id, node.id)
-        return ast.unparse(tree)
+        return "".join(new.get(piece, piece) if i % 2 else piece for i, piece in enumerate(_pieces(formula)))
 
 
 def mentioned(formula: str) -> set[str]:
@@ -63,8 +61,20 @@ def mentioned(formula: str) -> set[str]:
     >>> sorted(mentioned("where(x > 0, g, 0.0)")), mentioned("Exp.backward of x")
     (['g', 'x'], {'Exp.backward of x'})
     """
+    return set(_pieces(formula)[1::2])
+
+
+@lru_cache(maxsize=4096)
+def _pieces(formula: str) -> list[str]:
+    """A formula in pieces, of which every second is a name that it reads; a rule in words is one name."""
     tree = _parsed(formula)
-    return {formula} if tree is None else {node.id for node in _free(tree)}
+    if tree is None:
+        return ["", formula]
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and id(node) not in called:
+            node.id = f"\0{node.id}\0"
+    return ast.unparse(tree).split("\0")
 
 
 def _parsed(formula: str) -> ast.expr | None:
@@ -72,11 +82,6 @@ def _parsed(formula: str) -> ast.expr | None:
         return ast.parse(formula, mode="eval").body
     except (SyntaxError, ValueError):
         return None
-
-
-def _free(tree: ast.AST) -> list[ast.Name]:
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
 
 
 def tangent_rule(name: str, terms: Terms, partials: dict[int, str], moving: list[int], sums: bool) -> str:
@@ -111,6 +116,7 @@ def tangent_rule(name: str, terms: Terms, partials: dict[int, str], moving: list
     return ""
 
 
+@lru_cache(maxsize=4096)
 def factor(formula: str) -> str:
     """A formula as one factor of a product: in brackets where it is a sum or a quotient.
 

@@ -180,5 +180,8 @@ def wrap(text: str, width: int, most: int) -> list[str]:
     >>> wrap("one two three", 8, 3)
     ['one two', 'three']
     """
-    lines = textwrap.wrap(clean(text), width, max_lines=most, placeholder=" …", break_on_hyphens=False)
+    text = clean(text).strip()
+    if len(text) <= width:
+        return [text]
+    lines = textwrap.wrap(text, width, max_lines=most, placeholder=" …", break_on_hyphens=False)
     return lines or [""]

@@ -19,7 +19,13 @@ from ..errors import error
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
     """Add the gradients of the sum of `tensors` (weighted by `grad_tensors`) to the `.grad` of the leaves, or of `inputs`.
 
     Raises RuntimeError for tensors without history, for non-scalars without gradient, and for a graph freed before.
@@ -38,7 +44,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         return
     inputs = as_sequence(inputs)
     if not inputs:
-        raise error(RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "leave it out for all leaves")
+        raise error(
+            RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "leave it out for all leaves"
+        )
     targets = [engine.edge_of(t, "backward", i) for i, t in enumerate(inputs)]
     found = engine.run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
     for t, e in dict(zip([key(e) for e in targets], zip(inputs, targets))).values():
@@ -49,8 +57,16 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             engine.add_grad(t, g)
 
 
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple:
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
     """The gradients of the sum of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple.
 
     With `is_grads_batched` the first dimension of each of grad_outputs is a batch of weights, and so of the results.
@@ -61,27 +77,47 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     (tensor(12.),)
     """
     if materialize_grads and allow_unused is False:
-        raise error(ValueError, "grad", "expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
+        raise error(
+            ValueError,
+            "grad",
+            "expected allow_unused to be True or not passed when materialize_grads=True, but got: False.",
+        )
     if is_grads_batched:
         from ..layers.batch import batched_grad
 
-        return batched_grad(outputs, inputs, grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
-                            allow_unused=allow_unused, materialize_grads=materialize_grads)
+        return batched_grad(
+            outputs,
+            inputs,
+            grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
     outputs, inputs = as_sequence(outputs), as_sequence(inputs)
     edges, seeds = roots(outputs, grad_outputs, "grad")
     targets = [None if history_or_none(t) is None else engine.edge_of(t, "grad", i) for i, t in enumerate(inputs)]
     for i, (t, e) in enumerate(zip(inputs, targets)):
         if e is None:
-            raise error(RuntimeError, "grad", f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(t.shape)}",
-                        "call requires_grad_() on it before computing")
+            raise error(
+                RuntimeError,
+                "grad",
+                f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(t.shape)}",
+                "call requires_grad_() on it before computing",
+            )
     keep = create_graph if retain_graph is None else retain_graph
     found = engine.run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
     results = tuple([found.get(key(e)) for e in targets])
     if not (allow_unused or materialize_grads):
         for i, r in enumerate(results):
             if r is None:
-                raise error(RuntimeError, "grad", f"one of the differentiated tensors appears to not have been used in the graph: input {i}, "
-                            f"of shape {meta(targets[i])[0]}", "set allow_unused=True if this is desired; it gives None there")
+                raise error(
+                    RuntimeError,
+                    "grad",
+                    f"one of the differentiated tensors appears to not have been used in the graph: input {i}, "
+                    f"of shape {meta(targets[i])[0]}",
+                    "set allow_unused=True if this is desired; it gives None there",
+                )
     if materialize_grads:
         return tuple([wrap(np.zeros(*meta(e))) if r is None else r for r, e in zip(results, targets)])
     return results
@@ -101,12 +137,21 @@ def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
     """The edges where differentiation starts, with a gradient for each."""
     weights = (None,) * len(outputs) if weights is None else as_sequence(weights)
     if len(weights) != len(outputs):
-        raise error(RuntimeError, what, f"got {len(outputs)} tensors and {len(weights)} gradients", "pass one gradient per tensor")
+        raise error(
+            RuntimeError,
+            what,
+            f"got {len(outputs)} tensors and {len(weights)} gradients",
+            "pass one gradient per tensor",
+        )
     edges, seeds = [], []
     for i, (t, g) in enumerate(zip(outputs, weights)):
         if isinstance(t, Tensor) and t._layer is not None and what == "backward":
-            raise error(RuntimeError, what, f"backward() inside a `{t._layer.name}` transform would lose its gradients",
-                        "use minigrad.func.grad or minigrad.autograd.grad there")
+            raise error(
+                RuntimeError,
+                what,
+                f"backward() inside a `{t._layer.name}` transform would lose its gradients",
+                "use minigrad.func.grad or minigrad.autograd.grad there",
+            )
         edges.append(engine.edge_of(t, what, i))
         seeds.append(seed(t, g, edges[-1], what))
     return edges, seeds
@@ -117,16 +162,24 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
     shape, dtype = meta(edge)
     if g is None:
         if shape != () and np.prod(shape) != 1:
-            raise error(RuntimeError, what, f"grad can be implicitly created only for scalar outputs, but got one of shape {shape}",
-                        "reduce it to a scalar, e.g. with .sum(), or pass the gradient of its shape")
+            raise error(
+                RuntimeError,
+                what,
+                f"grad can be implicitly created only for scalar outputs, but got one of shape {shape}",
+                "reduce it to a scalar, e.g. with .sum(), or pass the gradient of its shape",
+            )
         if dtype.kind != "f":
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         return wrap(np.ones(shape, dtype)) if getattr(t, "_layer", None) is None else t.new_ones(shape)
     if not isinstance(g, Tensor):
         raise error(TypeError, what, f"gradients can be either tensors or None, but got {type(g).__name__}")
     if tuple(g.shape) != shape:
-        raise error(RuntimeError, what, f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the tensor has shape {shape}",
-                    "pass a gradient of the tensor's shape")
+        raise error(
+            RuntimeError,
+            what,
+            f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the tensor has shape {shape}",
+            "pass a gradient of the tensor's shape",
+        )
     return g if g._np_dtype == dtype else g.to(dtype)
 
 

@@ -45,8 +45,12 @@ def enter_dual_level() -> int:
     """Open the dual level.  Raises RuntimeError if one is open."""
     frame = current()
     if frame.dual is not None:
-        raise error(RuntimeError, "enter_dual_level", "nested forward mode AD is not supported: a dual level is open already",
-                    "use minigrad.func.jvp inside, which nests")
+        raise error(
+            RuntimeError,
+            "enter_dual_level",
+            "nested forward mode AD is not supported: a dual level is open already",
+            "use minigrad.func.jvp inside, which nests",
+        )
     enter(frame.but(dual=Level()))
     return 0
 
@@ -55,8 +59,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """Close the dual level; its tangents are gone."""
     frame = current()
     if frame.dual is None:
-        raise error(RuntimeError, "exit_dual_level", "trying to exit a dual level, but none was entered",
-                    "use `with dual_level():`")
+        raise error(
+            RuntimeError,
+            "exit_dual_level",
+            "trying to exit a dual level, but none was entered",
+            "use `with dual_level():`",
+        )
     enter(frame.but(dual=None))
 
 
@@ -64,18 +72,32 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """A view of `tensor` that carries `tangent`, of the same shape and dtype, until the level ends."""
     frame = current()
     if frame.dual is None:
-        raise error(RuntimeError, "make_dual", "trying to create a dual Tensor for forward AD but no level exists, make sure to "
-                    "enter_dual_level() first", "use it inside `with dual_level():`")
+        raise error(
+            RuntimeError,
+            "make_dual",
+            "trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first",
+            "use it inside `with dual_level():`",
+        )
     for name, t in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(t, Tensor) or not is_float(t):
-            raise error(ValueError, "make_dual", f"expected {name} to be floating point, got {t.dtype if isinstance(t, Tensor) else type(t).__name__}")
+            raise error(
+                ValueError,
+                "make_dual",
+                f"expected {name} to be floating point, got {t.dtype if isinstance(t, Tensor) else type(t).__name__}",
+            )
     if tensor.shape != tangent.shape:
-        raise error(RuntimeError, "make_dual", f"the tangent has shape {tuple(tangent.shape)}, but the tensor has shape {tuple(tensor.shape)}",
-                    "a tangent has its tensor's shape")
+        raise error(
+            RuntimeError,
+            "make_dual",
+            f"the tangent has shape {tuple(tangent.shape)}, but the tensor has shape {tuple(tensor.shape)}",
+            "a tangent has its tensor's shape",
+        )
     if tensor.dtype != tangent.dtype:
         raise error(RuntimeError, "make_dual", f"the tangent has {tangent.dtype}, but the tensor has {tensor.dtype}")
     if tangent_of(tensor, frame.dual) is not None:
-        raise error(RuntimeError, "make_dual", "the tensor already carries a tangent at this level", "unpack_dual it first")
+        raise error(
+            RuntimeError, "make_dual", "the tensor already carries a tangent at this level", "unpack_dual it first"
+        )
     with use(frame.but(dual=None)):
         out = tensor.view_as(tensor)
     out._tan = (frame.dual, tangent)

@@ -18,7 +18,7 @@ from ..core.function import Function, as_tuple, tensors_in
 from ..core.node import Ctx, describe
 from ..core.tensor import Tensor, history
 from ..errors import error
-from ..ops.families import Primitive
+from ..ops.primitive import Primitive
 from .grad_mode import no_grad
 
 FunctionCtx = BackwardCFunction = Ctx

@@ -35,7 +35,9 @@ class Mode:
 
     def __call__(self, f: Callable) -> Callable:
         if inspect.isclass(f):
-            raise error(TypeError, type(self).__name__, f"cannot decorate the class {f.__name__}", "decorate its methods")
+            raise error(
+                TypeError, type(self).__name__, f"cannot decorate the class {f.__name__}", "decorate its methods"
+            )
         if inspect.isgeneratorfunction(f):
             return self._generator(f)
 

@@ -34,7 +34,9 @@ class Frame:
 
     __slots__ = ("dual", "grad", "inference", "layer", "parent")
 
-    def __init__(self, layer: Layer, grad: bool = True, dual: Any = None, inference: bool = False, parent: Frame | None = None):
+    def __init__(
+        self, layer: Layer, grad: bool = True, dual: Any = None, inference: bool = False, parent: Frame | None = None
+    ):
         self.layer, self.grad, self.dual, self.inference, self.parent = layer, grad, dual, inference, parent
 
     def but(self, **changes: Any) -> Frame:
@@ -63,7 +65,6 @@ class Frame:
                 return True
             frame = frame.parent
         return False
-
 
     def layers(self) -> list:
         """The layers around, outermost first."""

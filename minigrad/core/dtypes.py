@@ -81,8 +81,12 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise error(TypeError, "set_default_dtype", f"only floating-point types can be the default, got {d!r}",
-                    "pass minigrad.float32 or minigrad.float64")
+        raise error(
+            TypeError,
+            "set_default_dtype",
+            f"only floating-point types can be the default, got {d!r}",
+            "pass minigrad.float32 or minigrad.float64",
+        )
     _default = d.dtype
 
 

@@ -80,6 +80,10 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
     t = tangent_of(x, level)
     if t is None:
         view = x._view
-        t = x.new_zeros(x.shape) if view is None or view.fn is None else view.fn.apply(zero_tangent(view.parent, level), *view.args)
+        t = (
+            x.new_zeros(x.shape)
+            if view is None or view.fn is None
+            else view.fn.apply(zero_tangent(view.parent, level), *view.args)
+        )
         x._tan = (level, t)
     return t

@@ -23,7 +23,6 @@ from .function import call_user
 from .node import Ctx, _anomaly
 from .tensor import Tensor, history, wrap
 
-
 running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
 
 
@@ -76,7 +75,11 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     pending, found = Pending(roots, wanted), {}
     useful = pending.useful
     place = None if keep else user_place()
-    with pending, use(here.but(grad=True) if create else here.all_grad(False)), nullcontext() if watch is None else watch.running():
+    with (
+        pending,
+        use(here.but(grad=True) if create else here.all_grad(False)),
+        nullcontext() if watch is None else watch.running(),
+    ):
         for edge, g in zip(roots, grads, strict=True):
             pending.give(edge, g)
         while pending.heap:
@@ -92,7 +95,11 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
                     reach(node, gs)
             elif useful is None or node in useful:
                 for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
-                    if edge is not None and g is not None and (useful is None or producer(edge) in useful or key(edge) in wanted):
+                    if (
+                        edge is not None
+                        and g is not None
+                        and (useful is None or producer(edge) in useful or key(edge) in wanted)
+                    ):
                         pending.give(edge, g)
     return found
 
@@ -131,7 +138,12 @@ def pull(node: Any, gs: list) -> tuple:
         if node._trace is not None:
             e.add_note(f"Anomaly detection: the forward call that caused it was at {node._trace}")
         raise
-    fitted = tuple([o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges, strict=True))])
+    fitted = tuple(
+        [
+            o if o is None or e is None else fit(o, e, node, i)
+            for i, (o, e) in enumerate(zip(outs, node._edges, strict=True))
+        ]
+    )
     if node._trace is not None and getattr(_anomaly, "nan", False):
         check_nan(node, fitted)
     return fitted
@@ -144,16 +156,28 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
     outs = call_user(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     code = getattr(node._fn.backward, "__code__", None)
-    n, name = len(node._edges), node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else "")
+    n, name = (
+        len(node._edges),
+        node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else ""),
+    )
     if len(outs) < n or any(o is not None for o in outs[n:]):
-        raise error(RuntimeError, name, f"returned an incorrect number of gradients (expected {n}, got {len(outs)})",
-                    f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)")
+        raise error(
+            RuntimeError,
+            name,
+            f"returned an incorrect number of gradients (expected {n}, got {len(outs)})",
+            f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)",
+        )
     for i, o in enumerate(outs[:n]):
         if o is not None and not isinstance(o, Tensor):
             raise error(RuntimeError, name, f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
         if o is not None and node._given[i] is None:
-            raise error(RuntimeError, name, f"returned a gradient different from None at position {i}, but the corresponding forward "
-                        "input was not a tensor", "return None there")
+            raise error(
+                RuntimeError,
+                name,
+                f"returned a gradient different from None at position {i}, but the corresponding forward "
+                "input was not a tensor",
+                "return None there",
+            )
     return outs[:n]
 
 
@@ -162,8 +186,13 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
     shape, dtype = meta(edge)
     if tuple(g.shape) != shape:
         if not broadcastable(shape, tuple(g.shape)):
-            raise error(RuntimeError, node.name(), f"returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape "
-                        f"compatible with {list(shape)}", "return a gradient of the input's shape")
+            raise error(
+                RuntimeError,
+                node.name(),
+                f"returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape "
+                f"compatible with {list(shape)}",
+                "return a gradient of the input's shape",
+            )
         g = sum_to(g, shape)
     return g if g._np_dtype == dtype else g.to(dtype)
 
@@ -193,8 +222,13 @@ def check_nan(node: Any, outs: tuple) -> None:
     """Anomaly mode: name the operation whose backward first gave NaN."""
     for i, o in enumerate(outs):
         if o is not None and o._layer is None and np.isnan(o._a).any():
-            raise error(RuntimeError, node.name(), f"Function '{node.name()}' returned nan values in its {i}th output; the forward call "
-                        f"was at {node._trace}", "look for a division by zero, a logarithm or root of 0, or inf - inf there")
+            raise error(
+                RuntimeError,
+                node.name(),
+                f"Function '{node.name()}' returned nan values in its {i}th output; the forward call "
+                f"was at {node._trace}",
+                "look for a division by zero, a logarithm or root of 0, or inf - inf there",
+            )
 
 
 def reach(leaf: Leaf, gs: list) -> None:
@@ -250,6 +284,10 @@ def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
     edge = t.edge() if hasattr(t, "edge") else history(t)
     if edge is None:
-        raise error(RuntimeError, what, f"element {i} of tensors does not require grad and does not have a grad_fn",
-                    "set requires_grad=True on an input before computing, and do not compute under no_grad()")
+        raise error(
+            RuntimeError,
+            what,
+            f"element {i} of tensors does not require grad and does not have a grad_fn",
+            "set requires_grad=True on an input before computing, and do not compute under no_grad()",
+        )
     return edge

@@ -12,8 +12,8 @@ from typing import Any
 
 from ..errors import error, user_place
 from .context import Frame, apply_at, current, use
-from .edges import Leaf, Port, ViewOf
 from .dual import push_tangents
+from .edges import Leaf, Port, ViewOf
 from .guard import Guard
 from .inplace import rebase, twin
 from .node import Ctx, Node, describe
@@ -63,11 +63,19 @@ class Function:
         cls.combined = cls.setup_context is Function.setup_context
         base = Node if cls.primitive else Ctx
         name = f"{cls.__name__}Backward" + ("0" if cls.primitive else "")
-        cls.Node = type(name, (cls.Node if cls.Node is not Ctx else base,), {"_fn": cls, "__slots__": (), "__module__": cls.__module__})
+        cls.Node = type(
+            name,
+            (cls.Node if cls.Node is not Ctx else base,),
+            {"_fn": cls, "__slots__": (), "__module__": cls.__module__},
+        )
 
     def __init__(self, *_: Any):
-        raise error(RuntimeError, type(self).__name__, "a Function is not instantiated: its methods are static and it holds no data",
-                    f"call {type(self).__name__}.apply(...)")
+        raise error(
+            RuntimeError,
+            type(self).__name__,
+            "a Function is not instantiated: its methods are static and it holds no data",
+            f"call {type(self).__name__}.apply(...)",
+        )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -83,8 +91,13 @@ class Function:
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """From the gradients of the outputs to one gradient, or None, per argument of forward."""
         name = ctx._fn.__name__
-        raise error(NotImplementedError, name, "you must implement either the backward or vjp method for your custom autograd.Function "
-                    "to use it with backward mode AD", "add a static method backward(ctx, *grad_outputs)")
+        raise error(
+            NotImplementedError,
+            name,
+            "you must implement either the backward or vjp method for your custom autograd.Function "
+            "to use it with backward mode AD",
+            "add a static method backward(ctx, *grad_outputs)",
+        )
 
     vjp = backward
 
@@ -92,15 +105,23 @@ class Function:
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """From the tangents of forward's arguments (None for those without) to one tangent per output."""
         name = ctx._fn.__name__
-        raise error(NotImplementedError, name, "you must implement the jvp function for custom autograd.Function to use it with "
-                    "forward mode AD", "add a static method jvp(ctx, *tangents)")
+        raise error(
+            NotImplementedError,
+            name,
+            "you must implement the jvp function for custom autograd.Function to use it with forward mode AD",
+            "add a static method jvp(ctx, *tangents)",
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation, and remember it for backward when an argument requires grad."""
         if cls._both:
-            raise error(RuntimeError, cls.__name__, "implementing both 'backward' and 'vjp' for a custom Function is not allowed",
-                        "keep one of them: they are two names of the same method")
+            raise error(
+                RuntimeError,
+                cls.__name__,
+                "implementing both 'backward' and 'vjp' for a custom Function is not allowed",
+                "keep one of them: they are two names of the same method",
+            )
         if kwargs or not cls.combined:
             args = bind(cls, args, kwargs)
         return apply_at(current(), cls, args)
@@ -122,13 +143,21 @@ class Function:
             push_tangents(frame, cls, args, outs, ctx)
         if not needs:
             ctx._saved = ()
-        return outs[0] if not isinstance(returned, (tuple, list)) else type(returned)(outs) if type(returned) in (tuple, list) else outs
+        return (
+            outs[0]
+            if not isinstance(returned, (tuple, list))
+            else type(returned)(outs)
+            if type(returned) in (tuple, list)
+            else outs
+        )
 
     @classmethod
     def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
         """The user's jvp, checked: one tangent or None per output."""
         if ctx._materialize:
-            tangents = [p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents, strict=True)]
+            tangents = [
+                p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents, strict=True)
+            ]
         ctx._jvp = True
         try:
             result = call_user(cls, "jvp", ctx, *tangents)
@@ -144,13 +173,21 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
     try:
         bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
     except TypeError as e:
-        raise error(TypeError, f"{cls.__name__}.apply", f"{e}; forward is defined as "
-                    f"forward{inspect.signature(cls.forward)}", "pass the arguments that forward takes") from None
+        raise error(
+            TypeError,
+            f"{cls.__name__}.apply",
+            f"{e}; forward is defined as forward{inspect.signature(cls.forward)}",
+            "pass the arguments that forward takes",
+        ) from None
     bound.apply_defaults()
     if bound.kwargs:
-        raise error(TypeError, f"{cls.__name__}.apply", f"keyword-only arguments {', '.join(bound.kwargs)} cannot be tracked",
-                    "let forward take them by position")
-    return bound.args[len(lead):]
+        raise error(
+            TypeError,
+            f"{cls.__name__}.apply",
+            f"keyword-only arguments {', '.join(bound.kwargs)} cannot be tracked",
+            "let forward take them by position",
+        )
+    return bound.args[len(lead) :]
 
 
 def call_user(cls: type[Function], name: str, *args: Any) -> Any:
@@ -164,8 +201,13 @@ def call_user(cls: type[Function], name: str, *args: Any) -> Any:
             signature.bind(*args)
         except TypeError as wrong:
             code = method.__code__
-            raise error(TypeError, f"{cls.__name__}.{name}", f"{wrong}: it is called with {len(args)} arguments, but is defined as "
-                        f"{name}{signature} at {code.co_filename}:{code.co_firstlineno}", CALLED_WITH[name]) from None
+            raise error(
+                TypeError,
+                f"{cls.__name__}.{name}",
+                f"{wrong}: it is called with {len(args)} arguments, but is defined as "
+                f"{name}{signature} at {code.co_filename}:{code.co_firstlineno}",
+                CALLED_WITH[name],
+            ) from None
         raise
 
 
@@ -184,9 +226,13 @@ def refuse_nested(cls: type[Function], frame: Frame, args: tuple) -> None:
     for i, a in enumerate(args):
         for t in tensors_in(a) if isinstance(a, (list, tuple, dict)) else ():
             if history(t) is not None:
-                raise error(TypeError, cls.__name__, f"argument {i} is a {type(a).__name__} that contains a tensor of shape "
-                            f"{tuple(t.shape)} which requires grad; apply does not look into data structures, its gradient would be lost",
-                            f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction")
+                raise error(
+                    TypeError,
+                    cls.__name__,
+                    f"argument {i} is a {type(a).__name__} that contains a tensor of shape "
+                    f"{tuple(t.shape)} which requires grad; apply does not look into data structures, its gradient would be lost",
+                    f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
+                )
 
 
 def tensors_in(tree: Any):
@@ -223,8 +269,13 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
     for i, o in enumerate(given):
         if not isinstance(o, Tensor):
             if needs and any(is_float(t) for t in tensors_in(o)):
-                raise error(TypeError, ctx._fn.__name__, f"output {i} of forward is a {type(o).__name__} that contains tensors, which "
-                            "cannot be tracked there", "return the tensors themselves, as a tuple, or use NestedIOFunction")
+                raise error(
+                    TypeError,
+                    ctx._fn.__name__,
+                    f"output {i} of forward is a {type(o).__name__} that contains tensors, which "
+                    "cannot be tracked there",
+                    "return the tensors themselves, as a tuple, or use NestedIOFunction",
+                )
         elif not among(o, ctx._dirty) and (among(o, args) or among(o, given[:i])):
             o = alias(o, ctx)  # an input, or the same tensor once more: another object on its memory
         outs.append(o)
@@ -236,7 +287,11 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
         ctx._keep(args, given, tuple(outs), before)
     for i, (r, o) in enumerate(zip(given, outs, strict=True)):
         if isinstance(o, Tensor):
-            edge = (ctx if len(outs) == 1 else Port(ctx, i)) if needs and is_float(o) and not among(r, ctx._nondiff) else None
+            edge = (
+                (ctx if len(outs) == 1 else Port(ctx, i))
+                if needs and is_float(o) and not among(r, ctx._nondiff)
+                else None
+            )
             set_history(ctx, o, edge, dirty=among(r, ctx._dirty))
     return tuple(outs)
 
@@ -249,7 +304,9 @@ def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
             rebase(None, o)
         return
     if o._view is not None:  # forward returned a view: its own backward must not be bypassed by deriving it again
-        o._view = ViewOf(o._view.parent, o._view.fn, o._view.args, None, 0, fixed=f"it was made inside {ctx._fn.__name__}")
+        o._view = ViewOf(
+            o._view.parent, o._view.fn, o._view.args, None, 0, fixed=f"it was made inside {ctx._fn.__name__}"
+        )
     if edge is not None or type(o._edge) is not Leaf:
         o._edge = edge
 
@@ -268,29 +325,52 @@ def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
     """mark_dirty is for inputs that were changed in place, are returned, and are not leaves that require grad."""
     for d in ctx._dirty:
         if not among(d, args):
-            raise error(RuntimeError, ctx._fn.__name__, "mark_dirty was given a tensor that is not an input",
-                        "mark only inputs that forward has changed in place")
+            raise error(
+                RuntimeError,
+                ctx._fn.__name__,
+                "mark_dirty was given a tensor that is not an input",
+                "mark only inputs that forward has changed in place",
+            )
         if not among(d, outs):
-            raise error(RuntimeError, ctx._fn.__name__, "some elements marked as dirty during the forward method were not returned as "
-                        "output", "return the input that was modified in place")
+            raise error(
+                RuntimeError,
+                ctx._fn.__name__,
+                "some elements marked as dirty during the forward method were not returned as output",
+                "return the input that was modified in place",
+            )
         root = d._base if d._base is not None else d
         if type(history(root)) is Leaf and needs:
             what = "a leaf Variable" if root is d else "a view of a leaf Variable"
-            raise error(RuntimeError, ctx._fn.__name__, f"{what} that requires grad is being used in an in-place operation (mark_dirty)",
-                        "pass a clone(), or work under no_grad()")
+            raise error(
+                RuntimeError,
+                ctx._fn.__name__,
+                f"{what} that requires grad is being used in an in-place operation (mark_dirty)",
+                "pass a clone(), or work under no_grad()",
+            )
 
 
 def check_tangents(cls: type[Function], ctx: Ctx, tangents: tuple, outs: tuple) -> list:
     """One tangent per output, of its shape and dtype; None for outputs without a derivative."""
     if len(tangents) != len(outs):
-        raise error(RuntimeError, f"{cls.__name__}.jvp", f"returned {len(tangents)} tangents, expected {len(outs)}, one per output of forward")
+        raise error(
+            RuntimeError,
+            f"{cls.__name__}.jvp",
+            f"returned {len(tangents)} tangents, expected {len(outs)}, one per output of forward",
+        )
     result = []
     for i, (o, t) in enumerate(zip(outs, tangents, strict=True)):
         if t is not None and not isinstance(t, Tensor):
-            raise error(TypeError, f"{cls.__name__}.jvp", f"tangent {i} is a {type(t).__name__}, expected a tensor or None")
+            raise error(
+                TypeError, f"{cls.__name__}.jvp", f"tangent {i} is a {type(t).__name__}, expected a tensor or None"
+            )
         if t is not None and is_float(o) and (t.shape != o.shape or t._np_dtype != o._np_dtype):
-            raise error(RuntimeError, f"{cls.__name__}.jvp", f"tangent {i} has shape {tuple(t.shape)} and {t.dtype}, but its output has shape "
-                        f"{tuple(o.shape)} and {o.dtype}", "return a tangent of the output's shape and dtype")
+            raise error(
+                RuntimeError,
+                f"{cls.__name__}.jvp",
+                f"tangent {i} has shape {tuple(t.shape)} and {t.dtype}, but its output has shape "
+                f"{tuple(o.shape)} and {o.dtype}",
+                "return a tangent of the output's shape and dtype",
+            )
         result.append(t if is_float(o) and not among(o, ctx._nondiff) else None)
     return result
 

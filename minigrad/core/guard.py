@@ -37,12 +37,21 @@ class Guard(Layer):
         """The frame underneath, with the modes in force here; warns on the way."""
         for a in args:
             if isinstance(a, Tensor) and a._layer is not None:
-                raise error(RuntimeError, f"{self.cls.__name__}.forward", f"uses a tensor of shape {tuple(a.shape)} that belongs to a running "
-                            f"`{a._layer.name}` transform and is not one of its inputs: its derivative would be lost",
-                            f"pass it as an argument of {self.cls.__name__}.apply")
+                raise error(
+                    RuntimeError,
+                    f"{self.cls.__name__}.forward",
+                    f"uses a tensor of shape {tuple(a.shape)} that belongs to a running "
+                    f"`{a._layer.name}` transform and is not one of its inputs: its derivative would be lost",
+                    f"pass it as an argument of {self.cls.__name__}.apply",
+                )
         if not frame.grad and not self.warned:
             for a in args:
-                if isinstance(a, Tensor) and a._layer is None and history(a) is not None and not any(a is i for i in self.inputs):
+                if (
+                    isinstance(a, Tensor)
+                    and a._layer is None
+                    and history(a) is not None
+                    and not any(a is i for i in self.inputs)
+                ):
                     self.warn(a)
         p = frame.parent
         assert p is not None
@@ -54,5 +63,7 @@ class Guard(Layer):
         self.warned = True
         warnings.warn(
             f"{self.cls.__name__}.forward uses a tensor of shape {tuple(a.shape)} that requires grad but is not one of its inputs: its "
-            f"gradient is lost.\n  at {user_place()}\n  To fix: pass it as an argument of apply, or use its .detach()", MinigradWarning,
-            stacklevel=2)
+            f"gradient is lost.\n  at {user_place()}\n  To fix: pass it as an argument of apply, or use its .detach()",
+            MinigradWarning,
+            stacklevel=2,
+        )

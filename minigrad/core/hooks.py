@@ -67,16 +67,24 @@ def register_hook(t: Tensor, hook: Callable) -> Handle:
     """
     edge = history(t)
     if edge is None:
-        raise error(RuntimeError, "register_hook", "cannot register a hook on a tensor that doesn't require gradient",
-                    "call requires_grad_() first")
+        raise error(
+            RuntimeError,
+            "register_hook",
+            "cannot register a hook on a tensor that doesn't require gradient",
+            "call requires_grad_() first",
+        )
     return Handle(hooks_of(producer(edge)).tensor.setdefault(place_of(edge), {}), hook)
 
 
 def register_post_accumulate_grad_hook(t: Tensor, hook: Callable) -> Handle:
     """Call `hook(t)` after each time t's `.grad` was filled.  Leaves only."""
     if type(history(t)) is not Leaf:
-        raise error(RuntimeError, "register_post_accumulate_grad_hook", "post accumulate grad hooks cannot be registered on "
-                    "non-leaf tensors or tensors that do not require grad", "use register_hook")
+        raise error(
+            RuntimeError,
+            "register_post_accumulate_grad_hook",
+            "post accumulate grad hooks cannot be registered on non-leaf tensors or tensors that do not require grad",
+            "use register_hook",
+        )
     return Handle(hooks_of(t._edge).accumulated, hook)
 
 
@@ -84,8 +92,12 @@ def retain_grad(t: Tensor) -> None:
     """Fill `.grad` of this tensor in backward though it is the result of an operation.  No effect on leaves."""
     edge = history(t)
     if edge is None:
-        raise error(RuntimeError, "retain_grad", "can't retain_grad on a tensor that has requires_grad=False",
-                    "call requires_grad_() first")
+        raise error(
+            RuntimeError,
+            "retain_grad",
+            "can't retain_grad on a tensor that has requires_grad=False",
+            "call requires_grad_() first",
+        )
     if type(edge) is not Leaf:
         hooks_of(producer(edge)).retained[place_of(edge)] = weakref.ref(t)
 
@@ -123,7 +135,9 @@ def pre(node: Any, grads: list) -> list:
         if result is not None:
             grads = list(result) if isinstance(result, tuple) else [result]
             if len(grads) != len(node._meta):
-                raise error(RuntimeError, node.name(), f"a pre-hook returned {len(grads)} gradients, expected {len(node._meta)}")
+                raise error(
+                    RuntimeError, node.name(), f"a pre-hook returned {len(grads)} gradients, expected {len(node._meta)}"
+                )
     return grads
 
 
@@ -134,7 +148,9 @@ def post(node: Any, inputs: tuple, outputs: list) -> tuple:
         if result is not None:
             result = result if isinstance(result, tuple) else (result,)
             if len(result) != len(inputs):
-                raise error(RuntimeError, node.name(), f"a hook returned {len(result)} gradients, expected {len(inputs)}")
+                raise error(
+                    RuntimeError, node.name(), f"a hook returned {len(result)} gradients, expected {len(inputs)}"
+                )
             inputs = result
     return inputs
 
@@ -154,7 +170,11 @@ def chain(hooks: dict, g: Tensor, what: str) -> Tensor:
             if not isinstance(result, Tensor):
                 raise error(TypeError, what, f"hook returned {type(result).__name__}, expected a tensor or None")
             if result.shape != g.shape:
-                raise error(RuntimeError, what, f"hook has changed the size of the gradient from {tuple(g.shape)} to {tuple(result.shape)}")
+                raise error(
+                    RuntimeError,
+                    what,
+                    f"hook has changed the size of the gradient from {tuple(g.shape)} to {tuple(result.shape)}",
+                )
             g = result
     return g
 
@@ -164,4 +184,7 @@ def warn_non_leaf_grad(t: Any) -> None:
     place = user_place()
     warnings.warn(
         f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); backward does not fill it.\n"
-        f"  at {place}\n  To fix: call .retain_grad() on it before backward, or read the .grad of the leaf", MinigradWarning, stacklevel=4)
+        f"  at {place}\n  To fix: call .retain_grad() on it before backward, or read the .grad of the leaf",
+        MinigradWarning,
+        stacklevel=4,
+    )

@@ -54,7 +54,9 @@ def inplace_at(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
 
 def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     """Compute, check, write, and renew the histories."""
-    tracked = frame.grad and fn.differentiable and any(isinstance(a, Tensor) and history(a) is not None for a in (x, *others))
+    tracked = (
+        frame.grad and fn.differentiable and any(isinstance(a, Tensor) and history(a) is not None for a in (x, *others))
+    )
     name = fn.function_name() + "_"
     check_writable(frame, x, tracked, name)
     before = twin(x)
@@ -88,35 +90,60 @@ def shares(a: Tensor, x: Tensor) -> bool:
 def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
     """Refuse what would make gradients wrong."""
     if x._ver is INFERENCE and not frame.inference:
-        raise error(RuntimeError, name, "an in-place update of an inference tensor outside inference_mode is not allowed",
-                    "clone() it first")
+        raise error(
+            RuntimeError,
+            name,
+            "an in-place update of an inference tensor outside inference_mode is not allowed",
+            "clone() it first",
+        )
     root = x
     while root._view is not None:
         if root._view.fixed is not None and (tracked or frame.grad and history(root._view.parent) is not None):
-            raise error(RuntimeError, name, f"a view is being modified in place, but {root._view.fixed}, so its base would not know",
-                        "make the view outside, or clone() it first")
+            raise error(
+                RuntimeError,
+                name,
+                f"a view is being modified in place, but {root._view.fixed}, so its base would not know",
+                "make the view outside, or clone() it first",
+            )
         root = root._view.parent
     if tracked and type(history(root)) is Leaf:
         what = "a leaf Variable" if root is x else "a view of a leaf Variable"
-        raise error(RuntimeError, name, f"{what} that requires grad is being used in an in-place operation",
-                    "use the out-of-place form, or work under no_grad()")
+        raise error(
+            RuntimeError,
+            name,
+            f"{what} that requires grad is being used in an in-place operation",
+            "use the out-of-place form, or work under no_grad()",
+        )
 
 
 def check_places(x: Tensor, name: str) -> None:
     """Only memory where each element has a place of its own can be written."""
     if x._a.size and any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
-        raise error(RuntimeError, name, f"unsupported operation: several elements of the expanded tensor of shape {tuple(x.shape)} refer "
-                    "to a single memory location", "clone() the tensor before writing to it")
+        raise error(
+            RuntimeError,
+            name,
+            f"unsupported operation: several elements of the expanded tensor of shape {tuple(x.shape)} refer "
+            "to a single memory location",
+            "clone() the tensor before writing to it",
+        )
 
 
 def check_result(x: Tensor, result: np.ndarray, name: str) -> None:
     """The result has to fit into x: its shape and its kind of dtype."""
     if result.shape != x._a.shape:
-        raise error(RuntimeError, name, f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}",
-                    "use the out-of-place form, whose result may be larger")
+        raise error(
+            RuntimeError,
+            name,
+            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}",
+            "use the out-of-place form, whose result may be larger",
+        )
     if result.dtype.kind == "f" and x._a.dtype.kind != "f" or x._a.dtype.kind == "b" and result.dtype.kind != "b":
-        raise error(RuntimeError, name, f"result type {result.dtype} can't be cast to the desired output type {x._a.dtype}",
-                    "use the out-of-place form, or convert the tensor first")
+        raise error(
+            RuntimeError,
+            name,
+            f"result type {result.dtype} can't be cast to the desired output type {x._a.dtype}",
+            "use the out-of-place form, or convert the tensor first",
+        )
 
 
 def regraph(layer: Any, fn: Any, before: Tensor, x: Tensor, others: tuple) -> None:

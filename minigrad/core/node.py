@@ -106,8 +106,12 @@ class Ctx(Node):
         """
         self._check(tensors, "save_for_backward")
         if self._saved:
-            raise error(RuntimeError, self.name(), f"save_for_backward was called twice; the first call saved {len(self._saved)} tensors",
-                        "save all tensors in one call")
+            raise error(
+                RuntimeError,
+                self.name(),
+                f"save_for_backward was called twice; the first call saved {len(self._saved)} tensors",
+                "save all tensors in one call",
+            )
         self._saved = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -120,8 +124,12 @@ class Ctx(Node):
     def _check(self, tensors: tuple, method: str, kind: type[Exception] = TypeError) -> None:
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise error(kind, self.name(), f"{method} only takes tensors, but argument {i} is of type {type(t).__name__}",
-                            "unpack lists with *, and keep numbers as attributes: ctx.n = n")
+                raise error(
+                    kind,
+                    self.name(),
+                    f"{method} only takes tensors, but argument {i} is of type {type(t).__name__}",
+                    "unpack lists with *, and keep numbers as attributes: ctx.n = n",
+                )
 
     @property
     def saved_tensors(self) -> tuple:

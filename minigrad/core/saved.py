@@ -44,16 +44,24 @@ def save(t: Any, index: int | None = None) -> Any:
     if not isinstance(t, Tensor):
         return t
     if t._ver is INFERENCE:
-        raise error(RuntimeError, "save_for_backward", "inference tensors cannot be saved for backward",
-                    "clone() it outside inference_mode, or use no_grad instead of inference_mode")
+        raise error(
+            RuntimeError,
+            "save_for_backward",
+            "inference tensors cannot be saved for backward",
+            "clone() it outside inference_mode, or use no_grad instead of inference_mode",
+        )
     if t._layer is None and (hooks := _hooks.get()):
         pack, unpack = hooks[-1]
         before = version(t)
         with use(current().all_grad(False)):
             packed = pack(t if index is None else t.detach())
         if version(t) != before:
-            raise error(RuntimeError, "saved_tensors_hooks", "a saved tensor pack hook is modifying its input in place",
-                        "clone() it there first")
+            raise error(
+                RuntimeError,
+                "saved_tensors_hooks",
+                "a saved tensor pack hook is modifying its input in place",
+                "clone() it there first",
+            )
         return Saved(packed, index, history(t) if index is None else None, unpack)
     if index is None:
         return Saved(t, None)
@@ -101,17 +109,25 @@ def modified(node: Any, saved: Saved) -> Exception:
     which = "its own result" if saved.index is not None else "one of its inputs"
     wrote = f", last by {t._ver.writer} at {t._ver.place}" if t._ver.writer else ""
     made = f" (made at {node._trace})" if node._trace is not None else ""
-    return error(RuntimeError, node.name(), f"{which}, a tensor of shape {tuple(t.shape)} that it saved for backward{made}, has been "
-                 f"modified by an inplace operation: it is at version {version(t)}, expected version {saved.version}{wrote}",
-                 "use the out-of-place form of that operation, or clone() the tensor before it")
+    return error(
+        RuntimeError,
+        node.name(),
+        f"{which}, a tensor of shape {tuple(t.shape)} that it saved for backward{made}, has been "
+        f"modified by an inplace operation: it is at version {version(t)}, expected version {saved.version}{wrote}",
+        "use the out-of-place form of that operation, or clone() the tensor before it",
+    )
 
 
 def freed(node: Any) -> Exception:
     """The error for asking a node for what an earlier backward has freed."""
     first = node._saved.place
-    return error(RuntimeError, node.name(), "trying to backward through the graph a second time, but its saved tensors were freed "
-                 f"by the first backward{f' at {first}' if first else ''}",
-                 "specify retain_graph=True in the first call, or compute the forward pass again")
+    return error(
+        RuntimeError,
+        node.name(),
+        "trying to backward through the graph a second time, but its saved tensors were freed "
+        f"by the first backward{f' at {first}' if first else ''}",
+        "specify retain_graph=True in the first call, or compute the forward pass again",
+    )
 
 
 class saved_tensors_hooks:

@@ -147,24 +147,44 @@ class Tensor:
         flag = bool(requires_grad)
         if not self.is_leaf:
             if not flag:
-                raise error(RuntimeError, "requires_grad_", "you can only change requires_grad flags of leaf variables",
-                            "use .detach() for a tensor that is not tracked")
+                raise error(
+                    RuntimeError,
+                    "requires_grad_",
+                    "you can only change requires_grad flags of leaf variables",
+                    "use .detach() for a tensor that is not tracked",
+                )
             return self
         if flag and self._ver is INFERENCE and not current().inference:
-            raise error(RuntimeError, "requires_grad_", "setting requires_grad=True on an inference tensor outside inference_mode is not allowed",
-                        "clone() it first")
+            raise error(
+                RuntimeError,
+                "requires_grad_",
+                "setting requires_grad=True on an inference tensor outside inference_mode is not allowed",
+                "clone() it first",
+            )
         if flag and self._np_dtype.kind != "f":
-            raise error(RuntimeError, "requires_grad_", f"only floating-point tensors can require gradients, not {self.dtype}",
-                        "convert first: x.float().requires_grad_()")
+            raise error(
+                RuntimeError,
+                "requires_grad_",
+                f"only floating-point tensors can require gradients, not {self.dtype}",
+                "convert first: x.float().requires_grad_()",
+            )
         if self._layer is not None:
-            raise error(RuntimeError, "requires_grad_", f"called inside a `{self._layer.name}` transform, which decides itself "
-                        "what is tracked", "pass the tensor as an argument of the transformed function")
+            raise error(
+                RuntimeError,
+                "requires_grad_",
+                f"called inside a `{self._layer.name}` transform, which decides itself what is tracked",
+                "pass the tensor as an argument of the transformed function",
+            )
         if flag != (self._edge is not None):
             self._edge = Leaf(self) if flag else None
         return self
 
-    retains_grad = property(lambda t: not t.is_leaf and retains(t), doc="Whether retain_grad() was called on this result.")
-    is_leaf = property(lambda t: (e := history(t)) is None or type(e) is Leaf, doc="Whether no recorded operation made it.")
+    retains_grad = property(
+        lambda t: not t.is_leaf and retains(t), doc="Whether retain_grad() was called on this result."
+    )
+    is_leaf = property(
+        lambda t: (e := history(t)) is None or type(e) is Leaf, doc="Whether no recorded operation made it."
+    )
     output_nr = property(lambda t: t._edge.index if type(t._edge) is Port else 0, doc="Which output of grad_fn it is.")
 
     @property
@@ -188,8 +208,13 @@ class Tensor:
             if not isinstance(g, Tensor):
                 raise error(TypeError, "grad", f"expected a tensor or None, got {type(g).__name__}")
             if g.shape != self.shape or g._np_dtype != self._np_dtype:
-                raise error(RuntimeError, "grad", f"assigned a gradient of shape {tuple(g.shape)} and {g.dtype} to a tensor of "
-                            f"shape {tuple(self.shape)} and {self.dtype}", "assign one of the same shape and dtype")
+                raise error(
+                    RuntimeError,
+                    "grad",
+                    f"assigned a gradient of shape {tuple(g.shape)} and {g.dtype} to a tensor of "
+                    f"shape {tuple(self.shape)} and {self.dtype}",
+                    "assign one of the same shape and dtype",
+                )
             if g is self:
                 raise error(RuntimeError, "grad", "a tensor cannot be its own gradient")
         self._grad = g
@@ -236,7 +261,9 @@ class Tensor:
     def detach_(self) -> Tensor:
         """Forget how this tensor was computed, in place.  Raises RuntimeError for views."""
         if self._view is not None:
-            raise error(RuntimeError, "detach_", "cannot detach a view in place", "use .detach(), which makes a new tensor")
+            raise error(
+                RuntimeError, "detach_", "cannot detach a view in place", "use .detach(), which makes a new tensor"
+            )
         self._edge = None
         return self
 
@@ -248,8 +275,12 @@ class Tensor:
         forward of a Function).
         """
         if not force and current().grad and history(self) is not None:
-            raise error(RuntimeError, "numpy", "can't call numpy() on a tensor that requires grad",
-                        "use tensor.detach().numpy()")
+            raise error(
+                RuntimeError,
+                "numpy",
+                "can't call numpy() on a tensor that requires grad",
+                "use tensor.detach().numpy()",
+            )
         return self._a
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -267,8 +298,12 @@ class Tensor:
     def item(self):
         """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
         if self._a.size != 1:
-            raise error(RuntimeError, "item", f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
-                        "index one element first, or use .tolist()")
+            raise error(
+                RuntimeError,
+                "item",
+                f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
+                "index one element first, or use .tolist()",
+            )
         return self._a.item()
 
     def tolist(self):
@@ -277,14 +312,22 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise error(RuntimeError, "bool", f"the truth of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is "
-                        "ambiguous", "use .any() or .all()")
+            raise error(
+                RuntimeError,
+                "bool",
+                f"the truth of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
+                "use .any() or .all()",
+            )
         return bool(self.item())
 
     def _number(self) -> Any:
         if self.numel() != 1:
-            raise error(ValueError, "float", f"only one element tensors can be converted to Python scalars, this one has shape {tuple(self.shape)}",
-                        "index one element first, or use .tolist()")
+            raise error(
+                ValueError,
+                "float",
+                f"only one element tensors can be converted to Python scalars, this one has shape {tuple(self.shape)}",
+                "index one element first, or use .tolist()",
+            )
         return self.item()
 
     def __float__(self) -> float:
@@ -314,14 +357,22 @@ class Tensor:
 
     def __reduce__(self):
         if not self.is_leaf:
-            raise error(RuntimeError, "pickle", "only leaf tensors can be pickled: this one is the result of "
-                        f"{self.grad_fn.name()}", "use .detach() first")
+            raise error(
+                RuntimeError,
+                "pickle",
+                f"only leaf tensors can be pickled: this one is the result of {self.grad_fn.name()}",
+                "use .detach() first",
+            )
         return restore, (type(self), self._a, self.requires_grad, None)
 
     def __deepcopy__(self, memo: dict) -> Tensor:
         if not self.is_leaf:
-            raise error(RuntimeError, "deepcopy", "only leaf tensors can be deep-copied: this one is the result of "
-                        f"{self.grad_fn.name()}", "use .detach().clone()")
+            raise error(
+                RuntimeError,
+                "deepcopy",
+                f"only leaf tensors can be deep-copied: this one is the result of {self.grad_fn.name()}",
+                "use .detach().clone()",
+            )
         if id(self) not in memo:
             grad = None if self._grad is None else self._grad.__deepcopy__(memo)
             memo[id(self)] = restore(type(self), copied(self._a, memo), self.requires_grad, grad)
@@ -339,9 +390,17 @@ class Box(Tensor):
 
     @property
     def _a(self):
-        here = "" if current().has(self._layer) else " It escaped from that transform: return it from the transformed function."
-        raise error(RuntimeError, f"{self._layer.name}", "this tensor belongs to a running transform and has no NumPy value of its "
-                    f"own here, so numpy(), tolist() and the like do not work on it.{here}")
+        here = (
+            ""
+            if current().has(self._layer)
+            else " It escaped from that transform: return it from the transformed function."
+        )
+        raise error(
+            RuntimeError,
+            f"{self._layer.name}",
+            "this tensor belongs to a running transform and has no NumPy value of its "
+            f"own here, so numpy(), tolist() and the like do not work on it.{here}",
+        )
 
     shape = property(lambda t: Size(t._layer.shape(t)))
     _np_dtype = property(lambda t: t._value._np_dtype)

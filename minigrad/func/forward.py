@@ -23,8 +23,13 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     (tensor(9.), tensor(6.))
     """
     if not isinstance(primals, tuple) or not primals or not isinstance(tangents, tuple):
-        raise error(RuntimeError, "jvp", f"expected primals and tangents to be non-empty tuples, got {type(primals).__name__} and "
-                    f"{type(tangents).__name__}", "pass (x,) for a single argument")
+        raise error(
+            RuntimeError,
+            "jvp",
+            f"expected primals and tangents to be non-empty tuples, got {type(primals).__name__} and "
+            f"{type(tangents).__name__}",
+            "pass (x,) for a single argument",
+        )
     flat, spec = flatten(primals)
     flat_tangents = matching(flat, spec, tangents)
     with push(Jvp()) as layer:
@@ -35,7 +40,11 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     down = lambda tree: tree_map(lambda o: o._value if mine(o) else o, tree)
     pushed = [o._extra if mine(o) else None for o in outs]
     if strict and any(t is None for t in pushed):
-        raise error(RuntimeError, "jvp", f"with strict=True, result {[i for i, t in enumerate(pushed) if t is None][0]} does not depend on the primals")
+        raise error(
+            RuntimeError,
+            "jvp",
+            f"with strict=True, result {[i for i, t in enumerate(pushed) if t is None][0]} does not depend on the primals",
+        )
     value = down(result)
     low, out_spec = flatten(value)
     out = value, rebuild(out_spec, [v.new_zeros(v.shape) if t is None else t for v, t in zip(low, pushed)])
@@ -46,15 +55,29 @@ def matching(flat: list, spec: Any, tangents: tuple) -> list:
     """The tangents in the order of the primals, checked against them."""
     given, given_spec = flatten(tangents)
     if given_spec != spec:
-        raise error(RuntimeError, "jvp", f"expected primals and tangents to have the same structure, got {spec} and {given_spec}")
+        raise error(
+            RuntimeError,
+            "jvp",
+            f"expected primals and tangents to have the same structure, got {spec} and {given_spec}",
+        )
     for i, (p, t) in enumerate(zip(flat, given)):
         if not isinstance(p, Tensor) or not isinstance(t, Tensor):
-            raise error(RuntimeError, "jvp", f"primals and tangents have to be tensors, got {type(p).__name__} and {type(t).__name__} at {i}")
+            raise error(
+                RuntimeError,
+                "jvp",
+                f"primals and tangents have to be tensors, got {type(p).__name__} and {type(t).__name__} at {i}",
+            )
         if tuple(p.shape) != tuple(t.shape):
-            raise error(RuntimeError, "jvp", f"tangent {i} has shape {tuple(t.shape)}, but its primal has shape {tuple(p.shape)}",
-                        "a tangent has its primal's shape")
+            raise error(
+                RuntimeError,
+                "jvp",
+                f"tangent {i} has shape {tuple(t.shape)}, but its primal has shape {tuple(p.shape)}",
+                "a tangent has its primal's shape",
+            )
         if not p.is_floating_point():
-            raise error(RuntimeError, "jvp", f"primal {i} has dtype {p.dtype}; only floating-point tensors have tangents")
+            raise error(
+                RuntimeError, "jvp", f"primal {i} has dtype {p.dtype}; only floating-point tensors have tangents"
+            )
     return given
 
 

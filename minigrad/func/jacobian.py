@@ -18,7 +18,9 @@ from .tree import flatten, rebuild
 from .vmap import vmap
 
 
-def jacrev(func: Callable, argnums: int | tuple = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
+def jacrev(
+    func: Callable, argnums: int | tuple = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable:
     """The Jacobian by reverse mode: one pull-back for each element of the output, all at once.
 
     >>> import minigrad

@@ -9,18 +9,31 @@ from ..core.tensor import Tensor
 from ..errors import error
 
 
-def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict | None = None, *, tie_weights: bool = True,
-                    strict: bool = False) -> Any:
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Call `module` with the given parameters and buffers, by name, in place of its own.
 
     `args` is a tuple of arguments, or one argument.  With `strict`, all names have to be given and none besides.  The
     module itself is left as it was.  Raises KeyError for names that the module has not.
     """
-    dicts = parameter_and_buffer_dicts if isinstance(parameter_and_buffer_dicts, (tuple, list)) else (parameter_and_buffer_dicts,)
+    dicts = (
+        parameter_and_buffer_dicts
+        if isinstance(parameter_and_buffer_dicts, (tuple, list))
+        else (parameter_and_buffer_dicts,)
+    )
     given: dict[str, Tensor] = {}
     for d in dicts:
         if repeated := set(given) & set(d):
-            raise error(ValueError, "functional_call", f"{sorted(repeated)[0]!r} appears in several of the dictionaries")
+            raise error(
+                ValueError, "functional_call", f"{sorted(repeated)[0]!r} appears in several of the dictionaries"
+            )
         given.update(d)
     own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     check_names(module, given, own, strict)
@@ -41,7 +54,11 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
 def check_names(module: Any, given: dict, own: dict, strict: bool) -> None:
     """All given names exist; with strict, all existing ones are given."""
     if unknown := [n for n in given if n not in own]:
-        raise error(KeyError, "functional_call", f"{type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(own)}")
+        raise error(
+            KeyError,
+            "functional_call",
+            f"{type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(own)}",
+        )
     if strict and (missing := [n for n in own if n not in given]):
         raise error(RuntimeError, "functional_call", f"with strict=True, {missing[0]!r} is missing")
 
@@ -71,7 +88,11 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
     if not models:
         raise error(RuntimeError, "stack_module_state", "expected at least one model, got none")
     if len({type(m) for m in models}) > 1:
-        raise error(RuntimeError, "stack_module_state", f"expected all models to be of the same class, got {', '.join(sorted({type(m).__name__ for m in models}))}")
+        raise error(
+            RuntimeError,
+            "stack_module_state",
+            f"expected all models to be of the same class, got {', '.join(sorted({type(m).__name__ for m in models}))}",
+        )
     if len({m.training for m in models}) > 1:
         raise error(RuntimeError, "stack_module_state", "expected all models to have the same training/eval mode")
     parameters = {n: stack([dict(m.named_parameters())[n].detach() for m in models]).requires_grad_(p.requires_grad)

@@ -70,19 +70,29 @@ def lower(layer: Grad, a: Any) -> Any:
 def split_aux(who: str, result: Any) -> tuple:
     """(result, aux) as a function with has_aux=True has to return them."""
     if not isinstance(result, tuple) or len(result) != 2:
-        raise error(RuntimeError, who, f"with has_aux=True the function has to return a pair (output, aux), got {type(result).__name__}",
-                    "return output, aux")
+        raise error(
+            RuntimeError,
+            who,
+            f"with has_aux=True the function has to return a pair (output, aux), got {type(result).__name__}",
+            "return output, aux",
+        )
     return result
 
 
 def check_cotangents(given: list, values: list, spec: Any) -> None:
     """One cotangent for each result, of its shape."""
     if len(given) != len(values):
-        raise error(RuntimeError, "vjp", f"expected cotangents of the same structure as the function's output: {len(values)} tensors, got {len(given)}",
-                    f"pass them as {spec}")
+        raise error(
+            RuntimeError,
+            "vjp",
+            f"expected cotangents of the same structure as the function's output: {len(values)} tensors, got {len(given)}",
+            f"pass them as {spec}",
+        )
     for i, (g, v) in enumerate(zip(given, values)):
         if not isinstance(g, Tensor) or tuple(g.shape) != tuple(v.shape):
-            raise error(RuntimeError, "vjp", f"cotangent {i} is {describe(g)}, but the result has shape {tuple(v.shape)}")
+            raise error(
+                RuntimeError, "vjp", f"cotangent {i} is {describe(g)}, but the result has shape {tuple(v.shape)}"
+            )
 
 
 def describe(x: Any) -> str:
@@ -156,17 +166,29 @@ def check_differentiable(who: str, n: int, a: Any) -> None:
     """Every leaf of the argument has to be a float tensor."""
     for leaf in tensors_only(who, f"argument {n}", a):
         if not leaf.is_floating_point():
-            raise error(RuntimeError, who, f"argument {n} has dtype {leaf.dtype}; only floating-point tensors can be differentiated by",
-                        "convert it with .float(), or choose others with argnums=")
+            raise error(
+                RuntimeError,
+                who,
+                f"argument {n} has dtype {leaf.dtype}; only floating-point tensors can be differentiated by",
+                "convert it with .float(), or choose others with argnums=",
+            )
 
 
 def check_scalar(value: Any) -> None:
     """grad needs a 0-d float tensor."""
     if not isinstance(value, Tensor):
-        raise error(RuntimeError, "grad", f"expected the given function to return a tensor, got {type(value).__name__}",
-                    "return one scalar tensor; with has_aux=True, (scalar, anything)")
+        raise error(
+            RuntimeError,
+            "grad",
+            f"expected the given function to return a tensor, got {type(value).__name__}",
+            "return one scalar tensor; with has_aux=True, (scalar, anything)",
+        )
     if value.ndim:
-        raise error(RuntimeError, "grad", f"expected the function to return a scalar tensor, got shape {tuple(value.shape)}",
-                    "reduce it, e.g. with .sum(), or use jacrev")
+        raise error(
+            RuntimeError,
+            "grad",
+            f"expected the function to return a scalar tensor, got shape {tuple(value.shape)}",
+            "reduce it, e.g. with .sum(), or use jacrev",
+        )
     if not value.is_floating_point():
         raise error(RuntimeError, "grad", f"expected the function to return a floating-point tensor, got {value.dtype}")

@@ -37,6 +37,10 @@ def tensors_only(who: str, what: str, tree: Any) -> list:
     for path, leaf in zip(optree.tree_paths(tree, none_is_leaf=True), flat, strict=True):
         if not isinstance(leaf, Tensor):
             at = f" at {'/'.join(map(str, path))}" if path else ""
-            raise error(RuntimeError, who, f"expected {what} to be tensors, got {type(leaf).__name__}{at}",
-                        "return tensors, and mark extra results with has_aux=True")
+            raise error(
+                RuntimeError,
+                who,
+                f"expected {what} to be tensors, got {type(leaf).__name__}{at}",
+                "return tensors, and mark extra results with has_aux=True",
+            )
     return flat

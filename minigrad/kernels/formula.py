@@ -20,7 +20,9 @@ import numpy as np
 SCALARS = {n: f"from math import {n}" for n in (
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "expm1",
     "log", "log1p", "log2", "log10", "sqrt", "erf", "erfc", "lgamma", "hypot", "copysign", "isnan", "isinf", "isfinite")}  # fmt: skip
-SCALARS |= {n: f"from numpy import {n}" for n in ("floor", "ceil", "trunc", "fmod")}  # math's give integers, or are unknown to Numba
+SCALARS |= {
+    n: f"from numpy import {n}" for n in ("floor", "ceil", "trunc", "fmod")
+}  # math's give integers, or are unknown to Numba
 SCALARS["where"] = "@njit(inline='always')\ndef where(c, x, y):\n    return x if c else y"
 SCALARS["abs"] = ""
 
@@ -98,5 +100,8 @@ def scalar(name: str, scope: dict) -> list | None:
         body, inner = text(op.kernel), prelude([op.kernel])
         if body is None or inner is None:
             return None
-        return [*inner.rstrip("\n").split("\n\n"), f"@njit\ndef {name}({', '.join(parameters(op.kernel))}):\n    return {body}"]
+        return [
+            *inner.rstrip("\n").split("\n\n"),
+            f"@njit\ndef {name}({', '.join(parameters(op.kernel))}):\n    return {body}",
+        ]
     return [] if hasattr(math, name) or hasattr(builtins, name) else None

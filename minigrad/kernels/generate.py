@@ -34,4 +34,7 @@ def module(name: str, title: str, inputs: list, is_array: tuple, outputs: list, 
     lines = [f"{n} = {n}_[i]" for n, a in zip(inputs, is_array) if a]
     lines += [f"{n}_[i] = {scaled.get(n, '')}({text(f)})" for n, f in outputs]
     body = "".join(f"        {line}\n" for line in lines)
-    return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + f"    for i in range({outputs[0][0]}_.size):\n{body}"
+    return (
+        HEAD.format(title=title, prelude=head, name=name, args=", ".join(args))
+        + f"    for i in range({outputs[0][0]}_.size):\n{body}"
+    )

@@ -51,7 +51,9 @@ def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
         target = dtypes.default()
     elif alone:
         return [*masks, first], target
-    return masks + [a.astype(target, copy=False) if isinstance(a, np.ndarray) else number(a, target) for a in values], target
+    return masks + [
+        a.astype(target, copy=False) if isinstance(a, np.ndarray) else number(a, target) for a in values
+    ], target
 
 
 def mask(op: Any, a: Any) -> np.ndarray:
@@ -61,9 +63,18 @@ def mask(op: Any, a: Any) -> np.ndarray:
     if isinstance(a, np.ndarray) and a.dtype == np.uint8:
         return a.astype(np.bool_)
     if not isinstance(a, np.ndarray):
-        raise error(TypeError, op.name, f"expected condition to be a tensor, got {type(a).__name__}", "use Python's own `x if condition else y`")
-    raise error(RuntimeError, op.name, f"expected condition to be a boolean tensor, but got a tensor with dtype {dtypes.of_numpy(a.dtype)}",
-                "compare first, as in condition != 0")
+        raise error(
+            TypeError,
+            op.name,
+            f"expected condition to be a tensor, got {type(a).__name__}",
+            "use Python's own `x if condition else y`",
+        )
+    raise error(
+        RuntimeError,
+        op.name,
+        f"expected condition to be a boolean tensor, but got a tensor with dtype {dtypes.of_numpy(a.dtype)}",
+        "compare first, as in condition != 0",
+    )
 
 
 def refused(op: Any, target: np.dtype) -> Exception:
@@ -71,8 +82,12 @@ def refused(op: Any, target: np.dtype) -> Exception:
     if op.advice:
         return error(RuntimeError, op.name, op.advice)
     kinds = {"b": "bool", "i": "integers", "f": "float32 and float64"}
-    return error(NotImplementedError, op.name, f"not implemented for {dtypes.of_numpy(target)}",
-                 f"it computes with {' and '.join(kinds[k] for k in op.accepts if k in kinds)}: convert first")
+    return error(
+        NotImplementedError,
+        op.name,
+        f"not implemented for {dtypes.of_numpy(target)}",
+        f"it computes with {' and '.join(kinds[k] for k in op.accepts if k in kinds)}: convert first",
+    )
 
 
 def number(a: Any, target: np.dtype) -> Any:
@@ -120,7 +135,12 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
     read = [k for k, name in enumerate((*op.names, "out")) if any(name in op.reads[i] for i in wanted)]
     values = [bound[k]._a if isinstance(bound[k], Tensor) else bound[k] for k in read]
     arrays = [v for v in values if isinstance(v, np.ndarray)]
-    if not wanted or len(op.names) != n or any(a.dtype not in (g._a.dtype, dtypes.BOOL) for a in arrays) or not plain(values):
+    if (
+        not wanted
+        or len(op.names) != n
+        or any(a.dtype not in (g._a.dtype, dtypes.BOOL) for a in arrays)
+        or not plain(values)
+    ):
         return None
     if any(meta(edges[i])[1] != g._a.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
         return None
@@ -129,11 +149,15 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
     if key not in _kernels:
         names = ["g", *[(*op.names, "out")[k] for k in read]]
         source = generate.backward(op.name, names, is_array, [("d" + op.names[i], op.formulas[i]) for i in wanted])
-        _kernels[key] = None if source is None else getattr(cache.load(op.name + "_backward", source), op.name + "_backward")
+        _kernels[key] = (
+            None if source is None else getattr(cache.load(op.name + "_backward", source), op.name + "_backward")
+        )
     if _kernels[key] is None:
         return None
     outs = [np.empty(g._a.shape, g._a.dtype) for _ in wanted]
-    _kernels[key](g._a.reshape(-1), *[flat(scalar(v, g._a.dtype), g._a.shape) for v in values], *[o.reshape(-1) for o in outs])
+    _kernels[key](
+        g._a.reshape(-1), *[flat(scalar(v, g._a.dtype), g._a.shape) for v in values], *[o.reshape(-1) for o in outs]
+    )
     found = dict(zip(wanted, outs))
     return tuple([wrap(found[i]) if i in found else None for i in range(n)])
 

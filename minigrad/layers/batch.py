@@ -34,8 +34,13 @@ class Batch(Layer):
 
     def item(self, t: Box) -> Any:
         """There is one value per example, so Python cannot have it."""
-        raise error(RuntimeError, "vmap", "item(), bool(), float() and `if` need one value, but under vmap this tensor has "
-                    f"{self.size}, one per example", "use minigrad.where(condition, a, b), or compute outside of vmap")
+        raise error(
+            RuntimeError,
+            "vmap",
+            "item(), bool(), float() and `if` need one value, but under vmap this tensor has "
+            f"{self.size}, one per example",
+            "use minigrad.where(condition, a, b), or compute outside of vmap",
+        )
 
     def inner(self, a: Any) -> Any:
         """The value one layer down."""
@@ -52,14 +57,22 @@ class Batch(Layer):
         with use(frame.parent):
             result = self.rule(cls)(info, dims, *values)
         if not (type(result) is tuple and len(result) == 2):
-            raise error(RuntimeError, f"{cls.__name__}.vmap", f"returned {type(result).__name__}, expected a tuple (output, out_dims)",
-                        "return output, out_dims")
+            raise error(
+                RuntimeError,
+                f"{cls.__name__}.vmap",
+                f"returned {type(result).__name__}, expected a tuple (output, out_dims)",
+                "return output, out_dims",
+            )
         out, out_dims = result
         if not isinstance(out, tuple):
             return self.box(cls, out, out_dims)
         if not isinstance(out_dims, tuple) or len(out_dims) != len(out):
-            raise error(RuntimeError, f"{cls.__name__}.vmap", f"out_dims {out_dims!r} do not match its {len(out)} outputs",
-                        "return one dimension, or None, for each output")
+            raise error(
+                RuntimeError,
+                f"{cls.__name__}.vmap",
+                f"out_dims {out_dims!r} do not match its {len(out)} outputs",
+                "return one dimension, or None, for each output",
+            )
         return tuple([self.box(cls, o, d) for o, d in zip(out, out_dims)])
 
     def rule(self, cls: Any) -> Callable:
@@ -67,15 +80,23 @@ class Batch(Layer):
         if cls.primitive:
             return cls.vmap
         if cls.generate_vmap_rule and cls.vmap is not None:
-            raise error(RuntimeError, cls.__name__, "found both generate_vmap_rule=True and an overridden vmap staticmethod",
-                        "keep one of them")
+            raise error(
+                RuntimeError,
+                cls.__name__,
+                "found both generate_vmap_rule=True and an overridden vmap staticmethod",
+                "keep one of them",
+            )
         if cls.generate_vmap_rule:
             from .generated import generated_rule
 
             return generated_rule
         if cls.vmap is None:
-            raise error(RuntimeError, cls.__name__, "to use it with vmap, it needs a vmap rule",
-                        "override the vmap staticmethod, or set generate_vmap_rule=True if its methods are made of minigrad operations")
+            raise error(
+                RuntimeError,
+                cls.__name__,
+                "to use it with vmap, it needs a vmap rule",
+                "override the vmap staticmethod, or set generate_vmap_rule=True if its methods are made of minigrad operations",
+            )
         return cls.vmap
 
     def box(self, cls: Any, value: Any, dim: Any) -> Any:
@@ -83,16 +104,24 @@ class Batch(Layer):
         if dim is None or not isinstance(value, Tensor):
             return value
         if not isinstance(dim, int) or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
-            raise error(RuntimeError, f"{cls.__name__}.vmap", f"out_dim {dim!r} is not a dimension of size {self.size} (the batch) of an "
-                        f"output of shape {tuple(value.shape)}")
+            raise error(
+                RuntimeError,
+                f"{cls.__name__}.vmap",
+                f"out_dim {dim!r} is not a dimension of size {self.size} (the batch) of an "
+                f"output of shape {tuple(value.shape)}",
+            )
         return Box(self, value, dim % value.ndim)
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The write happens below, on the value with its batch dimension."""
         if self.dim(x) is None:
-            raise error(RuntimeError, "vmap", f"vmap: inplace arithmetic {fn.__name__.lower()}_(self, *extra_args) is not possible because a "
-                        "tensor that is the same for all examples would have to hold one value per example",
-                        "use the out-of-place form, or clone a batched tensor to write to")
+            raise error(
+                RuntimeError,
+                "vmap",
+                f"vmap: inplace arithmetic {fn.__name__.lower()}_(self, *extra_args) is not possible because a "
+                "tensor that is the same for all examples would have to hold one value per example",
+                "use the out-of-place form, or clone a batched tensor to write to",
+            )
         x_dim, value = x._extra, x._value
         with use(frame.parent):
             rank = value.ndim - 1
@@ -102,7 +131,9 @@ class Batch(Layer):
                 from ..ops.memory import Copy
 
                 info = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=fn)
-                out, dim = fn.vmap(info, (x_dim, *[self.dim(o) for o in others]), value, *[self.inner(o) for o in others])
+                out, dim = fn.vmap(
+                    info, (x_dim, *[self.dim(o) for o in others]), value, *[self.inner(o) for o in others]
+                )
                 fn, low = Copy, (out.movedim(dim, x_dim),)
         inplace_at(frame.parent, fn, value, low)
         return x
@@ -142,8 +173,14 @@ def batched_grad(outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -
     weights = as_sequence(grad_outputs)
     sizes = {tuple(w.shape)[:1] for w in weights if w is not None}
     if len(sizes) != 1 or () in sizes:
-        raise error(RuntimeError, "grad", f"is_grads_batched=True needs grad_outputs with one common first dimension, got shapes "
-                    f"{[tuple(w.shape) for w in weights]}")
+        raise error(
+            RuntimeError,
+            "grad",
+            f"is_grads_batched=True needs grad_outputs with one common first dimension, got shapes "
+            f"{[tuple(w.shape) for w in weights]}",
+        )
     (size,) = sizes.pop()
     outs = as_sequence(outputs)
-    return batched(lambda *ws: grad(outs, inputs, ws, **options), weights, tuple([None if w is None else 0 for w in weights]), size)
+    return batched(
+        lambda *ws: grad(outs, inputs, ws, **options), weights, tuple([None if w is None else 0 for w in weights]), size
+    )

@@ -26,7 +26,12 @@ def generated_rule(info: Any, in_dims: tuple, *args: Any) -> tuple:
 def under(size: int, randomness: str, f: Callable, args: tuple, dims: tuple) -> Any:
     """f on single examples; tensors come back with the batch dimension in front."""
     with push(Batch(size, randomness)) as layer:
-        out = f(*[Box(layer, a, d) if d is not None and isinstance(a, Tensor) else a for a, d in zip(args, dims, strict=True)])
+        out = f(
+            *[
+                Box(layer, a, d) if d is not None and isinstance(a, Tensor) else a
+                for a, d in zip(args, dims, strict=True)
+            ]
+        )
     return tuple([lower(layer, o) for o in out]) if isinstance(out, (tuple, list)) else lower(layer, out)
 
 
@@ -43,8 +48,13 @@ def batched_function(cls: type[Function], size: int, randomness: str, dims: tupl
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
             with push(Batch(size, randomness)) as layer:
-                examples = [Box(layer, a, d) if d is not None and isinstance(a, Tensor) else a for a, d in zip(inputs, dims)]
-                outs = [Box(layer, o, 0) if isinstance(o, Tensor) else o for o in (output if isinstance(output, tuple) else (output,))]
+                examples = [
+                    Box(layer, a, d) if d is not None and isinstance(a, Tensor) else a for a, d in zip(inputs, dims)
+                ]
+                outs = [
+                    Box(layer, o, 0) if isinstance(o, Tensor) else o
+                    for o in (output if isinstance(output, tuple) else (output,))
+                ]
                 cls.setup_context(ctx, tuple(examples), tuple(outs) if isinstance(output, tuple) else outs[0])
                 ctx._saved, ctx._saved_dims = strip(layer, ctx._saved)
                 ctx._forward_dims = ctx._saved_dims
@@ -62,7 +72,7 @@ def batched_function(cls: type[Function], size: int, randomness: str, dims: tupl
 
             out = under(size, randomness, one, ctx.saved_tensors + grads, ctx._saved_dims + (0,) * len(grads))
             out = out if isinstance(out, tuple) else (out,)
-            return tuple([back(g, d) for g, d in zip(out, dims)]) + out[len(dims):]
+            return tuple([back(g, d) for g, d in zip(out, dims)]) + out[len(dims) :]
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:

@@ -13,7 +13,6 @@ from ..core.edges import Leaf, Port
 from ..core.function import among, as_tuple, check_dirty, describe, is_float, record
 from ..core.inplace import inplace_at, link_view, rebase, regraph, twin
 from ..core.tensor import Box, Tensor, history
-
 from ..errors import error
 
 
@@ -57,7 +56,9 @@ class Grad(Layer):
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer down; remember it when an argument is tracked here."""
         values = tuple([self.inner(a) for a in args])
-        needs = tuple([frame.grad and isinstance(a, Tensor) and a._layer is self and history(a) is not None for a in args])
+        needs = tuple(
+            [frame.grad and isinstance(a, Tensor) and a._layer is self and history(a) is not None for a in args]
+        )
         if not cls.primitive:
             return self.custom(frame, cls, args, values, needs)
         low = apply_at(frame.parent, cls, values)
@@ -113,9 +114,13 @@ class Grad(Layer):
 
 def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:
     """The error for writing to a tensor that a transform's function uses but was not given."""
-    return error(RuntimeError, f"{fn.__name__.lower()}_", f"an in-place operation on a tensor of shape {tuple(x.shape)} that the "
-                 f"function under `{layer.name}` only captured from outside: the write would escape from the transform",
-                 "pass the tensor as an argument, or clone() it inside first")
+    return error(
+        RuntimeError,
+        f"{fn.__name__.lower()}_",
+        f"an in-place operation on a tensor of shape {tuple(x.shape)} that the "
+        f"function under `{layer.name}` only captured from outside: the write would escape from the transform",
+        "pass the tensor as an argument, or clone() it inside first",
+    )
 
 
 def transpose(f: Callable, like: tuple, cotangents: tuple) -> tuple:
@@ -123,11 +128,21 @@ def transpose(f: Callable, like: tuple, cotangents: tuple) -> tuple:
 
     This is how an operation that states only its pull-back gets its jvp (the transpose of the transpose).
     """
-    zeros = [o.new_zeros(o.shape) if is_float(o) else None for o in like]  # before the layer is there, which would box them
+    zeros = [
+        o.new_zeros(o.shape) if is_float(o) else None for o in like
+    ]  # before the layer is there, which would box them
     with push(Grad()) as layer:
         variables = tuple([None if z is None else layer.variable(z) for z in zeros])
         results = f(*variables)
-    pairs = [(r._edge, c) for r, c in zip(results, cotangents) if isinstance(r, Box) and r._layer is layer and r._edge is not None]
+    pairs = [
+        (r._edge, c)
+        for r, c in zip(results, cotangents)
+        if isinstance(r, Box) and r._layer is layer and r._edge is not None
+    ]
     wanted = {(v._edge, 0) for v in variables if v is not None}
-    found = engine.run([e for e, _ in pairs], [c for _, c in pairs], wanted, keep=True, create=current().grad) if pairs else {}
+    found = (
+        engine.run([e for e, _ in pairs], [c for _, c in pairs], wanted, keep=True, create=current().grad)
+        if pairs
+        else {}
+    )
     return tuple([None if v is None else found.get((v._edge, 0), z) for v, z in zip(variables, zeros)])

@@ -110,7 +110,11 @@ class Jvp(Layer):
         """x's tangent; made of zeros if it has none, as the same view of its base's tangent if x is a view."""
         if x._extra is None and is_float(x):
             view = x._view
-            x._extra = x._value.new_zeros(x.shape) if view is None else view.fn.apply(self.zero_tangent(view.parent), *view.args)
+            x._extra = (
+                x._value.new_zeros(x.shape)
+                if view is None
+                else view.fn.apply(self.zero_tangent(view.parent), *view.args)
+            )
         return x._extra
 
 

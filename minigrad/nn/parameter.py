@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..core.edges import Leaf
 from ..core.tensor import Tensor, memory
 from ..ops.create import zeros
 

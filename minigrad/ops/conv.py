@@ -15,7 +15,8 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .families import Bilinear, Linear, front
+from .families import Bilinear, Linear
+from .primitive import front
 from .registry import op
 from .sliding import add_windows, count, padded, per_dim, windows
 

@@ -27,8 +27,12 @@ class NLL(Linear):
         valid = target != ignore
         safe = np.where(valid, target, 0)
         if safe.size and not (safe.min() >= 0 and safe.max() < x.shape[dim]):
-            raise error(IndexError, "nll_loss", f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for "
-                        f"{x.shape[dim]} classes", f"targets have to lie in [0, {x.shape[dim]}), or be ignore_index={ignore}")
+            raise error(
+                IndexError,
+                "nll_loss",
+                f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for {x.shape[dim]} classes",
+                f"targets have to lie in [0, {x.shape[dim]}), or be ignore_index={ignore}",
+            )
         if not safe.size:
             return np.zeros(safe.shape, x.dtype)
         picked = np.take_along_axis(x, np.expand_dims(safe, dim), dim).squeeze(dim)
@@ -56,7 +60,9 @@ def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, d
     """The gradient by the logits: softmax minus one at the target, times g; and log_softmax's own."""
     flow = g_log
     if g is not None:
-        flow = at_target(-g, target, log_probabilities.new_zeros(log_probabilities.shape) if g_log is None else g_log, dim, ignore)
+        flow = at_target(
+            -g, target, log_probabilities.new_zeros(log_probabilities.shape) if g_log is None else g_log, dim, ignore
+        )
     return flow - log_probabilities.exp() * flow.sum(dim, True)
 
 
@@ -86,7 +92,9 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     """
     reduction = chosen("cross_entropy", reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
-        raise error(RuntimeError, "cross_entropy", f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise error(
+            RuntimeError, "cross_entropy", f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+        )
     dim = class_dim("cross_entropy", input)
     classes = input.shape[dim]
     if target._np_dtype.kind == "f":
@@ -102,11 +110,17 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     return total * (1 - label_smoothing) + smooth * (label_smoothing / classes)
 
 
-def soft_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, dim: int) -> Tensor:
+def soft_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, dim: int
+) -> Tensor:
     """Cross-entropy for targets that are probabilities."""
     if target.shape != input.shape:
-        raise error(RuntimeError, "cross_entropy", f"expected class probabilities of the input's shape {tuple(input.shape)}, but got "
-                    f"{tuple(target.shape)}", "integer targets are taken as classes")
+        raise error(
+            RuntimeError,
+            "cross_entropy",
+            f"expected class probabilities of the input's shape {tuple(input.shape)}, but got {tuple(target.shape)}",
+            "integer targets are taken as classes",
+        )
     classes = input.shape[dim]
     if smoothing:
         target = target * (1 - smoothing) + smoothing / classes
@@ -141,14 +155,28 @@ def class_dim(who: str, input: Tensor) -> int:
 def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:
     """The target has the input's shape without the classes; the weight one value per class."""
     if target._np_dtype.kind not in "iu":
-        raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "convert with .long()")
+        raise error(
+            RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "convert with .long()"
+        )
     if target.ndim and input.ndim > 1 and target.shape[0] != input.shape[0]:
-        raise error(ValueError, who, f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})")
+        raise error(
+            ValueError,
+            who,
+            f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})",
+        )
     expected = (*input.shape[:dim], *input.shape[dim + 1 :])
     if tuple(target.shape) != expected:
-        raise error(RuntimeError, who, f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}")
+        raise error(
+            RuntimeError,
+            who,
+            f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}",
+        )
     if weight is not None and tuple(weight.shape) != (input.shape[dim],):
-        raise error(RuntimeError, who, f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}")
+        raise error(
+            RuntimeError,
+            who,
+            f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}",
+        )
 
 
 def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:

@@ -19,8 +19,12 @@ def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
     shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
     described = ", ".join(describe(a) for a in arrays)
     if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:
-        return error(RuntimeError, name, f"the shapes {' and '.join(str(s) for s in shapes)} cannot be broadcast together: " + mismatch(shapes),
-                     "give both the same size there, or size 1 in one of them (unsqueeze, expand, transpose)")
+        return error(
+            RuntimeError,
+            name,
+            f"the shapes {' and '.join(str(s) for s in shapes)} cannot be broadcast together: " + mismatch(shapes),
+            "give both the same size there, or size 1 in one of them (unsqueeze, expand, transpose)",
+        )
     kind = next((k for t, k in KINDS.items() if isinstance(cause, t)), RuntimeError)
     return error(kind, name, f"{cause} (called with {described})")
 

@@ -17,9 +17,10 @@ from ..core.inplace import inplace
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from . import registry
-from .families import Linear, NonDifferentiable, Operation, View, front
+from .families import Linear, NonDifferentiable, Operation, View
 from .memory import Copy
 from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
+from .primitive import front
 
 
 class Index(View):

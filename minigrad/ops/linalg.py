@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.engine import sum_to
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .compare import where
-from .families import Operation, sum_to
+from .families import Operation
 from .matmul import broadcast, broadcasting, one_dtype, refused
 from .registry import op
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
-from .families import Bilinear, lift, sum_to
+from .families import Bilinear, lift
 from .reduce import axis
 from .registry import op
 

@@ -8,10 +8,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.device import CPU, device
+from ..core.engine import sum_to
 from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor
 from ..errors import error
-from .families import Linear, Primitive, View, sum_to
+from .families import Linear, View
+from .primitive import Primitive
 from .registry import op
 
 
@@ -92,7 +94,15 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
 
 
 @op(torch="Tensor.to")
-def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+def to(
+    input: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
     Returns `input` itself where nothing changes and `copy` is False.
@@ -153,7 +163,12 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one value into every element."""
     if isinstance(value, Tensor) and value.ndim:
-        raise error(RuntimeError, "fill_", f"expected a number or a 0-d tensor, got one of shape {tuple(value.shape)}", "use copy_")
+        raise error(
+            RuntimeError,
+            "fill_",
+            f"expected a number or a 0-d tensor, got one of shape {tuple(value.shape)}",
+            "use copy_",
+        )
     return inplace(Copy, self, value)
 
 

@@ -10,7 +10,20 @@ from ..core import hooks
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from . import about, create, gather, index, masks, memory, random, registry, scatter_reduce, shape, shape_inplace, slices
+from . import (
+    about,
+    create,
+    gather,
+    index,
+    masks,
+    memory,
+    random,
+    registry,
+    scatter_reduce,
+    shape,
+    shape_inplace,
+    slices,
+)
 from .families import Pointwise
 
 # operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
@@ -46,7 +59,9 @@ def in_place(cls: type[Pointwise]) -> Any:
 def invert(self: Tensor) -> Tensor:
     """`~x`: the other bits, or for bools the other one."""
     if self._np_dtype.kind == "f":
-        raise error(TypeError, "~", f"only works on integer and bool tensors, not {self.dtype}", "compare first, as in ~(x > 0)")
+        raise error(
+            TypeError, "~", f"only works on integer and bool tensors, not {self.dtype}", "compare first, as in ~(x > 0)"
+        )
     return registry.TABLE["bitwise_not"].function(self)
 
 
@@ -77,7 +92,13 @@ def install_operators(T: Any) -> None:
     T.__hash__ = object.__hash__  # by identity, though == compares values
 
 
-def backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
     """Add the gradients of this tensor to the `.grad` of the leaves it was computed from.
 
     `gradient` (of this tensor's shape) is needed unless it has one element.

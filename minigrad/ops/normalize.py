@@ -15,8 +15,9 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .families import Linear, Operation, front
 from .compare import where
+from .families import Linear, Operation
+from .primitive import front
 from .random import uniform
 from .registry import op
 

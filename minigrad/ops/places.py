@@ -9,7 +9,8 @@ import numpy as np
 
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .families import front, lift
+from .families import lift
+from .primitive import front
 
 WHOLE = slice(None)
 

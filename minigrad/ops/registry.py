@@ -45,18 +45,32 @@ class Entry:
 
 
 TABLE: dict[str, Entry] = {}
-CODES: dict[Any, str] = {}  # code object of an operation's function -> its name: how a recording knows what the user called
+CODES: dict[
+    Any, str
+] = {}  # code object of an operation's function -> its name: how a recording knows what the user called
 
 
-def op(*samples: str, name: str | None = None, method: Any = True, inplace: bool = False, out: bool = False, torch: str = "",
-       domain: tuple = (-2.0, 2.0), differentiable: bool = True, aliases: tuple = (), **options: Any) -> Callable:
+def op(
+    *samples: str,
+    name: str | None = None,
+    method: Any = True,
+    inplace: bool = False,
+    out: bool = False,
+    torch: str = "",
+    domain: tuple = (-2.0, 2.0),
+    differentiable: bool = True,
+    aliases: tuple = (),
+    **options: Any,
+) -> Callable:
     """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self."""
 
     def enter(f: Callable) -> Callable:
         key = name or f.__name__
         CODES[f.__code__] = key
         function = with_out(f, key) if out else f
-        entry = Entry(key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options)
+        entry = Entry(
+            key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options
+        )
         TABLE[key] = entry
         for alias in aliases:
             TABLE[alias] = Entry(**{**entry.__dict__, "name": alias})
@@ -118,13 +132,20 @@ def write_out(name: str, result: Any, out: Any) -> Any:
     """Write a result, or several, into the tensors given as `out=`; they are resized where they have another shape."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise error(TypeError, name, f"out= needs {len(result)} tensors", f"pass out=({', '.join('abc'[: len(result)])})")
+            raise error(
+                TypeError, name, f"out= needs {len(result)} tensors", f"pass out=({', '.join('abc'[: len(result)])})"
+            )
         return tuple([write_out(name, r, o) for r, o in zip(result, out)])
     if not isinstance(out, Tensor):
         raise error(TypeError, name, f"out= has to be a tensor, got {type(out).__name__}")
     if result.requires_grad or out.requires_grad:
-        raise error(RuntimeError, name, "functions with out=... arguments don't support automatic differentiation, but one of the "
-                    "arguments requires grad", "leave out= away, or work under no_grad()")
+        raise error(
+            RuntimeError,
+            name,
+            "functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad",
+            "leave out= away, or work under no_grad()",
+        )
     check_cast(name, result, out)
     if out.shape != result.shape:
         out._a = result._a.astype(out._a.dtype)
@@ -135,8 +156,12 @@ def write_out(name: str, result: Any, out: Any) -> Any:
 def check_cast(name: str, result: Tensor, target: Tensor) -> None:
     """Whether a result may be written into a tensor of another dtype: not floats into integers, nor numbers into bools."""
     if not dtypes.can_cast(result.dtype, target.dtype):
-        raise error(RuntimeError, name, f"result type {result.dtype} can't be cast to the desired output type {target.dtype}",
-                    "use the form that returns a new tensor, or convert first")
+        raise error(
+            RuntimeError,
+            name,
+            f"result type {result.dtype} can't be cast to the desired output type {target.dtype}",
+            "use the form that returns a new tensor, or convert first",
+        )
 
 
 def functions(*classes: Any) -> tuple:
@@ -152,7 +177,11 @@ def function_of(cls: Any) -> Callable:
     name = cls.function_name()
     given = ", ".join((*operands, *cls.names[n:]))
     tail = ", inplace=False" if cls.flag else ", *, out=None"
-    ending = f"write(apply.__self__, {given}) if inplace" if cls.flag else f"write_out({name!r}, apply({given}), out) if out is not None"
+    ending = (
+        f"write(apply.__self__, {given}) if inplace"
+        if cls.flag
+        else f"write_out({name!r}, apply({given}), out) if out is not None"
+    )
     text = f"def {name}({', '.join((*operands, *settings))}{tail}):\n    return {ending} else apply({given})\n"
     scope = {"apply": cls.apply, "write_out": write_out, "write": inplace}
     exec(compile(text, __file__, "exec"), scope)
@@ -162,8 +191,20 @@ def function_of(cls: Any) -> Callable:
     CODES[f.__code__] = name
     samples = cls.samples or default_samples(n)
     differentiable = cls.differentiable and bool(cls.formulas)
-    TABLE[name] = Entry(name, f, samples, cls.__module__, cls, cls.method, cls.inplace, not cls.flag, cls.torch,
-                        cls.domain, differentiable, cls.options)
+    TABLE[name] = Entry(
+        name,
+        f,
+        samples,
+        cls.__module__,
+        cls,
+        cls.method,
+        cls.inplace,
+        not cls.flag,
+        cls.torch,
+        cls.domain,
+        differentiable,
+        cls.options,
+    )
     for alias in cls.aliases:
         TABLE[alias] = Entry(**{**TABLE[name].__dict__, "name": alias})
     return f
@@ -174,7 +215,15 @@ def default_samples(n: int) -> tuple:
     if n == 1:
         return ("T(3, 4)", "T()", "T(0, 2)", "T(1)", "T(4, 3).mT", "T(6)[1::2]")
     if n == 2:
-        return ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(3), 1.5", "T(0, 2), T(2)", "T(4, 3).mT, T(1, 4)")
+        return (
+            "T(3, 4), T(3, 4)",
+            "T(3, 1), T(4)",
+            "T(2, 3), T()",
+            "T(), T()",
+            "T(3), 1.5",
+            "T(0, 2), T(2)",
+            "T(4, 3).mT, T(1, 4)",
+        )
     return (", ".join(["T(3, 4)"] * n), ", ".join(["T(3, 1)"] + ["T(4)"] * (n - 1)), ", ".join(["T()"] * n))
 
 

@@ -28,13 +28,24 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     """
     n = input.ndim - 2
     if mode == "bicubic" or antialias:
-        raise error(NotImplementedError, "interpolate", "bicubic interpolation and antialias are not there", "use mode='bilinear'")
+        raise error(
+            NotImplementedError,
+            "interpolate",
+            "bicubic interpolation and antialias are not there",
+            "use mode='bilinear'",
+        )
     linear = {"linear": 1, "bilinear": 2, "trilinear": 3}
     if not (1 <= n <= 3 and linear.get(mode, n) == n and mode in (*linear, "nearest", "nearest-exact", "area")):
-        raise error(ValueError, "interpolate", f"mode {mode!r} does not go with an input of {input.ndim} dimensions",
-                    "use 'nearest' or 'area', or 'linear' with 3 dimensions, 'bilinear' with 4, 'trilinear' with 5")
+        raise error(
+            ValueError,
+            "interpolate",
+            f"mode {mode!r} does not go with an input of {input.ndim} dimensions",
+            "use 'nearest' or 'area', or 'linear' with 3 dimensions, 'bilinear' with 4, 'trilinear' with 5",
+        )
     if align_corners is not None and mode not in linear:
-        raise error(ValueError, "interpolate", "align_corners can only be set with the modes linear, bilinear and trilinear")
+        raise error(
+            ValueError, "interpolate", "align_corners can only be set with the modes linear, bilinear and trilinear"
+        )
     sizes, factors = targets(input, size, scale_factor, n, bool(recompute_scale_factor))
     if mode == "area":
         from .pool import adaptive_avg_pool
@@ -58,8 +69,11 @@ def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool
     given = scale_factor if size is None else size
     values = tuple(given) if isinstance(given, (tuple, list)) else (given,) * n
     if len(values) != n:
-        raise error(ValueError, "interpolate", f"{given} should have {n} values, one per spatial dimension of an input of shape "
-                    f"{tuple(input.shape)}")
+        raise error(
+            ValueError,
+            "interpolate",
+            f"{given} should have {n} values, one per spatial dimension of an input of shape {tuple(input.shape)}",
+        )
     if size is not None:
         return tuple([int(v) for v in values]), (None,) * n
     sizes = tuple([math.floor(m * f) for m, f in zip(input.shape[2:], values)])
@@ -88,8 +102,12 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., c * r * r, h, w) rearranged to (..., c, h * r, w * r), for r = `upscale_factor`."""
     r, lead = upscale_factor, tuple(input.shape[:-3])
     if input.ndim < 3 or input.shape[-3] % (r * r):
-        raise error(RuntimeError, "pixel_shuffle", f"expects the channels (dimension -3) of an input of shape {tuple(input.shape)} to be "
-                    f"divisible by upscale_factor ** 2 = {r * r}")
+        raise error(
+            RuntimeError,
+            "pixel_shuffle",
+            f"expects the channels (dimension -3) of an input of shape {tuple(input.shape)} to be "
+            f"divisible by upscale_factor ** 2 = {r * r}",
+        )
     c, h, w = input.shape[-3] // (r * r), *input.shape[-2:]
     x = input.reshape(*lead, c, r, r, h, w).movedim((-4, -3), (-3, -1))
     return x.reshape(*lead, c, h * r, w * r)
@@ -100,8 +118,12 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., c, h * r, w * r) rearranged to (..., c * r * r, h, w), for r = `downscale_factor`: pixel_shuffle undone."""
     r, lead = downscale_factor, tuple(input.shape[:-3])
     if input.ndim < 3 or input.shape[-2] % r or input.shape[-1] % r:
-        raise error(RuntimeError, "pixel_unshuffle", f"expects height and width of an input of shape {tuple(input.shape)} to be divisible by "
-                    f"downscale_factor = {r}")
+        raise error(
+            RuntimeError,
+            "pixel_unshuffle",
+            f"expects height and width of an input of shape {tuple(input.shape)} to be divisible by "
+            f"downscale_factor = {r}",
+        )
     c, h, w = input.shape[-3], input.shape[-2] // r, input.shape[-1] // r
     x = input.reshape(*lead, c, h, r, w, r).movedim((-3, -1), (-4, -3))
     return x.reshape(*lead, c * r * r, h, w)

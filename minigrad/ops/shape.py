@@ -14,10 +14,11 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.device import Size
+from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
 from .explain import mismatch
-from .families import View, sum_to
+from .families import View
 from .memory import Alias, Contiguous
 from .reduce import axes, axis
 from .registry import op

@@ -13,10 +13,11 @@ import numpy as np
 from ..core import dtypes
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .families import NonDifferentiable, front
+from .families import NonDifferentiable
 from .gather import Gather
 from .index import data_dependent
 from .join import select
+from .primitive import front
 from .reduce import axis
 from .registry import op
 

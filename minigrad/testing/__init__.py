@@ -9,14 +9,22 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..kernels import formula
-from ..ops.families import Primitive
+from ..ops.primitive import Primitive
 from ..ops.registry import TABLE, Entry
 
 TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}  # relative and absolute, as in torch.testing
 
 
-def assert_close(actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False,
-                 check_dtype: bool = True, msg: str | None = None) -> None:
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_dtype: bool = True,
+    msg: str | None = None,
+) -> None:
     """Raise AssertionError unless two tensors, or sequences of tensors, agree within tolerances that depend on the dtype.
 
     >>> import minigrad
@@ -38,8 +46,11 @@ def assert_close(actual: Any, expected: Any, *, rtol: float | None = None, atol:
     bad = ~np.isclose(a, e, rtol=rel, atol=absolute, equal_nan=equal_nan)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise AssertionError(msg or f"{int(bad.sum())} of {bad.size} elements differ; at {where}: {a[where]!r}, expected {e[where]!r} "
-                             f"(rtol {rel}, atol {absolute})")
+        raise AssertionError(
+            msg
+            or f"{int(bad.sum())} of {bad.size} elements differ; at {where}: {a[where]!r}, expected {e[where]!r} "
+            f"(rtol {rel}, atol {absolute})"
+        )
 
 
 def array(x: Any) -> np.ndarray:

@@ -29,7 +29,9 @@ def convolve(x, w, stride, padding, dilation, groups):
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("stride, padding, dilation", [((1, 1), (0, 0), (1, 1)), ((2, 3), (1, 2), (1, 1)), ((1, 2), (2, 0), (2, 1))])
+@pytest.mark.parametrize(
+    "stride, padding, dilation", [((1, 1), (0, 0), (1, 1)), ((2, 3), (1, 2), (1, 1)), ((1, 2), (2, 0), (2, 1))]
+)
 def test_conv2d_is_the_sum_over_windows(groups, stride, padding, dilation):
     x, w = random(2, 4, 7, 8), random(8, 4 // groups, 3, 2, seed=1)
     found = F.conv2d(minigrad.tensor(x), minigrad.tensor(w), None, stride, padding, dilation, groups)
@@ -68,7 +70,9 @@ def test_third_derivative_of_a_convolution_with_itself():
 @pytest.mark.parametrize("dilation", [1, 2, 3])
 def test_same_padding_keeps_the_size(kernel, dilation):
     x = minigrad.tensor(random(1, 2, 9))
-    assert F.conv1d(x, minigrad.ones(3, 2, kernel, dtype=minigrad.float64), padding="same", dilation=dilation).shape == (1, 3, 9)
+    assert F.conv1d(
+        x, minigrad.ones(3, 2, kernel, dtype=minigrad.float64), padding="same", dilation=dilation
+    ).shape == (1, 3, 9)
 
 
 def test_float32_stays_float32_in_every_gradient():

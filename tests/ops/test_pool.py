@@ -13,7 +13,10 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-@pytest.mark.parametrize("stride, padding, dilation, ceil", [(2, 0, 1, False), (1, 1, 1, False), (2, 1, 2, False), (2, 0, 1, True), (3, 1, 1, True)])
+@pytest.mark.parametrize(
+    "stride, padding, dilation, ceil",
+    [(2, 0, 1, False), (1, 1, 1, False), (2, 1, 2, False), (2, 0, 1, True), (3, 1, 1, True)],
+)
 def test_max_pool_is_the_largest_of_each_window_and_says_where(stride, padding, dilation, ceil):
     x, kernel = random(2, 3, 8), 3
     values, places = F.max_pool1d(minigrad.tensor(x), kernel, stride, padding, dilation, ceil, True)
@@ -51,8 +54,13 @@ def test_average_at_the_edge_counts_the_padding_or_not(include, expected):
 def test_adaptive_pools_take_even_parts(n, parts):
     x = random(2, 3, n)
     bounds = [(i * n // parts, -(-(i + 1) * n // parts)) for i in range(parts)]
-    assert np.allclose(F.adaptive_avg_pool1d(minigrad.tensor(x), parts).numpy(), np.stack([x[..., a:b].mean(-1) for a, b in bounds], -1))
-    assert np.allclose(F.adaptive_max_pool1d(minigrad.tensor(x), parts).numpy(), np.stack([x[..., a:b].max(-1) for a, b in bounds], -1))
+    assert np.allclose(
+        F.adaptive_avg_pool1d(minigrad.tensor(x), parts).numpy(),
+        np.stack([x[..., a:b].mean(-1) for a, b in bounds], -1),
+    )
+    assert np.allclose(
+        F.adaptive_max_pool1d(minigrad.tensor(x), parts).numpy(), np.stack([x[..., a:b].max(-1) for a, b in bounds], -1)
+    )
 
 
 def test_adaptive_average_of_infinity_stays_in_its_part():

@@ -238,7 +238,7 @@ def test_json_is_valid_with_nan_and_infinity():
 
 def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
     x, w, b = inputs()
-    document = minigrad.trace.record_of(layer(x, w, b)).to_dict()
+    document = minigrad.record_of(layer(x, w, b)).to_dict()
     assert [op["name"] for op in forward(document)][-2:] == ["mul", "sum"]
     assert_adds_up(document)
     assert x.grad is None
@@ -246,7 +246,7 @@ def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
 
 def test_record_of_a_leaf_says_that_there_is_no_graph():
     with pytest.raises(ValueError, match="has no graph"):
-        minigrad.trace.record_of(minigrad.tensor(1.0))
+        minigrad.record_of(minigrad.tensor(1.0))
 
 
 def test_unknown_pass_is_refused():

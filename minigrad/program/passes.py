@@ -32,11 +32,15 @@ def record(fn: Callable | None = None, *args: Any, passes: Any = PASSES, name: s
     if unknown := [p for p in wanted if p not in PASSES]:
         raise error(ValueError, "record", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
     frame = user_frame(2)
-    rec = Record("jvp" in wanted, name or getattr(fn, "__name__", ""), "" if frame is None else frame.f_code.co_filename)
+    rec = Record(
+        "jvp" in wanted, name or getattr(fn, "__name__", ""), "" if frame is None else frame.f_code.co_filename
+    )
     if fn is None:
         return rec
     if not tracks(fn, args):
-        args = tuple([a.detach().requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in args])
+        args = tuple(
+            [a.detach().requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in args]
+        )
     with rec:
         name_arguments(rec, fn, args)
         result = fn(*args)
@@ -57,7 +61,9 @@ def tracks(fn: Callable, args: tuple) -> bool:
     if inspect.isfunction(fn):
         found = inspect.getclosurevars(fn)
         seen += [*found.nonlocals.values(), *found.globals.values()]
-    return any(t.requires_grad for t in tensors_in(seen)) or any(hasattr(v, "parameters") and hasattr(v, "state_dict") for v in seen)
+    return any(t.requires_grad for t in tensors_in(seen)) or any(
+        hasattr(v, "parameters") and hasattr(v, "state_dict") for v in seen
+    )
 
 
 def run_backward(rec: Record, outs: list) -> None:

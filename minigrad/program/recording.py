@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dual import Level, tangent_of
 from ..core.context import EAGER, Frame, Layer, apply_at, current, use
+from ..core.dual import Level, tangent_of
 from ..core.edges import Leaf, producer
 from ..core.function import Function
 from ..core.inplace import inplace_at
@@ -54,7 +54,9 @@ class Event:
 class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
-    def __init__(self, phase: str, name: str, frame: FrameType | None, place: Place | None, layers: list, of: Group | None = None):
+    def __init__(
+        self, phase: str, name: str, frame: FrameType | None, place: Place | None, layers: list, of: Group | None = None
+    ):
         self.phase, self.name, self.frame, self.place, self.layers, self.of = phase, name, frame, place, layers, of
         self.function: str | None = None
         self.inplace = False
@@ -195,7 +197,11 @@ class Record(Layer):
     def overlapping(self, x: Tensor) -> list:
         """The current values that share memory with x."""
         a = bottom(x)
-        return [v for v in (self.values[i] for i in self._ids.values()) if v.array is not None and np.may_share_memory(v.array, a)]
+        return [
+            v
+            for v in (self.values[i] for i in self._ids.values())
+            if v.array is not None and np.may_share_memory(v.array, a)
+        ]
 
     # ------------------------------------------------------------------ operations
     def group_now(self, cls: Any, frame: Frame) -> Group:
@@ -307,7 +313,14 @@ class Record(Layer):
                 continue
             if i < len(event.inputs) and not isinstance(event.inputs[i], dict):
                 alone = len(group.nodes) <= 1
-                group.edges.append((event.inputs[i], self.partial(group, event, i, alone), upstream if alone else group.upstream, self.ref(g, "gradient")))
+                group.edges.append(
+                    (
+                        event.inputs[i],
+                        self.partial(group, event, i, alone),
+                        upstream if alone else group.upstream,
+                        self.ref(g, "gradient"),
+                    )
+                )
 
     def partial(self, group: Group, event: Event, i: int, alone: bool) -> str:
         """The formula of one edge in words."""

@@ -13,7 +13,7 @@ from ..core.node import Ctx
 from ..core.saved import Freed, Saved
 from ..core.tensor import Tensor, history
 from ..errors import error
-from ..ops.families import ShapeOf
+from ..ops.primitive import ShapeOf
 from .recording import Event, Group, Noted, Record, bottom
 
 
@@ -29,8 +29,12 @@ def record_of(tensor: Tensor) -> Record:
     """
     edge = history(tensor)
     if edge is None or type(edge) is Leaf:
-        raise error(ValueError, "record_of", f"a tensor of shape {tuple(tensor.shape)} that no recorded operation has made has no graph",
-                    "pass the result of operations on tensors that require grad")
+        raise error(
+            ValueError,
+            "record_of",
+            f"a tensor of shape {tuple(tensor.shape)} that no recorded operation has made has no graph",
+            "pass the result of operations on tensors that require grad",
+        )
     rec = Record(name="", file="")
     known: dict[tuple, int] = {}  # edge key -> value
     for node in older_first(producer(edge)):

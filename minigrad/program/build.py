@@ -95,12 +95,29 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, groups: list[Group]
         inputs = list(dict.fromkeys([u for _, _, u, _ in edges if u is not None]))
         outputs = list(dict.fromkeys([gives for *_, gives in edges]))
     refs_in, refs_out = [number(i) for i in inputs], [number(o) for o in outputs]
-    op = schema.Op(ids[g], g.phase, g.name, words(g), g.layers, refs_in, refs_out, None if g.of is None else ids[g.of], g.inplace,
-                   where(g), g.function)
+    op = schema.Op(
+        ids[g],
+        g.phase,
+        g.name,
+        words(g),
+        g.layers,
+        refs_in,
+        refs_out,
+        None if g.of is None else ids[g.of],
+        g.inplace,
+        where(g),
+        g.function,
+    )
     if g.phase != "backward":
-        op.edges = [schema.Edge(number(i), partial, number(up), number(gives)) for i, partial, up, gives in g.edges if up is not None]
+        op.edges = [
+            schema.Edge(number(i), partial, number(up), number(gives))
+            for i, partial, up, gives in g.edges
+            if up is not None
+        ]
         back = next((ids[b] for b in groups if b.of is g), None)
-        op.saved = [schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept]
+        op.saved = [
+            schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept
+        ]
         op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
     return op
 
@@ -111,8 +128,15 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     for g in groups:
         inputs, outputs = sides[g]
         if any(o in g.tangents for o in outputs):
-            refs = [[number(g.tangents[v]) for v in side if not isinstance(v, dict) and v in g.tangents] for side in (inputs, outputs)]
-            made.append(schema.Op(start + len(made), "jvp", g.name, words(g), g.layers, *refs, ids[g], False, where(g), g.function))
+            refs = [
+                [number(g.tangents[v]) for v in side if not isinstance(v, dict) and v in g.tangents]
+                for side in (inputs, outputs)
+            ]
+            made.append(
+                schema.Op(
+                    start + len(made), "jvp", g.name, words(g), g.layers, *refs, ids[g], False, where(g), g.function
+                )
+            )
     return made
 
 
@@ -124,7 +148,13 @@ def where(g: Group) -> schema.Where:
 def words(g: Group) -> str:
     """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
     if len(g.events) != 1:
-        return f"{g.name}({', '.join(g.parameters)})" if g.events else "; ".join(dict.fromkeys(e[1] for e in g.of.edges)) if g.of else ""
+        return (
+            f"{g.name}({', '.join(g.parameters)})"
+            if g.events
+            else "; ".join(dict.fromkeys(e[1] for e in g.of.edges))
+            if g.of
+            else ""
+        )
     event = g.events[0]
     kernel = getattr(event.cls, "kernel", None)
     if kernel is not None and (text := formula.shown(kernel)):

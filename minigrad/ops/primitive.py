@@ -1,0 +1,224 @@
+"""Primitive: a built-in operation, which computes on arrays.  Tensors come in and go out around its `impl`.
+
+The names of a formula's parameters say what it reads: `keep` saves just that, and `evaluate` finds it again, in backward as
+in jvp.  The families of families.py build on this class and say what a formula means.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
+from ..core.dual import push_tangents
+from ..core.edges import INFERENCE
+from ..core.function import Function, record
+from ..core.inplace import link_view
+from ..core.saved import save, unpack
+from ..core.tensor import Tensor, history, wrap
+from ..errors import error
+from ..kernels import formula
+from . import explain
+
+STATIC = ("impl", "update", "kernel", "ufunc", "batch", "vmap")  # lambdas of a class body that take no self
+
+
+class ShapeOf(tuple):
+    """Stands in a node for a tensor argument whose value no formula needs: only its shape is kept."""
+
+
+class Primitive(Function):
+    """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
+
+    primitive, view, differentiable = True, False, True
+    elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
+    names: tuple = ()  # impl's parameters
+    variadic: int | None = None  # the position from which all arguments share the last name
+    formulas: dict = {}  # parameter's position -> formula
+    reads: dict = {}  # parameter's position -> names of what its formula reads
+    keeps: frozenset = frozenset()  # positions of the arguments that some formula reads
+    impl: Any = None
+    update: Any = (
+        None  # impl that writes into its first argument and returns nothing: for writes to few of many elements
+    )
+    batch: Any = None
+    name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        cls.name = cls.__dict__.get("name") or re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+        for name, f in list(cls.__dict__.items()):
+            if inspect.isfunction(f) and (name in STATIC or f.__name__ == "<lambda>"):
+                setattr(cls, name, staticmethod(f))
+        signature = cls.signature()
+        if signature is not None:
+            cls._read_formulas(signature)
+
+    @classmethod
+    def signature(cls) -> Callable | None:
+        """The function whose parameters name the operation's arguments."""
+        return cls.impl
+
+    @classmethod
+    def _read_formulas(cls, signature: Callable) -> None:
+        code = signature.__code__
+        starred = bool(code.co_flags & inspect.CO_VARARGS)
+        cls.names = code.co_varnames[: code.co_argcount + starred]
+        cls.variadic = len(cls.names) - 1 if starred else None
+        cls.formulas = {i: f for i, n in enumerate(cls.names) if (f := getattr(cls, "d" + n, None)) is not None}
+        cls.reads = {i: formula.parameters(f) for i, f in cls.formulas.items()}
+        cls.keeps = frozenset(i for i, n in enumerate(cls.names) if any(n in r for r in cls.reads.values()))
+
+    @classmethod
+    def function_name(cls) -> str:
+        """What the operation is called in programs."""
+        return cls.name
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run the operation on tensors, arrays and plain values."""
+        frame = current()
+        return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+
+    @classmethod
+    def _eager(cls, frame: Frame, args: tuple) -> Any:
+        raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
+        out = tuple([as_tensor(r) for r in raw]) if type(raw) is tuple else as_tensor(raw)
+        if cls.view:
+            link_view(frame, cls, args, out)
+        if frame.grad and cls.differentiable and any(isinstance(a, Tensor) and history(a) is not None for a in args):
+            record(None, cls, args, out)
+        if frame is not ON and frame is not OFF:
+            outs = out if type(out) is tuple else (out,)
+            if frame.inference and not cls.view:
+                for o in outs:
+                    o._ver = INFERENCE
+            if frame.dual is not None and not frame.inference:
+                push_tangents(frame, cls, args, outs)
+        return out
+
+    @classmethod
+    def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
+        """impl (or `into`, the update in place) with NumPy's warnings about infinities off and errors named after this operation."""
+        try:
+            with np.errstate(all="ignore"):
+                return (into or cls.impl)(*arrays)
+        except Exception as e:
+            raise explain.failed(cls, arrays, e) from None
+
+    # ------------------------------------------------------------------ what is saved, and what formulas read
+    @classmethod
+    def parameter(cls, i: int) -> int:
+        """The position among the parameters of argument number i."""
+        return i if cls.variadic is None else min(i, cls.variadic)
+
+    @classmethod
+    def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
+        """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
+        read = {n for i, e in enumerate(edges) if e is not None for n in cls.reads.get(cls.parameter(i), ())}
+        kept: list = []
+        for i, a in enumerate(args):
+            if isinstance(a, Tensor):
+                kept.append(save(a) if cls.names[cls.parameter(i)] in read else ShapeOf(a.shape))
+            else:
+                kept.append(a)
+        for k, o in enumerate(outs):
+            kept.append(save(o, k) if f"out{k}" in read or k == 0 and "out" in read else None)
+        return tuple(kept)
+
+    @classmethod
+    def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        """The formula of argument i, on the values that its parameters name; None if it has none."""
+        p = cls.parameter(i)
+        f = cls.formulas.get(p)
+        if f is None:
+            return None
+
+        def value(name: str) -> Any:
+            if name == "g":
+                return grads[0]
+            if name == "out":
+                return bound[n_args]
+            if name == "shape":
+                return tuple(bound[i]) if type(bound[i]) is ShapeOf else tuple(bound[i].shape)
+            if name == "index" and cls.variadic is not None:
+                return i - p
+            if name in cls.names:
+                j = cls.names.index(name)
+                return bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args)
+            return (grads if name[0] == "g" else bound[n_args:])[int(name.lstrip("gout"))]
+
+        return f(*[value(n) for n in cls.reads[p]])
+
+    @classmethod
+    def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
+        """The value of argument j as a formula gets it."""
+        return bound[j] if j < n_args else None
+
+    # ------------------------------------------------------------------ the rules that the engine and the layers call
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        """One gradient per tracked argument."""
+        cls, n = ctx._fn, len(ctx._edges)
+        bound = tuple([unpack(s, ctx) for s in ctx._alive()])
+        return tuple([None if e is None else cls.evaluate(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
+
+    @classmethod
+    def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
+        """One tangent, or None, per output."""
+        if not cls.differentiable:
+            return [None] * len(outs)
+        result = cls.pushforward(primals, tangents, outs)
+        result = list(result) if isinstance(result, tuple) else [result]
+        return [own(t, cls, tangents) for t in result]
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """The tangents of the outputs.  In general the transpose of the pull-back, which is linear in the gradients."""
+        from ..layers.grad import transpose
+
+        tracked = [i for i, t in enumerate(tangents) if t is not None and cls.parameter(i) in cls.formulas]
+        n = len(primals)
+
+        def pull_back(*grads: Any) -> tuple:
+            return tuple([cls.evaluate(i, primals + outs, n, grads) for i in tracked])
+
+        return transpose(pull_back, outs, tuple([tangents[i] for i in tracked]))
+
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+        """Every tensor with the batch dimension in front, and `batch` to say what that changes."""
+        cls = info.function
+        if cls.batch is None:
+            raise error(NotImplementedError, cls.__name__.lower(), "has no rule for vmap")
+        args = tuple([front(a, d, info.batch_size) for a, d in zip(args, in_dims, strict=True)])
+        out = cls.apply(*cls.batch(*args))
+        return out, (0,) * len(out) if isinstance(out, tuple) else 0
+
+    # ------------------------------------------------------------------ in words, for drawings and documentation
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """The formula of argument i as it stands in the source."""
+        f = cls.formulas.get(cls.parameter(i))
+        return "" if f is None else formula.shown(f)
+
+
+def as_tensor(raw: Any) -> Tensor:
+    """A result of impl as a tensor."""
+    return wrap(raw if type(raw) is np.ndarray else np.asarray(raw))
+
+
+def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None:
+    """A tangent in memory of its own, unless the operation is a view: a later write must not reach another tangent."""
+    if t is None or cls.view or t._view is None and not any(t is s for s in tangents):
+        return t
+    return t.clone()
+
+
+def front(a: Any, dim: int | None, size: int) -> Any:
+    """A tensor with its batch dimension in front; one that has none is repeated there."""
+    if not isinstance(a, Tensor):
+        return a
+    return a.expand((size, *a.shape)) if dim is None else a.movedim(dim, 0)

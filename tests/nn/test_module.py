@@ -1,0 +1,251 @@
+"""Modules: registration, walking, state, modes, hooks, text, copies."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(2, 3)
+        self.rest = nn.Sequential(nn.ReLU(), nn.Linear(3, 1))
+        self.scale = nn.Parameter(minigrad.ones(()))
+        self.register_buffer("count", minigrad.zeros(()))
+        self.register_buffer("cache", minigrad.zeros(2), persistent=False)
+
+    def forward(self, x):
+        return self.rest(self.first(x)) * self.scale
+
+
+NAMES = ["scale", "first.weight", "first.bias", "rest.1.weight", "rest.1.bias"]
+
+
+def test_parameters_have_dotted_names_in_the_order_of_assignment():
+    assert [n for n, _ in Net().named_parameters()] == NAMES
+
+
+def test_state_dict_has_parameters_and_persistent_buffers():
+    assert list(Net().state_dict()) == ["scale", "count", *NAMES[1:]]
+
+
+def test_shared_module_and_parameter_are_walked_once():
+    net = nn.Sequential(layer := nn.Linear(2, 2), layer)
+    net.register_parameter("again", layer.weight)
+    assert len(list(net.parameters())) == 2 and len(list(net.modules())) == 2
+    assert len(net.state_dict()) == 5
+
+
+def test_parameter_shares_memory_and_is_a_leaf():
+    t = minigrad.zeros(3)
+    p = nn.Parameter(t)
+    t.add_(1)
+    assert isinstance(p, minigrad.Tensor) and p.is_leaf and p.requires_grad and p.tolist() == [1, 1, 1]
+    assert not nn.Parameter(t, requires_grad=False).requires_grad
+
+
+def test_assigning_a_tensor_to_a_parameter_is_refused():
+    net = Net()
+    with pytest.raises(TypeError, match="cannot assign 'Tensor' as parameter 'scale'"):
+        net.scale = minigrad.ones(())
+    with pytest.raises(TypeError, match="child module 'first'"):
+        net.first = 3
+    with pytest.raises(TypeError, match="buffer 'count'"):
+        net.count = 3
+    net.scale = None
+    assert "scale" not in dict(net.named_parameters())
+
+
+def test_assigning_before_init_names_the_remedy():
+    class Early(nn.Module):
+        def __init__(self):
+            self.layer = nn.Linear(1, 1)
+
+    with pytest.raises(AttributeError, match="before Module.__init__"):
+        Early()
+
+
+def test_replacing_a_plain_attribute_by_a_module_registers_it():
+    net = nn.Module()
+    net.part = None
+    net.part = nn.Linear(1, 1)
+    assert len(list(net.parameters())) == 2
+    del net.part
+    assert not hasattr(net, "part")
+
+
+def test_unknown_attribute_raises_and_missing_forward_names_the_module():
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'other'"):
+        Net().other
+    with pytest.raises(NotImplementedError, match="Module"):
+        nn.Module()(1)
+
+
+@pytest.mark.parametrize("name, kind", [("a.b", KeyError), ("", KeyError), ("scale", KeyError)])
+def test_names_with_dots_and_taken_ones_are_refused(name, kind):
+    with pytest.raises(kind):
+        Net().register_buffer(name, minigrad.zeros(1))
+
+
+def test_state_goes_from_one_module_into_another():
+    a, b = Net(), Net()
+    found = b.load_state_dict(a.state_dict())
+    assert str(found) == "<All keys matched successfully>"
+    x = minigrad.randn(4, 2)
+    assert np.array_equal(a(x).detach().numpy(), b(x).detach().numpy())
+
+
+def test_state_may_be_numpy_arrays():
+    net = nn.Linear(2, 1)
+    net.load_state_dict({"weight": np.array([[1.0, 2.0]]), "bias": [3.0]})
+    assert net(minigrad.ones(2)).item() == 6 and net.weight.dtype is minigrad.float32
+
+
+def test_wrong_state_names_every_key_and_shape():
+    state = Net().state_dict()
+    state["more"] = state.pop("scale")
+    state["first.bias"] = minigrad.zeros(7)
+    with pytest.raises(RuntimeError) as e:
+        Net().load_state_dict(state)
+    for words in ('Unexpected key(s) in state_dict: "more"', 'Missing key(s) in state_dict: "scale"', "size mismatch for first.bias"):
+        assert words in str(e.value)
+
+
+def test_state_that_is_not_strict_tells_what_differs():
+    found = Net().load_state_dict({"more": minigrad.zeros(1), "scale": minigrad.zeros(())}, strict=False)
+    assert found.unexpected_keys == ["more"] and found.missing_keys == ["count", *NAMES[1:]]
+
+
+def test_training_mode_reaches_every_module():
+    net = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.BatchNorm1d(2)))
+    assert not any(m.training for m in net.eval().modules())
+    assert all(m.training for m in net.train().modules())
+
+
+def test_frozen_module_has_no_gradients_to_give():
+    net = Net().requires_grad_(False)
+    assert not net(minigrad.ones(1, 2)).requires_grad
+
+
+def test_zero_grad_forgets_or_fills():
+    net = nn.Linear(1, 1)
+    net(minigrad.ones(1)).backward()
+    net.zero_grad(set_to_none=False)
+    assert net.bias.grad.tolist() == [0]
+    net.zero_grad()
+    assert net.bias.grad is None
+
+
+def test_double_converts_parameters_in_place_and_leaves_integers():
+    net = nn.BatchNorm1d(2)
+    weight = net.weight
+    assert net.double() is net and net.weight is weight
+    assert weight.dtype is minigrad.float64 and net.running_mean.dtype is minigrad.float64
+    assert net.num_batches_tracked.dtype is minigrad.int64
+    net.double()(minigrad.randn(4, 2, dtype=minigrad.float64)).sum().backward()
+    assert weight.grad.dtype is minigrad.float64
+
+
+def test_apply_visits_children_first():
+    seen = []
+    nn.Sequential(nn.ReLU(), nn.Tanh()).apply(lambda m: seen.append(type(m).__name__))
+    assert seen == ["ReLU", "Tanh", "Sequential"]
+
+
+def test_hooks_see_and_replace_arguments_and_results():
+    net, seen = nn.Identity(), []
+    with net.register_forward_pre_hook(lambda m, args: (args[0] + 1,)):
+        handle = net.register_forward_hook(lambda m, args, out: seen.append((args[0].item(), out.item())) or out * 10)
+        assert net(minigrad.tensor(1.0)).item() == 20
+        handle.remove()
+    assert net(minigrad.tensor(1.0)).item() == 1 and seen == [(2.0, 2.0)]
+
+
+def test_hook_with_keywords():
+    class Add(nn.Module):
+        def forward(self, x, *, other):
+            return x + other
+
+    net = Add()
+    net.register_forward_pre_hook(lambda m, args, kwargs: (args, {"other": kwargs["other"] * 2}), with_kwargs=True)
+    assert net(minigrad.tensor(1.0), other=3).item() == 7
+
+
+@pytest.mark.parametrize("twin", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_are_independent_and_keep_their_kind(twin):
+    net = Net()
+    other = twin(net)
+    assert all(type(p) is nn.Parameter and p.requires_grad for p in other.parameters())
+    with minigrad.no_grad():
+        other.scale.fill_(5)
+    assert net.scale.item() == 1
+    assert np.array_equal((net(minigrad.ones(2)) * 5).detach().numpy(), other(minigrad.ones(2)).detach().numpy())
+
+
+def test_text_shows_the_tree():
+    assert repr(Net()) == (
+        "Net(\n  (first): Linear(in_features=2, out_features=3, bias=True)\n  (rest): Sequential(\n    (0): ReLU()\n"
+        "    (1): Linear(in_features=3, out_features=1, bias=True)\n  )\n)"
+    )
+
+
+def test_lists_and_dictionaries_of_modules():
+    layers = nn.ModuleList(nn.Linear(1, 1) for _ in range(3))
+    layers.insert(1, nn.ReLU())
+    del layers[0]
+    assert [type(m).__name__ for m in layers] == ["ReLU", "Linear", "Linear"] and len(layers[1:]) == 2
+    assert list(layers.state_dict()) == ["1.weight", "1.bias", "2.weight", "2.bias"]
+    named = nn.ModuleDict({"a": nn.ReLU(), "b": layers[-1]})
+    assert list(named.keys()) == ["a", "b"] and "a" in named and len(list(named.parameters())) == 2
+    assert len(nn.ParameterList([minigrad.ones(2), minigrad.ones(3)])[1]) == 3
+
+
+def test_sequential_may_be_sliced_and_named():
+    net = nn.Sequential({"a": nn.Linear(1, 2), "b": nn.ReLU()})
+    assert net.a is net[0] and type(net[:1]) is nn.Sequential and len(net[:1]) == 1
+
+
+def test_submodules_are_found_by_name():
+    net = Net()
+    assert net.get_submodule("rest.1") is net.rest[1] and net.get_parameter("rest.1.bias") is net.rest[1].bias
+    with pytest.raises(AttributeError):
+        net.get_submodule("rest.7")
+
+
+@pytest.mark.parametrize("shape, bound", [((7, 4), 0.5), ((6, 4, 3, 3), 1 / 6)])
+def test_default_weights_are_uniform_up_to_one_over_the_root_of_fan_in(shape, bound):
+    minigrad.manual_seed(0)
+    layer = nn.Linear(4, 7) if len(shape) == 2 else nn.Conv2d(4, 6, 3)
+    w = layer.weight.detach().numpy()
+    assert w.shape == shape and 0.8 * bound < abs(w).max() <= bound and abs(layer.bias.detach().numpy()).max() <= bound
+
+
+def test_orthogonal_matrices_are_orthogonal():
+    w = nn.init.orthogonal_(minigrad.empty(3, 5, dtype=minigrad.float64), gain=2.0).numpy()
+    assert np.allclose(w @ w.T, 4 * np.eye(3))
+
+
+def test_initialising_a_parameter_is_not_recorded():
+    p = nn.Parameter(minigrad.empty(2, 2))
+    assert nn.init.eye_(p) is p and p.is_leaf and p.tolist() == [[1, 0], [0, 1]]
+
+
+def test_gradients_are_clipped_together():
+    p, q = (nn.Parameter(minigrad.zeros(2)) for _ in range(2))
+    p.grad, q.grad = minigrad.tensor([3.0, 0.0]), minigrad.tensor([0.0, 4.0])
+    assert nn.utils.clip_grad_norm_([p, q], 1.0).item() == 5
+    assert np.allclose(p.grad.numpy(), [0.6, 0]) and np.allclose(q.grad.numpy(), [0, 0.8])
+    nn.utils.clip_grad_value_(q, 0.5)
+    assert q.grad.tolist() == [0, 0.5]
+
+
+def test_parameters_go_to_a_vector_and_back():
+    net = nn.Linear(2, 2)
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    nn.utils.vector_to_parameters(vector * 0 + 1, net.parameters())
+    assert vector.shape == (6,) and net(minigrad.ones(2)).tolist() == [3, 3]

@@ -1,0 +1,149 @@
+"""Losses in closed form, at their edges, and their errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad import tensor
+from minigrad.errors import MinigradWarning
+from minigrad.nn import functional as F
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def log_softmax(x):
+    return x - np.log(np.exp(x).sum(1, keepdims=True))
+
+
+def test_cross_entropy_is_minus_log_softmax_at_the_target():
+    x, t = random(5, 3), np.array([0, 2, 1, 1, 0])
+    expected = -log_softmax(x)[np.arange(5), t]
+    assert np.allclose(F.cross_entropy(tensor(x), tensor(t), reduction="none").numpy(), expected)
+    assert np.isclose(F.cross_entropy(tensor(x), tensor(t)).item(), expected.mean())
+
+
+def test_gradient_of_cross_entropy_is_softmax_minus_one_hot():
+    x, t = random(5, 3), np.array([0, 2, 1, 1, 0])
+    leaf = tensor(x).requires_grad_()
+    F.cross_entropy(leaf, tensor(t), reduction="sum").backward()
+    assert np.allclose(leaf.grad.numpy(), np.exp(log_softmax(x)) - np.eye(3)[t])
+
+
+def test_weighted_mean_divides_by_the_weights_of_the_targets():
+    x, t, w = random(4, 3), np.array([0, 2, 1, -100]), np.array([1.0, 2.0, 5.0])
+    losses = -log_softmax(x)[np.arange(3), t[:3]] * w[t[:3]]
+    found = F.cross_entropy(tensor(x), tensor(t), tensor(w))
+    assert np.isclose(found.item(), losses.sum() / w[t[:3]].sum())
+
+
+def test_ignored_examples_get_no_gradient_and_no_cost():
+    x = tensor(random(3, 4)).requires_grad_()
+    loss = F.cross_entropy(x, tensor([1, 7, 2]), ignore_index=7, reduction="none")
+    loss.sum().backward()
+    assert loss[1].item() == 0 and not x.grad.numpy()[1].any() and x.grad.numpy()[0].any()
+
+
+def test_everything_ignored_has_no_mean():
+    assert math.isnan(F.cross_entropy(tensor(random(2, 3)), tensor([-100, -100])).item())
+
+
+def test_class_probabilities_that_are_one_hot_are_classes():
+    x, t = random(4, 3, 2), np.array([[0, 1], [2, 2], [1, 0], [0, 0]])
+    hot = np.moveaxis(np.eye(3)[t], -1, 1)
+    for smoothing in (0.0, 0.3):
+        pair = [F.cross_entropy(tensor(x), tensor(y), label_smoothing=smoothing).item() for y in (t, hot)]
+        assert np.isclose(*pair)
+
+
+def test_huge_logits_do_not_overflow():
+    x = tensor([[1e4, 0.0], [-math.inf, 0.0]]).requires_grad_()
+    loss = F.cross_entropy(x, tensor([1, 1]), reduction="none")
+    loss.sum().backward()
+    assert loss.tolist() == [1e4, 0.0]
+    assert x.grad.tolist() == [[1.0, -1.0], [0.0, 0.0]]
+
+
+def test_logits_may_be_overwritten_after_cross_entropy():
+    x = tensor(random(3, 4)).requires_grad_()
+    y = x * 1
+    loss = F.cross_entropy(y, tensor([0, 1, 2]))
+    y.zero_()
+    loss.backward()
+    assert np.allclose(x.grad.numpy().sum(), 0)
+
+
+def test_cross_entropy_in_float32_keeps_float32():
+    x = tensor(random(3, 4).astype("f4")).requires_grad_()
+    loss = F.cross_entropy(x, tensor([0, 1, 2]), label_smoothing=0.1)
+    loss.backward()
+    assert loss.dtype is minigrad.float32 and x.grad.dtype is minigrad.float32
+
+
+def test_binary_cross_entropy_from_logits_and_from_probabilities_agree():
+    x, t = random(3, 4), np.random.default_rng(1).random((3, 4))
+    leaves = [tensor(x).requires_grad_() for _ in range(2)]
+    F.binary_cross_entropy_with_logits(leaves[0], tensor(t)).backward()
+    F.binary_cross_entropy(leaves[1].sigmoid(), tensor(t)).backward()
+    assert np.allclose(leaves[0].grad.numpy(), leaves[1].grad.numpy())
+
+
+def test_certain_and_wrong_probabilities_cost_a_hundred():
+    x = tensor([0.0, 1.0]).requires_grad_()
+    loss = F.binary_cross_entropy(x, tensor([1.0, 0.0]), reduction="none")
+    loss.sum().backward()
+    assert loss.tolist() == [100.0, 100.0] and np.isfinite(x.grad.numpy()).all()
+
+
+def test_extreme_logits_give_finite_losses():
+    x = tensor([-1000.0, 1000.0]).requires_grad_()
+    loss = F.binary_cross_entropy_with_logits(x, tensor([1.0, 0.0]), reduction="none")
+    loss.sum().backward()
+    assert loss.tolist() == [1000.0, 1000.0] and x.grad.tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("d, smooth, huber", [(0.5, 0.125 / 2, 0.125), (2.0, 1.0, 2.0), (3.0, 2.0, 4.0)])
+def test_smooth_l1_and_huber_are_quadratic_then_linear(d, smooth, huber):
+    assert F.smooth_l1_loss(tensor(d), tensor(0.0), beta=2.0).item() == smooth
+    assert F.huber_loss(tensor(d), tensor(0.0), delta=2.0).item() == huber
+
+
+def test_kl_div_of_equal_distributions_is_zero():
+    p = np.array([[0.2, 0.8], [1.0, 0.0]])
+    x = minigrad.where(tensor(p) > 0, tensor(p).log(), tensor(-50.0))
+    assert F.kl_div(x, tensor(p), reduction="batchmean").item() == pytest.approx(0)
+
+
+def test_poisson_loss_is_least_at_the_target():
+    x = tensor(2.0).log().requires_grad_()
+    F.poisson_nll_loss(x, tensor(2.0)).backward()
+    assert x.grad.item() == pytest.approx(0)
+
+
+def test_other_shapes_are_broadcast_with_a_warning():
+    with pytest.warns(MinigradWarning, match="different to the input size"):
+        F.mse_loss(minigrad.ones(3, 1), minigrad.ones(3))
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda x: F.cross_entropy(x, tensor([0, 1, 3])), IndexError, "Target 3 is out of bounds"),
+    (lambda x: F.cross_entropy(x, tensor([0, -1, 2])), IndexError, "Target -1 is out of bounds"),
+    (lambda x: F.cross_entropy(x, tensor([0, 1])), ValueError, r"batch_size \(3\).*batch_size \(2\)"),
+    (lambda x: F.cross_entropy(x, tensor([[0], [1], [2]])), RuntimeError, "needs a target of shape"),
+    (lambda x: F.cross_entropy(x, tensor([0, 1, 2]), minigrad.ones(2)), RuntimeError, "one value for each of the 3 classes"),
+    (lambda x: F.cross_entropy(x, tensor([0, 1, 2]), label_smoothing=2), RuntimeError, "between 0.0 and 1.0"),
+    (lambda x: F.cross_entropy(x, tensor([0, 1, 2]), reduction="max"), ValueError, "max is not a valid value"),
+    (lambda x: F.nll_loss(x, tensor([0, 1, 3])), IndexError, "Target 3 is out of bounds"),
+    (lambda x: F.nll_loss(x, x[:, 0]), RuntimeError, "integer classes"),
+    (lambda x: F.binary_cross_entropy(x + 1, x), RuntimeError, "between 0 and 1"),
+    (lambda x: F.binary_cross_entropy(x, x[0]), ValueError, "must be the same as input size"),
+    (lambda x: F.huber_loss(x, x, delta=0), RuntimeError, "delta"),
+    (lambda x: F.smooth_l1_loss(x, x, beta=-1), RuntimeError, "beta"),
+    (lambda x: F.mse_loss(x, x, weight=x[0]), ValueError, "same size"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused_with_its_numbers(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call(minigrad.ones(3, 3))

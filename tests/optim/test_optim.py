@@ -1,0 +1,166 @@
+"""Optimizers and schedules: closed forms of steps, groups, state, errors."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad import optim
+
+EVERY = [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad]
+
+
+def leaf(*values):
+    return minigrad.tensor(list(values), dtype=minigrad.float64, requires_grad=True)
+
+
+def step(optimizer, p, gradient):
+    p.grad = minigrad.tensor(gradient, dtype=p.dtype)
+    optimizer.step()
+    return p.tolist()
+
+
+def test_sgd_follows_the_gradient():
+    p = leaf(1.0, 2.0)
+    assert step(optim.SGD([p], lr=0.1), p, [10.0, -10.0]) == [0.0, 3.0]
+
+
+def test_momentum_adds_up():
+    p = leaf(0.0)
+    optimizer = optim.SGD([p], lr=1.0, momentum=0.5)
+    assert [step(optimizer, p, [1.0])[0] for _ in range(3)] == [-1.0, -2.5, -4.25]
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_first_step_of_adam_is_the_rate_whatever_the_gradients_size(scale):
+    p = leaf(0.0, 0.0)
+    assert np.allclose(step(optim.Adam([p], lr=0.1), p, [scale, -scale]), [-0.1, 0.1], rtol=1e-3)
+
+
+def test_decoupled_decay_shrinks_where_the_gradient_is_zero():
+    p, q = leaf(1.0), leaf(1.0)
+    assert np.allclose(step(optim.AdamW([p], lr=0.1, weight_decay=0.5), p, [0.0]), 0.95)
+    assert np.allclose(step(optim.Adam([q], lr=0.1, weight_decay=0.5), q, [0.0]), 0.9)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_every_optimizer_finds_the_minimum_of_a_bowl(kind):
+    p = leaf(1.0, -2.0)
+    optimizer = kind([p], lr=0.5 if kind is optim.Adagrad else 0.05)
+    for _ in range(300):
+        optimizer.zero_grad()
+        ((p - minigrad.tensor([0.5, 0.25])) ** 2).sum().backward()
+        optimizer.step()
+    assert np.allclose(p.tolist(), [0.5, 0.25], atol=0.06)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_parameters_without_gradient_stay(kind):
+    p, q = leaf(1.0), leaf(1.0)
+    optimizer = kind([p, q])
+    step(optimizer, p, [1.0])
+    assert q.tolist() == [1.0] and q not in optimizer.state
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_state_goes_on_in_another_optimizer(kind):
+    p = leaf(1.0, 2.0)
+    optimizer = kind([p], lr=0.1, **({"momentum": 0.9} if kind is optim.SGD else {}))
+    step(optimizer, p, [1.0, 2.0])
+    q = leaf(*p.tolist())
+    other = kind([q])
+    other.load_state_dict(optimizer.state_dict())
+    assert step(optimizer, p, [3.0, 1.0]) == step(other, q, [3.0, 1.0])
+    assert step(optimizer, p, [1.0, 1.0]) == step(other, q, [1.0, 1.0])
+
+
+def test_groups_have_settings_of_their_own():
+    p, q = leaf(0.0), leaf(0.0)
+    optimizer = optim.SGD([{"params": [p]}, {"params": q, "lr": 1.0}], lr=0.1)
+    p.grad = q.grad = minigrad.ones(1, dtype=minigrad.float64)
+    optimizer.step()
+    assert (p.item(), q.item()) == (-0.1, -1.0)
+
+
+def test_step_is_not_recorded_and_counts_as_a_write():
+    p = leaf(1.0)
+    loss = (p * p).sum()
+    step(optim.SGD([p], lr=0.1), p, [1.0])
+    assert p.is_leaf and p.requires_grad
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_closure_runs_with_gradients_and_its_loss_is_returned():
+    p = leaf(3.0)
+    optimizer = optim.SGD([p], lr=0.5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with minigrad.no_grad():
+        assert optimizer.step(closure).item() == 9
+    assert p.item() == 0
+
+
+def test_zero_grad_forgets_or_fills():
+    p = leaf(1.0)
+    optimizer = optim.SGD([p])
+    p.grad = minigrad.ones(1, dtype=minigrad.float64)
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+@pytest.mark.parametrize("make, kind, words", [
+    (lambda p: optim.SGD([], lr=1), ValueError, "empty parameter list"),
+    (lambda p: optim.SGD(p, lr=1), TypeError, "iterable of tensors"),
+    (lambda p: optim.SGD([p * 2], lr=1), ValueError, "non-leaf"),
+    (lambda p: optim.SGD([3.0], lr=1), TypeError, "can only optimize Tensors"),
+    (lambda p: optim.SGD([p, p], lr=1), ValueError, "more than one"),
+    (lambda p: optim.SGD([p], lr=-1), ValueError, "lr: -1"),
+    (lambda p: optim.SGD([p], nesterov=True), ValueError, "Nesterov"),
+    (lambda p: optim.Adam([p], betas=(0.9, 1.0)), ValueError, "betas"),
+    (lambda p: optim.Adam([p]).load_state_dict(optim.Adam([leaf(1.0), leaf(2.0)]).state_dict()), ValueError, "sizes"),
+    (lambda p: optim.lr_scheduler.LambdaLR(optim.SGD([p]), [abs, abs]), ValueError, "lr_lambdas"),
+    (lambda p: optim.lr_scheduler.StepLR(p, 3), TypeError, "not an Optimizer"),
+])  # fmt: skip
+def test_wrong_settings_are_refused(make, kind, words):
+    with pytest.raises(kind, match=words):
+        make(leaf(1.0))
+
+
+def rates(make, epochs):
+    optimizer = optim.SGD([leaf(0.0)], lr=1.0)
+    schedule = make(optimizer)
+    found = [optimizer.param_groups[0]["lr"]]
+    for _ in range(epochs):
+        schedule.step()
+        found.append(optimizer.param_groups[0]["lr"])
+    return found
+
+
+def test_schedules_in_closed_form():
+    s = optim.lr_scheduler
+    assert rates(lambda o: s.StepLR(o, 2, 0.5), 4) == [1, 1, 0.5, 0.5, 0.25]
+    assert np.allclose(rates(lambda o: s.ExponentialLR(o, 0.9), 3), [0.9**t for t in range(4)])
+    assert np.allclose(rates(lambda o: s.LinearLR(o, 0.5, 1.0, 2), 3), [0.5, 0.75, 1, 1])
+    assert np.allclose(rates(lambda o: s.CosineAnnealingLR(o, 4), 4), [(1 + math.cos(math.pi * t / 4)) / 2 for t in range(5)])
+    assert rates(lambda o: s.LambdaLR(o, lambda t: 1 / (t + 1)), 2) == [1, 1 / 2, 1 / 3]
+
+
+def test_schedule_goes_on_from_its_state():
+    optimizer = optim.SGD([leaf(0.0)], lr=1.0)
+    schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    schedule.step()
+    other = optim.lr_scheduler.StepLR(copy.deepcopy(optimizer), 7)
+    other.load_state_dict(schedule.state_dict())
+    schedule.step()
+    other.step()
+    assert other.get_last_lr() == schedule.get_last_lr() == [0.5]
