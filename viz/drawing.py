@@ -47,10 +47,9 @@ def draw(what: Any, *args: Any, passes: str | tuple[str, ...] = ("forward",), na
 def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     """The recording of a tensor or a function."""
     import minigrad
-    from minigrad import record_of
 
     if isinstance(what, minigrad.Tensor):
-        return record_of(what)
+        return minigrad.record_of(what)
     if isinstance(what, Callable):
         made = minigrad.record(what, *args, passes=wanted)
         code = getattr(inspect.unwrap(what), "__code__", None)

@@ -18,6 +18,8 @@ from ..errors import error
 class Mode:
     """A way of changing the current frame that can be entered, left and used as a decorator."""
 
+    _olds: list
+
     def change(self, frame: Any) -> Any:
         """The frame with this mode on."""
         raise NotImplementedError

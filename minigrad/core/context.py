@@ -7,9 +7,10 @@ each other's.  Plain eager mode is one of two constants, ON and OFF, so testing 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 
 class Layer:
@@ -26,6 +27,7 @@ class Layer:
         return value
 
 
+L = TypeVar("L", bound=Layer)
 EAGER = Layer()
 
 
@@ -96,7 +98,7 @@ class use:
 
 
 @contextmanager
-def push(layer: Layer):
+def push(layer: L) -> Iterator[L]:
     """Enter a transform.  It starts with gradients on, whatever no_grad stands around it."""
     with use(Frame(layer, True, None, False, current())):
         yield layer

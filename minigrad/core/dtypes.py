@@ -163,7 +163,8 @@ class finfo:
         self.smallest_normal, self.resolution = self.tiny, float(info.resolution)
 
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, tiny={self.tiny}, dtype={self.dtype})"
+        said = ", ".join(f"{n}={getattr(self, n)}" for n in ("resolution", "min", "max", "eps", "tiny", "dtype"))
+        return f"finfo({said})"
 
 
 class iinfo:

@@ -230,7 +230,8 @@ def refuse_nested(cls: type[Function], frame: Frame, args: tuple) -> None:
                     TypeError,
                     cls.__name__,
                     f"argument {i} is a {type(a).__name__} that contains a tensor of shape "
-                    f"{tuple(t.shape)} which requires grad; apply does not look into data structures, its gradient would be lost",
+                    f"{tuple(t.shape)} which requires grad; apply does not look into data structures, so its "
+                    "gradient would be lost",
                     f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
                 )
 

@@ -62,8 +62,8 @@ class Guard(Layer):
         """Once for each call of forward."""
         self.warned = True
         warnings.warn(
-            f"{self.cls.__name__}.forward uses a tensor of shape {tuple(a.shape)} that requires grad but is not one of its inputs: its "
-            f"gradient is lost.\n  at {user_place()}\n  To fix: pass it as an argument of apply, or use its .detach()",
+            f"{self.cls.__name__}.forward uses a tensor of shape {tuple(a.shape)} that requires grad but is not one of its "
+            f"inputs: its gradient is lost.\n  at {user_place()}\n  To fix: pass it as an argument of apply, or use its .detach()",
             MinigradWarning,
             stacklevel=2,
         )

@@ -183,7 +183,8 @@ def warn_non_leaf_grad(t: Any) -> None:
     """Reading .grad of a result: it is never filled, which is seldom what was meant."""
     place = user_place()
     warnings.warn(
-        f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); backward does not fill it.\n"
+        f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); "
+        "backward does not fill it.\n"
         f"  at {place}\n  To fix: call .retain_grad() on it before backward, or read the .grad of the leaf",
         MinigradWarning,
         stacklevel=4,

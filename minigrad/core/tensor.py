@@ -8,7 +8,7 @@ down, so it has no array of its own and none can be computed with by mistake.  M
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,13 +42,28 @@ class Tensor:
     _layer = None
     __hash__ = object.__hash__
 
+    if TYPE_CHECKING:  # the methods that ops/methods.py attaches
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def _binary(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
+        __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = _binary
+
     def __init__(self, *data: Any):
         if len(data) == 1 and not isinstance(data[0], int):
             a = np.array(data[0]._a if isinstance(data[0], Tensor) else data[0], dtypes.default())
         else:
             a = np.zeros(data, dtypes.default()) if data else np.zeros(0, dtypes.default())
         self._a = a
-        self._edge = self._ver = self._view = self._tan = self._grad = None
+        self._edge: Any = None
+        self._ver: Any = None
+        self._view: Any = None
+        self._tan: Any = None
+        self._grad: Any = None
 
     # ------------------------------------------------------------------ what it is
     shape = property(lambda t: Size(t._a.shape), doc="The sizes of all dimensions.")

@@ -14,7 +14,7 @@ from .parameter import Parameter
 
 
 class Activation(Module):
-    """`function(input, **settings)`.  A subclass names the function and, in `settings`, its options with their defaults."""
+    """`function(input, **settings)`.  A subclass names the function and its settings with their defaults."""
 
     function: Any = None
     settings: dict = {}
@@ -43,8 +43,11 @@ class Activation(Module):
 
 def module(name: str, function: Any, **settings: Any) -> type[Activation]:
     """The module of an activation."""
-    return type(name, (Activation,), {"__doc__": function.__doc__, "__module__": __name__, "function": staticmethod(function),
-                                      "settings": settings})  # fmt: skip
+    return type(
+        name,
+        (Activation,),
+        {"__doc__": function.__doc__, "__module__": __name__, "function": staticmethod(function), "settings": settings},
+    )
 
 
 ReLU = module("ReLU", activation.relu, inplace=False)

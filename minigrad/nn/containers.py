@@ -74,7 +74,11 @@ class Sequential(Numbered):
 
     def __init__(self, *modules: Any):
         super().__init__()
-        given = modules[0].items() if len(modules) == 1 and isinstance(modules[0], Mapping) else ((str(i), m) for i, m in enumerate(modules))
+        given = (
+            modules[0].items()
+            if len(modules) == 1 and isinstance(modules[0], Mapping)
+            else ((str(i), m) for i, m in enumerate(modules))
+        )
         for name, module in given:
             self.register_module(name, module)
 
@@ -179,7 +183,10 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]" for name, p in self._parameters.items())
+        return "\n".join(
+            f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+            for name, p in self._parameters.items()
+        )
 
 
 def as_parameter(value: Tensor) -> Parameter:

@@ -19,17 +19,46 @@ class Convolution(Module):
 
     ndim, transposed = 0, False
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-                 groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-                 output_padding: Any = 0):  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        output_padding: Any = 0,
+    ):
         super().__init__()
         who, n = type(self).__name__, self.ndim
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise error(ValueError, who, f"in_channels={in_channels} and out_channels={out_channels} must be divisible by groups={groups}")
-        if padding_mode not in ("zeros", "reflect", "replicate", "circular") or self.transposed and padding_mode != "zeros":
-            raise error(ValueError, who, f"padding_mode={padding_mode!r} is not supported",
-                        "use 'zeros'" + ("" if self.transposed else ", 'reflect', 'replicate' or 'circular'"))
-        self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
+            raise error(
+                ValueError,
+                who,
+                f"in_channels={in_channels} and out_channels={out_channels} must be divisible by groups={groups}",
+            )
+        if (
+            padding_mode not in ("zeros", "reflect", "replicate", "circular")
+            or self.transposed
+            and padding_mode != "zeros"
+        ):
+            raise error(
+                ValueError,
+                who,
+                f"padding_mode={padding_mode!r} is not supported",
+                "use 'zeros'" + ("" if self.transposed else ", 'reflect', 'replicate' or 'circular'"),
+            )
+        self.in_channels, self.out_channels, self.groups, self.padding_mode = (
+            in_channels,
+            out_channels,
+            groups,
+            padding_mode,
+        )
         self.kernel_size, self.stride = many(kernel_size, n), many(stride, n)
         self.padding = padding if isinstance(padding, str) else many(padding, n)
         self.dilation, self.output_padding = many(dilation, n), many(output_padding, n)
@@ -47,8 +76,13 @@ class Convolution(Module):
         padding = self.padding
         if self.padding_mode != "zeros":
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
-            sides = ([(t // 2, t - t // 2) for t in totals] if padding == "same" else [(0, 0)] * self.ndim if padding == "valid"
-                     else [(p, p) for p in padding])  # fmt: skip
+            sides = (
+                [(t // 2, t - t // 2) for t in totals]
+                if padding == "same"
+                else [(0, 0)] * self.ndim
+                if padding == "valid"
+                else [(p, p) for p in padding]
+            )
             input, padding = pad(input, [v for side in reversed(sides) for v in side], mode=self.padding_mode), 0
         return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
@@ -94,15 +128,41 @@ class TransposedConvolution(Convolution):
 
     transposed = True
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-                 groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None,
-                 dtype: Any = None):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype,
-                         output_padding)  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+            output_padding,
+        )
 
     def spread(self, function: Any, input: Tensor) -> Tensor:
         """The transposed convolution."""
-        return function(input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return function(
+            input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        )
 
 
 class ConvTranspose1d(TransposedConvolution):
@@ -128,18 +188,29 @@ class MaxPool1d(Module):
 
     function = staticmethod(pool.max_pool1d)
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
-                 ceil_mode: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.dilation, self.return_indices, self.ceil_mode = padding, dilation, return_indices, ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        return self.function(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+        return self.function(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
 
     def extra_repr(self) -> str:
-        return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-                f"ceil_mode={self.ceil_mode}")  # fmt: skip
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
 
 
 class MaxPool2d(MaxPool1d):
@@ -151,13 +222,26 @@ class MaxPool2d(MaxPool1d):
 class AvgPool1d(Module):
     """The mean of each window of (n, c, length)."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True):
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
         super().__init__()
-        self.kernel_size, self.stride, self.padding = many(kernel_size, 1), many(kernel_size if stride is None else stride, 1), many(padding, 1)
+        self.kernel_size, self.stride, self.padding = (
+            many(kernel_size, 1),
+            many(kernel_size if stride is None else stride, 1),
+            many(padding, 1),
+        )
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        return pool.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return pool.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        )
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -166,15 +250,29 @@ class AvgPool1d(Module):
 class AvgPool2d(Module):
     """The mean of each window of (n, c, height, width)."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-                 divisor_override: int | None = None):  # fmt: skip
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
         super().__init__()
         self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
         self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return pool.avg_pool2d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-                               self.divisor_override)  # fmt: skip
+        return pool.avg_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"

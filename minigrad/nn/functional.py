@@ -1,2 +1,26 @@
 """Functions of neural networks, under torch.nn.functional's names."""
+# ruff: noqa: F401, I001  (a table of contents imports what it lists)
 
+from ..ops.activation import (celu, elu, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid,
+                              mish, prelu, relu, relu6, selu, silu, softplus, softshrink, softsign, tanhshrink,
+                              threshold)  # fmt: skip
+from ..ops.attention import gumbel_softmax, scaled_dot_product_attention
+from ..ops.columns import fold, unfold
+from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d
+from ..ops.cross_entropy import cross_entropy, nll_loss
+from ..ops.distance import (cosine_embedding_loss, cosine_similarity, hinge_embedding_loss, margin_ranking_loss,
+                            pairwise_distance, triplet_margin_loss)  # fmt: skip
+from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d
+from ..ops.elementary import sigmoid, tanh
+from ..ops.embedding import embedding
+from ..ops.linear import bilinear, linear
+from ..ops.loss import (binary_cross_entropy, binary_cross_entropy_with_logits, gaussian_nll_loss, huber_loss, kl_div,
+                        l1_loss, mse_loss, poisson_nll_loss, smooth_l1_loss)  # fmt: skip
+from ..ops.masks import one_hot
+from ..ops.normalize import (batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize,
+                             rms_norm)  # fmt: skip
+from ..ops.pad import pad
+from ..ops.pool import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d, avg_pool1d,
+                        avg_pool2d, max_pool1d, max_pool2d)  # fmt: skip
+from ..ops.resize import interpolate, pixel_shuffle, pixel_unshuffle
+from ..ops.softmax import log_softmax, softmax, softmin

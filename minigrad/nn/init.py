@@ -28,11 +28,29 @@ def untracked(f: Callable) -> Callable:
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor by which weights should be larger for what a nonlinearity takes away."""
-    gains = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4,
-             "leaky_relu": math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))}  # fmt: skip
-    ones = ("linear", "sigmoid", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+    gains = {
+        "tanh": 5 / 3,
+        "relu": math.sqrt(2),
+        "selu": 3 / 4,
+        "leaky_relu": math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2)),
+    }
+    ones = (
+        "linear",
+        "sigmoid",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+    )
     if nonlinearity not in gains and nonlinearity not in ones:
-        raise error(ValueError, "calculate_gain", f"unsupported nonlinearity {nonlinearity}", f"use one of {', '.join((*gains, *ones))}")
+        raise error(
+            ValueError,
+            "calculate_gain",
+            f"unsupported nonlinearity {nonlinearity}",
+            f"use one of {', '.join((*gains, *ones))}",
+        )
     return gains.get(nonlinearity, 1.0)
 
 
@@ -49,9 +67,15 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 
 
 @untracked
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
-                  generator: Generator | None = None) -> Tensor:  # fmt: skip
-    """Normal numbers of the given mean and std, those outside [a, b] left out: the inverse of the distribution function."""
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normal numbers without those outside [a, b]: the inverse of their distribution function on uniform numbers."""
     from scipy.special import ndtr, ndtri
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
@@ -97,8 +121,13 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(tensor))), generator)
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                     generator: Generator | None = None) -> Tensor:  # fmt: skip
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniform with variance gain**2 / fan; `a` is the negative slope of leaky_relu.
 
     Source: He et al., "Delving deep into rectifiers", 2015.
@@ -107,8 +136,13 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                    generator: Generator | None = None) -> Tensor:  # fmt: skip
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
     """Normal with variance gain**2 / fan; `a` is the negative slope of leaky_relu."""
     return normal_(tensor, 0.0, kaiming_std(tensor, a, mode, nonlinearity), generator)
 
@@ -120,7 +154,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2013.
     """
     if tensor.ndim < 2:
-        raise error(ValueError, "orthogonal_", f"only tensors with 2 or more dimensions are supported, got {tensor.ndim}")
+        raise error(
+            ValueError, "orthogonal_", f"only tensors with 2 or more dimensions are supported, got {tensor.ndim}"
+        )
     if not tensor.numel():
         return tensor
     rows = tensor.shape[0]
@@ -142,8 +178,12 @@ def reset_(weight: Tensor, bias: Tensor | None) -> None:
 def fans(tensor: Tensor) -> tuple[int, int]:
     """(fan_in, fan_out): how many inputs and outputs each element of a weight connects."""
     if tensor.ndim < 2:
-        raise error(ValueError, "init", f"fan in and fan out cannot be computed for a tensor of shape {tuple(tensor.shape)}",
-                    "use a weight of at least 2 dimensions")
+        raise error(
+            ValueError,
+            "init",
+            f"fan in and fan out cannot be computed for a tensor of shape {tuple(tensor.shape)}",
+            "use a weight of at least 2 dimensions",
+        )
     kernel = math.prod(tensor.shape[2:])
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
 

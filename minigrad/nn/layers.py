@@ -1,4 +1,4 @@
-"""Layers around the functions of nn.functional: affine maps, embedding, dropout, shapes; initialised as PyTorch does."""
+"""Layers around functions of nn.functional: affine maps, embedding, dropout, shapes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
-from ..ops import linear, normalize
+from ..ops import dropout, embedding, linear
 from ..ops.create import empty
 from . import init
 from .module import Module
@@ -48,7 +48,15 @@ class Linear(Module):
 class Bilinear(Module):
     """input1 @ weight[o] @ input2 + bias[o] for each output o."""
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(empty(out_features, in1_features, in2_features, dtype=dtype, device=device))
@@ -65,8 +73,10 @@ class Bilinear(Module):
         return linear.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")  # fmt: skip
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class Flatten(Module):
@@ -100,10 +110,19 @@ class Unflatten(Module):
 class Embedding(Module):
     """A table of rows, read by index."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise error(AssertionError, "Embedding", f"padding_idx={padding_idx} must be within num_embeddings={num_embeddings}")
+            raise error(
+                AssertionError, "Embedding", f"padding_idx={padding_idx} must be within num_embeddings={num_embeddings}"
+            )
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = Parameter(empty(num_embeddings, embedding_dim, dtype=dtype, device=device))
@@ -123,16 +142,18 @@ class Embedding(Module):
         return module
 
     def forward(self, input: Tensor) -> Tensor:
-        return normalize.embedding(input, self.weight, self.padding_idx)
+        return embedding.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}" + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+        return f"{self.num_embeddings}, {self.embedding_dim}" + (
+            f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
+        )
 
 
 class Dropout(Module):
     """In training, each element is zero with probability p, and the others are divided by 1 - p."""
 
-    function = staticmethod(normalize.dropout)
+    function = staticmethod(dropout.dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
@@ -150,16 +171,16 @@ class Dropout(Module):
 class Dropout1d(Dropout):
     """Dropout of whole channels of (n, c, length)."""
 
-    function = staticmethod(normalize.dropout1d)
+    function = staticmethod(dropout.dropout1d)
 
 
 class Dropout2d(Dropout):
     """Dropout of whole channels of (n, c, height, width)."""
 
-    function = staticmethod(normalize.dropout2d)
+    function = staticmethod(dropout.dropout2d)
 
 
 class AlphaDropout(Dropout):
     """Dropout that keeps mean 0 and variance 1 behind selu."""
 
-    function = staticmethod(normalize.alpha_dropout)
+    function = staticmethod(dropout.alpha_dropout)

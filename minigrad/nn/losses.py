@@ -65,10 +65,23 @@ class CrossEntropyLoss(Loss):
 
     function = staticmethod(cross_entropy.cross_entropy)
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-                 reduction: str = "mean", label_smoothing: float = 0.0):  # fmt: skip
-        super().__init__(weight=weight, size_average=size_average, ignore_index=ignore_index, reduce=reduce, reduction=reduction,
-                         label_smoothing=label_smoothing)  # fmt: skip
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ):
+        super().__init__(
+            weight=weight,
+            size_average=size_average,
+            ignore_index=ignore_index,
+            reduce=reduce,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
 
 
 class NLLLoss(Loss):
@@ -76,9 +89,17 @@ class NLLLoss(Loss):
 
     function = staticmethod(cross_entropy.nll_loss)
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-                 reduction: str = "mean"):  # fmt: skip
-        super().__init__(weight=weight, size_average=size_average, ignore_index=ignore_index, reduce=reduce, reduction=reduction)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(
+            weight=weight, size_average=size_average, ignore_index=ignore_index, reduce=reduce, reduction=reduction
+        )
 
 
 class BCELoss(Loss):
@@ -86,7 +107,9 @@ class BCELoss(Loss):
 
     function = staticmethod(loss.binary_cross_entropy)
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+    def __init__(
+        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ):
         super().__init__(weight=weight, size_average=size_average, reduce=reduce, reduction=reduction)
 
 
@@ -95,9 +118,17 @@ class BCEWithLogitsLoss(Loss):
 
     function = staticmethod(loss.binary_cross_entropy_with_logits)
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-                 pos_weight: Tensor | None = None):  # fmt: skip
-        super().__init__(weight=weight, size_average=size_average, reduce=reduce, reduction=reduction, pos_weight=pos_weight)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+    ):
+        super().__init__(
+            weight=weight, size_average=size_average, reduce=reduce, reduction=reduction, pos_weight=pos_weight
+        )
 
 
 class KLDivLoss(Loss):

@@ -82,25 +82,41 @@ class Module:
         if isinstance(value, (Parameter, Module)):
             if "_parameters" not in stores:
                 kind = "parameters" if isinstance(value, Parameter) else "module"
-                raise error(AttributeError, type(self).__name__, f"cannot assign {kind} before Module.__init__() call",
-                            "call super().__init__() first")
+                raise error(
+                    AttributeError,
+                    type(self).__name__,
+                    f"cannot assign {kind} before Module.__init__() call",
+                    "call super().__init__() first",
+                )
             for other in (stores, self._parameters, self._buffers, self._modules):
                 other.pop(name, None)
             (self._parameters if isinstance(value, Parameter) else self._modules)[name] = value
         elif "_parameters" in stores and name in self._parameters:
             if value is not None:
-                raise error(TypeError, type(self).__name__, f"cannot assign '{type(value).__name__}' as parameter '{name}'",
-                            "assign an nn.Parameter or None, or write into it with copy_ under no_grad()")
+                raise error(
+                    TypeError,
+                    type(self).__name__,
+                    f"cannot assign '{type(value).__name__}' as parameter '{name}'",
+                    "assign an nn.Parameter or None, or write into it with copy_ under no_grad()",
+                )
             self._parameters[name] = None
         elif "_modules" in stores and name in self._modules:
             if value is not None:
-                raise error(TypeError, type(self).__name__, f"cannot assign '{type(value).__name__}' as child module '{name}'",
-                            "assign a Module or None")
+                raise error(
+                    TypeError,
+                    type(self).__name__,
+                    f"cannot assign '{type(value).__name__}' as child module '{name}'",
+                    "assign a Module or None",
+                )
             self._modules[name] = None
         elif "_buffers" in stores and name in self._buffers:
             if value is not None and not isinstance(value, Tensor):
-                raise error(TypeError, type(self).__name__, f"cannot assign '{type(value).__name__}' as buffer '{name}'",
-                            "assign a tensor or None")
+                raise error(
+                    TypeError,
+                    type(self).__name__,
+                    f"cannot assign '{type(value).__name__}' as buffer '{name}'",
+                    "assign a tensor or None",
+                )
             self._buffers[name] = value
         else:
             object.__setattr__(self, name, value)
@@ -127,16 +143,24 @@ class Module:
         """Add a parameter under a name; None keeps the name free for one."""
         self._check_name(name, "parameter")
         if param is not None and not isinstance(param, Parameter):
-            raise error(TypeError, type(self).__name__, f"cannot assign '{type(param).__name__}' object to parameter '{name}'",
-                        "an nn.Parameter or None is required")
+            raise error(
+                TypeError,
+                type(self).__name__,
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}'",
+                "an nn.Parameter or None is required",
+            )
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is part of the state but no parameter; in the state_dict if `persistent`."""
         self._check_name(name, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise error(TypeError, type(self).__name__, f"cannot assign '{type(tensor).__name__}' object to buffer '{name}'",
-                        "a tensor or None is required")
+            raise error(
+                TypeError,
+                type(self).__name__,
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}'",
+                "a tensor or None is required",
+            )
         self._buffers[name] = tensor
         if not persistent:
             self._transient.add(name)
@@ -152,15 +176,29 @@ class Module:
 
     def _check_name(self, name: str, kind: str) -> None:
         if "_parameters" not in self.__dict__:
-            raise error(AttributeError, type(self).__name__, f"cannot assign {kind} before Module.__init__() call",
-                        "call super().__init__() first")
+            raise error(
+                AttributeError,
+                type(self).__name__,
+                f"cannot assign {kind} before Module.__init__() call",
+                "call super().__init__() first",
+            )
         if not isinstance(name, str) or "." in name or not name:
-            raise error(KeyError, type(self).__name__, f"{kind} name has to be a string without dots and not empty, got {name!r}")
-        if name in self.__dict__ or any(name in s for s in (self._parameters, self._buffers, self._modules)) and getattr(self, name) is not None:
+            raise error(
+                KeyError,
+                type(self).__name__,
+                f"{kind} name has to be a string without dots and not empty, got {name!r}",
+            )
+        if (
+            name in self.__dict__
+            or any(name in s for s in (self._parameters, self._buffers, self._modules))
+            and getattr(self, name) is not None
+        ):
             raise error(KeyError, type(self).__name__, f"attribute '{name}' already exists")
 
     # ------------------------------------------------------------------ walking
-    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """This module and all below it, with their dotted names; each once."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -191,13 +229,17 @@ class Module:
     def _named(self, store: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
         """The members of one of the dictionaries, here and below."""
         seen = set()
-        for path, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
+        for path, module in (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        ):
             for name, t in getattr(module, store).items():
                 if t is not None and not (remove_duplicate and id(t) in seen):
                     seen.add(id(t))
                     yield f"{path}.{name}" if path else name, t
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """All parameters with their dotted names, each once."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
@@ -205,7 +247,9 @@ class Module:
         """All parameters, each once: what an optimizer takes."""
         return (p for _, p in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """All buffers with their dotted names, each once."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
@@ -239,7 +283,9 @@ class Module:
                     state[f"{path}.{name}" if path else name] = t if keep_vars else t.detach()
         return state
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Copy tensors, or NumPy arrays, into the parameters and buffers of these names.
 
         With `strict` the names have to be exactly the module's.  With `assign` the given tensors take the place of the
@@ -253,11 +299,19 @@ class Module:
         if strict and missing:
             faults.append("Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ".")
         given = {k: wrap(np.asarray(v)) if not isinstance(v, Tensor) else v for k, v in state_dict.items() if k in own}
-        faults += [f"size mismatch for {k}: copying a param with shape {tuple(t.shape)} from checkpoint, the shape in current model is "
-                   f"{tuple(own[k].shape)}." for k, t in given.items() if t.shape != own[k].shape]  # fmt: skip
+        faults += [
+            f"size mismatch for {k}: copying a param with shape {tuple(t.shape)} from checkpoint, the shape in "
+            f"current model is {tuple(own[k].shape)}."
+            for k, t in given.items()
+            if t.shape != own[k].shape
+        ]
         if faults:
-            raise error(RuntimeError, "load_state_dict", f"Error(s) in loading state_dict for {type(self).__name__}: " + " ".join(faults),
-                        "load into the model that was saved, or pass strict=False for names that differ")
+            raise error(
+                RuntimeError,
+                "load_state_dict",
+                f"Error(s) in loading state_dict for {type(self).__name__}: " + " ".join(faults),
+                "load into the model that was saved, or pass strict=False for names that differ",
+            )
         with no_grad():
             for k, t in given.items():
                 if assign:
@@ -299,7 +353,7 @@ class Module:
         return self
 
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Module:
-        """Convert all floating-point parameters and buffers, in place: to(dtype), to(device), to(device, dtype), to(tensor)."""
+        """Convert floating-point parameters and buffers, in place: to(dtype), to(device), to(device, dtype), to(tensor)."""
         place = device
         for a in args:
             if isinstance(a, Tensor):

@@ -16,10 +16,19 @@ from .parameter import Parameter
 class LayerNorm(Module):
     """Mean 0 and variance 1 over the last dimensions, then an affine map."""
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None,
-                 dtype: Any = None):  # fmt: skip
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
-        self.normalized_shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        self.normalized_shape = (
+            tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        )
         self.eps, self.elementwise_affine = eps, elementwise_affine
         with_affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias, dtype, device)
 
@@ -27,17 +36,30 @@ class LayerNorm(Module):
         return normalize.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        affine, bias = self.elementwise_affine, self.bias is not None
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}, bias={bias}"
 
 
 class RMSNorm(Module):
     """Divided by the root of the mean square over the last dimensions, then times a weight."""
 
-    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
-        self.normalized_shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        self.normalized_shape = (
+            tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        )
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter("weight", Parameter(ones(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None)
+        self.register_parameter(
+            "weight",
+            Parameter(ones(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -49,11 +71,22 @@ class RMSNorm(Module):
 class GroupNorm(Module):
     """Mean 0 and variance 1 over each group of channels, then an affine map per channel."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None,
-                 *, bias: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__()
         if num_channels % num_groups:
-            raise error(ValueError, "GroupNorm", f"num_channels={num_channels} must be divisible by num_groups={num_groups}")
+            raise error(
+                ValueError, "GroupNorm", f"num_channels={num_channels} must be divisible by num_groups={num_groups}"
+            )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         with_affine(self, (num_channels,), affine, affine and bias, dtype, device)
 
@@ -61,7 +94,8 @@ class GroupNorm(Module):
         return normalize.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        bias = self.bias is not None
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={bias}"
 
 
 class ChannelNorm(Module):
@@ -69,24 +103,44 @@ class ChannelNorm(Module):
 
     ranks: tuple = ()
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         with_affine(self, (num_features,), affine, affine and bias, dtype, device)
-        self.register_buffer("running_mean", zeros(num_features, dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("running_var", ones(num_features, dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer(
+            "running_mean", zeros(num_features, dtype=dtype, device=device) if track_running_stats else None
+        )
+        self.register_buffer(
+            "running_var", ones(num_features, dtype=dtype, device=device) if track_running_stats else None
+        )
         self.register_buffer("num_batches_tracked", tensor(0) if track_running_stats else None)
 
     def check(self, input: Tensor) -> None:
         """The input has one of the right ranks."""
         if input.ndim not in self.ranks:
-            raise error(ValueError, type(self).__name__, f"expected {' or '.join(f'{r}D' for r in self.ranks)} input (got {input.ndim}D input)")
+            raise error(
+                ValueError,
+                type(self).__name__,
+                f"expected {' or '.join(f'{r}D' for r in self.ranks)} input (got {input.ndim}D input)",
+            )
 
     def extra_repr(self) -> str:
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")  # fmt: skip
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
 
 
 class BatchNorm(ChannelNorm):
@@ -102,7 +156,9 @@ class BatchNorm(ChannelNorm):
         training = self.training or self.running_mean is None
         update = self.training and self.track_running_stats or not training
         mean, var = (self.running_mean, self.running_var) if update else (None, None)
-        return normalize.batch_norm(input, mean, var, self.weight, self.bias, training, 0.0 if momentum is None else momentum, self.eps)
+        return normalize.batch_norm(
+            input, mean, var, self.weight, self.bias, training, 0.0 if momentum is None else momentum, self.eps
+        )
 
 
 class BatchNorm1d(BatchNorm):
@@ -122,15 +178,33 @@ class InstanceNorm1d(ChannelNorm):
 
     ranks = (2, 3)
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False,
-                 device: Any = None, dtype: Any = None, *, bias: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
         self.check(input)
         single = input.ndim == self.ranks[0]
-        out = normalize.instance_norm(input.unsqueeze(0) if single else input, self.running_mean, self.running_var, self.weight, self.bias,
-                                      self.training or not self.track_running_stats, self.momentum, self.eps)  # fmt: skip
+        out = normalize.instance_norm(
+            input.unsqueeze(0) if single else input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum,
+            self.eps,
+        )
         return out[0] if single else out
 
 

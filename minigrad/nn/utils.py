@@ -12,8 +12,13 @@ from ..ops.data import tensor
 from ..ops.join import cat, stack
 
 
-def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
-                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:  # fmt: skip
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Scale all gradients together, in place, so that their common norm is at most `max_norm`; returns the norm before.
 
     Raises RuntimeError for a norm that is not finite if `error_if_nonfinite`.
@@ -24,8 +29,12 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
             return tensor(0.0)
         total = stack([g.norm(norm_type) for g in grads]).norm(norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
-            raise error(RuntimeError, "clip_grad_norm_", f"the total norm of order {norm_type} of the gradients is {total.item()}",
-                        "pass error_if_nonfinite=False to scale them anyway")
+            raise error(
+                RuntimeError,
+                "clip_grad_norm_",
+                f"the total norm of order {norm_type} of the gradients is {total.item()}",
+                "pass error_if_nonfinite=False to scale them anyway",
+            )
         factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
         for g in grads:
             g.mul_(factor)

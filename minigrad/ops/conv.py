@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .families import Bilinear, Linear
+from .families import Bilinear
 from .primitive import front
 from .registry import op
 from .sliding import add_windows, count, padded, per_dim, windows
@@ -69,7 +69,7 @@ class ConvInput(Bilinear):
 
 
 class ConvWeight(Bilinear):
-    """The weight with kernels of shape `kernel` that goes with an output y and an input: Conv's transpose by its weight."""
+    """The weight with kernels of shape `kernel` that goes with output y and input x: Conv's transpose by its weight."""
 
     @staticmethod
     def impl(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Geometry) -> np.ndarray:
@@ -88,52 +88,48 @@ class ConvWeight(Bilinear):
         return split(out, 0, size), 0
 
 
-class Im2Col(Linear):
-    """All windows of x as columns: (n, c, *size) becomes (n, c * elements of a window, number of windows)."""
-
-    @staticmethod
-    def impl(x: np.ndarray, kernel: tuple, geometry: Geometry) -> np.ndarray:
-        number = tuple(map(count, x.shape[2:], kernel, *geometry[:3]))
-        view = windows(padded(x, geometry.padding, geometry.padding), kernel, number, geometry.stride, geometry.dilation)
-        return view.reshape(x.shape[0], x.shape[1] * int(np.prod(kernel)), int(np.prod(number)))
-
-    dx = lambda g, shape, kernel, geometry: Col2Im.apply(g, tuple(shape[2:]), kernel, geometry)
-
-    def vmap(info: Any, in_dims: tuple, x: Tensor, kernel: tuple, geometry: Geometry) -> tuple:
-        """One larger batch."""
-        return split(Im2Col.apply(merge(x.movedim(in_dims[0], 0), 0), kernel, geometry), 0, info.batch_size), 0
-
-
-class Col2Im(Linear):
-    """Columns added back to where Im2Col took them from."""
-
-    @staticmethod
-    def impl(x: np.ndarray, size: tuple, kernel: tuple, geometry: Geometry) -> np.ndarray:
-        number = tuple(map(count, size, kernel, *geometry[:3]))
-        parts = x.reshape(x.shape[0], x.shape[1] // int(np.prod(kernel)), *kernel, *number)
-        return np.ascontiguousarray(add_windows(parts, size, *geometry[:3]))
-
-    dx = lambda g, kernel, geometry: Im2Col.apply(g, kernel, geometry)
-
-    def vmap(info: Any, in_dims: tuple, x: Tensor, size: tuple, kernel: tuple, geometry: Geometry) -> tuple:
-        """One larger batch."""
-        return split(Col2Im.apply(merge(x.movedim(in_dims[0], 0), 0), size, kernel, geometry), 0, info.batch_size), 0
-
-
-@op("T(2, 3, 8), T(4, 3, 3)", "T(2, 4, 9), T(6, 2, 3), T(6), stride=2, padding=1, dilation=2, groups=2", "T(3, 5), T(2, 3, 2)",
-    "T(2, 3, 6), T(4, 3, 4), padding='same'", "T(0, 3, 5), T(4, 3, 3)", torch="nn.functional.conv1d", method=False)  # fmt: skip
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:  # fmt: skip
+@op(
+    "T(2, 3, 8), T(4, 3, 3)",
+    "T(2, 4, 9), T(6, 2, 3), T(6), stride=2, padding=1, dilation=2, groups=2",
+    "T(3, 5), T(2, 3, 2)",
+    "T(2, 3, 6), T(4, 3, 4), padding='same'",
+    "T(0, 3, 5), T(4, 3, 3)",
+    torch="nn.functional.conv1d",
+    method=False,
+)
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """Convolution of `input` (n, c, length) or (c, length) with `weight` (out, c / groups, kernel); see conv2d."""
     return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op("T(2, 3, 5, 6), T(4, 3, 3, 2)", "T(2, 4, 7, 6), T(6, 2, 3, 3), T(6), stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2",
-    "T(3, 4, 4), T(2, 3, 2, 2), T(2)", "T(1, 2, 4, 5), T(3, 2, 2, 3), padding='same'", "T(1, 2, 4, 4), T(2, 2, 1, 1), padding='valid'",
-    "T(2, 5, 6, 3).permute(0, 3, 1, 2), T(3, 2, 3, 4).permute(1, 0, 3, 2)", "T(4, 2, 3, 3), T(2, 1, 3, 3), groups=2",
-    torch="nn.functional.conv2d", method=False)  # fmt: skip
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:  # fmt: skip
+@op(
+    "T(2, 3, 5, 6), T(4, 3, 3, 2)",
+    "T(2, 4, 7, 6), T(6, 2, 3, 3), T(6), stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2",
+    "T(3, 4, 4), T(2, 3, 2, 2), T(2)",
+    "T(1, 2, 4, 5), T(3, 2, 2, 3), padding='same'",
+    "T(1, 2, 4, 4), T(2, 2, 1, 1), padding='valid'",
+    "T(2, 5, 6, 3).permute(0, 3, 1, 2), T(3, 2, 3, 4).permute(1, 0, 3, 2)",
+    "T(4, 2, 3, 3), T(2, 1, 3, 3), groups=2",
+    torch="nn.functional.conv2d",
+    method=False,
+)
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """Convolution of `input` (n, c, height, width) or (c, height, width) with `weight` (out, c / groups, *kernel).
 
     `padding` is a number per dimension, 'valid' (none) or 'same' (the output as large as the input; needs stride 1).
@@ -148,27 +144,64 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
     return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op("T(1, 2, 3, 4, 3), T(2, 2, 2, 2, 2), T(2), padding=1, stride=(1, 2, 1)", "T(2, 3, 3, 3), T(1, 2, 2, 1, 2)",
-    torch="nn.functional.conv3d", method=False)  # fmt: skip
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:  # fmt: skip
+@op(
+    "T(1, 2, 3, 4, 3), T(2, 2, 2, 2, 2), T(2), padding=1, stride=(1, 2, 1)",
+    "T(2, 3, 3, 3), T(1, 2, 2, 1, 2)",
+    torch="nn.functional.conv3d",
+    method=False,
+)
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """Convolution of `input` (n, c, depth, height, width) with `weight` (out, c / groups, *kernel); see conv2d."""
     return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op("T(2, 3, 5), T(3, 4, 3)", "T(2, 4, 5), T(4, 3, 3), T(6), stride=3, padding=1, output_padding=2, groups=2, dilation=2",
-    "T(3, 5), T(3, 2, 2)", torch="nn.functional.conv_transpose1d", method=False)  # fmt: skip
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:  # fmt: skip
-    """Transposed convolution of `input` (n, c, length) with `weight` (c, out / groups, kernel); see conv_transpose2d."""
+@op(
+    "T(2, 3, 5), T(3, 4, 3)",
+    "T(2, 4, 5), T(4, 3, 3), T(6), stride=3, padding=1, output_padding=2, groups=2, dilation=2",
+    "T(3, 5), T(3, 2, 2)",
+    torch="nn.functional.conv_transpose1d",
+    method=False,
+)
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """Transposed convolution of (n, c, length) with `weight` (c, out / groups, kernel); see conv_transpose2d."""
     return spread("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op("T(2, 3, 4, 3), T(3, 4, 2, 3)", "T(1, 4, 3, 3), T(4, 3, 3, 2), T(6), stride=(2, 3), padding=1, output_padding=(1, 2), groups=2",
-    "T(3, 3, 2), T(3, 2, 2, 2), dilation=2", "T(1, 2, 3, 3), T(2, 1, 3, 3), None, 1, 1, 1, 1, 2",
-    torch="nn.functional.conv_transpose2d", method=False)  # fmt: skip
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:  # fmt: skip
+@op(
+    "T(2, 3, 4, 3), T(3, 4, 2, 3)",
+    "T(1, 4, 3, 3), T(4, 3, 3, 2), T(6), stride=(2, 3), padding=1, output_padding=(1, 2), groups=2",
+    "T(3, 3, 2), T(3, 2, 2, 2), dilation=2",
+    "T(1, 2, 3, 3), T(2, 1, 3, 3), None, 1, 1, 1, 1, 2",
+    torch="nn.functional.conv_transpose2d",
+    method=False,
+)
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
     """Transposed convolution of `input` (n, c, height, width) with `weight` (c, out / groups, *kernel).
 
     It is the gradient of conv2d by its input.  `output_padding` says how much larger than the smallest possible output
@@ -177,34 +210,17 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     return spread("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op("T(2, 3, 5, 4), 2", "T(1, 2, 6, 5), (2, 3), 2, 1, (1, 2)", "T(2, 4, 4), (2, 1)", name="im2col", torch="nn.functional.unfold",
-    method=False)  # fmt: skip
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """All windows of `input` (n, c, height, width) as columns: (n, c * elements of a window, number of windows)."""
-    single, x = with_batch(input, 2, "unfold")
-    kernel = per_dim(kernel_size, 2, "unfold", "kernel_size")
-    geometry = settings("unfold", 2, stride, padding, dilation)
-    if min(map(count, x.shape[2:], kernel, *geometry[:3])) < 1:
-        raise error(RuntimeError, "unfold", f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}")
-    out = Im2Col.apply(x, kernel, geometry)
-    return out[0] if single else out
-
-
-@op("T(2, 12, 12), (5, 4), 2", "T(1, 12, 8), (6, 5), (2, 3), (1, 2), 1, 2", name="col2im", torch="nn.functional.fold", method=False)
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Columns (n, c * elements of a window, number of windows) added up into (n, c, *output_size): unfold's transpose."""
-    size, kernel = per_dim(output_size, 2, "fold", "output_size"), per_dim(kernel_size, 2, "fold", "kernel_size")
-    geometry = settings("fold", 2, stride, padding, dilation)
-    elements, number = int(np.prod(kernel)), int(np.prod(list(map(count, size, kernel, *geometry[:3]))))
-    if input.ndim not in (2, 3) or input.shape[-2] % elements or input.shape[-1] != number:
-        raise error(RuntimeError, "fold", f"input of shape {tuple(input.shape)} does not hold the {number} windows of {elements} "
-                    f"elements that an output of size {size} has", f"its last two sizes should be c * {elements} and {number}")
-    out = Col2Im.apply(input if input.ndim == 3 else input.unsqueeze(0), size, kernel, geometry)
-    return out if input.ndim == 3 else out[0]
-
-
-def convolve(who: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
-             groups: int) -> Tensor:  # fmt: skip
+def convolve(
+    who: str,
+    n: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
     """The convolutions: settings as tuples, checks, a batch dimension, the bias."""
     single, x = with_batch(input, n, who)
     check_weight(who, n, x, weight, groups)
@@ -213,32 +229,66 @@ def convolve(who: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | Non
         x, padding = by_name(who, x, kernel, stride, padding, per_dim(dilation, n, who, "dilation"))
     geometry = settings(who, n, stride, padding, dilation, groups)
     if x.shape[1] != weight.shape[1] * groups:
-        raise error(RuntimeError, who, f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
-                    f"{weight.shape[1] * groups} channels, but got {x.shape[1]} (shape {tuple(input.shape)})")
+        raise error(
+            RuntimeError,
+            who,
+            f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
+            f"{weight.shape[1] * groups} channels, but got {x.shape[1]} (shape {tuple(input.shape)})",
+        )
     if weight.shape[0] % groups:
-        raise error(RuntimeError, who, f"the {weight.shape[0]} output channels of the weight cannot be divided into groups={groups}")
+        raise error(
+            RuntimeError,
+            who,
+            f"the {weight.shape[0]} output channels of the weight cannot be divided into groups={groups}",
+        )
     if min(map(count, x.shape[2:], kernel, *geometry[:3])) < 1:
         reach = [m + 2 * p for m, p in zip(x.shape[2:], geometry.padding)]
-        raise error(RuntimeError, who, f"kernel size {kernel} with dilation {geometry.dilation} is larger than the padded input, {reach}",
-                    "pad the input more, or use a smaller kernel")
+        raise error(
+            RuntimeError,
+            who,
+            f"kernel size {kernel} with dilation {geometry.dilation} is larger than the padded input, {reach}",
+            "pad the input more, or use a smaller kernel",
+        )
     return finish(Conv.apply(x, weight, geometry), who, bias, single)
 
 
-def spread(who: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, output_padding: Any,
-           groups: int, dilation: Any) -> Tensor:  # fmt: skip
+def spread(
+    who: str,
+    n: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Tensor:
     """The transposed convolutions."""
     single, y = with_batch(input, n, who)
     check_weight(who, n, y, weight, groups)
     geometry = settings(who, n, stride, padding, dilation, groups)
     extra = per_dim(output_padding, n, who, "output_padding")
     if y.shape[1] != weight.shape[0] or y.shape[1] % groups:
-        raise error(RuntimeError, who, f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
-                    f"{weight.shape[0]} channels, but got {y.shape[1]} (shape {tuple(input.shape)})")
+        raise error(
+            RuntimeError,
+            who,
+            f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
+            f"{weight.shape[0]} channels, but got {y.shape[1]} (shape {tuple(input.shape)})",
+        )
     if any(e >= max(s, d) for e, s, d in zip(extra, geometry.stride, geometry.dilation)):
-        raise error(RuntimeError, who, f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
-                    f"stride={geometry.stride}, dilation={geometry.dilation}")
-    size = tuple([(m - 1) * s - 2 * p + d * (k - 1) + e + 1
-                  for m, s, p, d, k, e in zip(y.shape[2:], *geometry[:3], weight.shape[2:], extra)])  # fmt: skip
+        raise error(
+            RuntimeError,
+            who,
+            f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
+            f"stride={geometry.stride}, dilation={geometry.dilation}",
+        )
+    size = tuple(
+        [
+            (m - 1) * s - 2 * p + d * (k - 1) + e + 1
+            for m, s, p, d, k, e in zip(y.shape[2:], *geometry[:3], weight.shape[2:], extra)
+        ]
+    )
     if min(size) < 1:
         raise error(RuntimeError, who, f"calculated output size {size} is too small", "use less padding")
     return finish(ConvInput.apply(y, weight, size, geometry), who, bias, single)
@@ -246,18 +296,27 @@ def spread(who: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | None,
 
 def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Geometry:
     """Checked settings, one value per dimension."""
-    found = Geometry(*[per_dim(v, n, who, k) for k, v in (("stride", stride), ("padding", padding), ("dilation", dilation))], groups)
+    found = Geometry(
+        *[per_dim(v, n, who, k) for k, v in (("stride", stride), ("padding", padding), ("dilation", dilation))], groups
+    )
     if min(found.stride) < 1 or min(found.dilation) < 1 or min(found.padding) < 0 or groups < 1:
-        raise error(RuntimeError, who, f"stride {found.stride}, dilation {found.dilation} and groups {groups} have to be positive, padding "
-                    f"{found.padding} not negative")
+        raise error(
+            RuntimeError,
+            who,
+            f"stride {found.stride}, dilation {found.dilation} and groups {groups} have to be positive, padding "
+            f"{found.padding} not negative",
+        )
     return found
 
 
 def with_batch(input: Tensor, n: int, who: str) -> tuple:
     """Whether the input has no batch dimension, and the input with one."""
     if input.ndim not in (n + 1, n + 2):
-        raise error(RuntimeError, who, f"expected {n + 1}D (unbatched) or {n + 2}D (batched) input, but got input of shape "
-                    f"{tuple(input.shape)}")
+        raise error(
+            RuntimeError,
+            who,
+            f"expected {n + 1}D (unbatched) or {n + 2}D (batched) input, but got input of shape {tuple(input.shape)}",
+        )
     return input.ndim == n + 1, input.unsqueeze(0) if input.ndim == n + 1 else input
 
 
@@ -266,8 +325,12 @@ def check_weight(who: str, n: int, input: Tensor, weight: Tensor, groups: int) -
     if weight.ndim != n + 2:
         raise error(RuntimeError, who, f"expected a weight of {n + 2} dimensions, got shape {tuple(weight.shape)}")
     if input._np_dtype != weight._np_dtype:
-        raise error(RuntimeError, who, f"input type ({input.dtype}) and weight type ({weight.dtype}) should be the same",
-                    "convert one of them with .to(dtype)")
+        raise error(
+            RuntimeError,
+            who,
+            f"input type ({input.dtype}) and weight type ({weight.dtype}) should be the same",
+            "convert one of them with .to(dtype)",
+        )
 
 
 def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation: tuple) -> tuple:

@@ -43,7 +43,7 @@ class NLL(Linear):
 
 
 class CrossEntropy(Operation):
-    """-log_softmax(x) at each example's class, along dimension dim, 0 where the class is `ignore`; and the log_softmax."""
+    """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
@@ -72,12 +72,28 @@ def at_target(g: Tensor, target: Tensor, onto: Tensor, dim: int, ignore: int) ->
     return onto.scatter_add(dim, where(valid, target, 0).unsqueeze(dim), where(valid, g, 0.0).unsqueeze(dim))
 
 
-@op("T(4, 3), I(4, 3)", "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2", "T(4), I(4)", "T(4, 3), I(4, 3), reduction='none'",
-    "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), label_smoothing=0.2", "T(4, 3), I(4, 3), ignore_index=1, reduction='sum', label_smoothing=0.1",
-    "T(4, 3), T(4, 3)", "T(2, 3, 4), T(2, 3, 4), P(3), reduction='none', label_smoothing=0.3",
-    torch="nn.functional.cross_entropy", method=False)  # fmt: skip
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-                  reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
+@op(
+    "T(4, 3), I(4, 3)",
+    "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2",
+    "T(4), I(4)",
+    "T(4, 3), I(4, 3), reduction='none'",
+    "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), label_smoothing=0.2",
+    "T(4, 3), I(4, 3), ignore_index=1, reduction='sum', label_smoothing=0.1",
+    "T(4, 3), T(4, 3)",
+    "T(2, 3, 4), T(2, 3, 4), P(3), reduction='none', label_smoothing=0.3",
+    torch="nn.functional.cross_entropy",
+    method=False,
+)
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """-log softmax(input) at the target: input (n, c, ...) or (c,) of logits, target (n, ...) of classes, or of
     probabilities like input.
 
@@ -129,10 +145,24 @@ def soft_cross_entropy(
     return loss.sum() / (input.numel() // max(classes, 1)) if reduction == "mean" else reduced(loss, reduction)
 
 
-@op("T(4, 3), I(4, 3)", "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2", "T(4), I(4)", "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), reduction='none'",
-    "T(4, 3), I(4, 3), reduction='sum'", torch="nn.functional.nll_loss", method=False)  # fmt: skip
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
-             reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+@op(
+    "T(4, 3), I(4, 3)",
+    "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2",
+    "T(4), I(4)",
+    "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), reduction='none'",
+    "T(4, 3), I(4, 3), reduction='sum'",
+    torch="nn.functional.nll_loss",
+    method=False,
+)
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-input at the target: input (n, c, ...) or (c,) of log-probabilities, target (n, ...) of classes.
 
     `weight`, `ignore_index` and errors as for cross_entropy.

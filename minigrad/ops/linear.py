@@ -7,8 +7,16 @@ from ..errors import error
 from .registry import op
 
 
-@op("T(2, 3), T(4, 3), T(4)", "T(3), T(4, 3)", "T(2, 5, 3), T(4, 3), T(4)", "T(2, 3), T(3)", "T(0, 3), T(2, 3), T(2)",
-    "T(3, 2).mT, T(3, 4).mT", torch="nn.functional.linear", method=False)  # fmt: skip
+@op(
+    "T(2, 3), T(4, 3), T(4)",
+    "T(3), T(4, 3)",
+    "T(2, 5, 3), T(4, 3), T(4)",
+    "T(2, 3), T(3)",
+    "T(0, 3), T(2, 3), T(2)",
+    "T(3, 2).mT, T(3, 4).mT",
+    torch="nn.functional.linear",
+    method=False,
+)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias: (..., in) with weight (out, in) and bias (out,) gives (..., out).
 
@@ -19,18 +27,37 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([16.])
     """
     if weight.ndim not in (1, 2) or not input.ndim or input.shape[-1] != weight.shape[-1]:
-        raise error(RuntimeError, "linear", f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
-                    "multiplied: their last sizes differ", "weight should have shape (out_features, in_features)")
+        raise error(
+            RuntimeError,
+            "linear",
+            f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
+            "multiplied: their last sizes differ",
+            "weight should have shape (out_features, in_features)",
+        )
     out = input @ (weight.mT if weight.ndim == 2 else weight)
     return out if bias is None else out + bias
 
 
-@op("T(2, 3), T(2, 4), T(5, 3, 4), T(5)", "T(3, 2, 3), T(3, 2, 2), T(1, 3, 2)", torch="nn.functional.bilinear", method=False)
+@op(
+    "T(2, 3), T(2, 4), T(5, 3, 4), T(5)",
+    "T(3, 2, 3), T(3, 2, 2), T(1, 3, 2)",
+    torch="nn.functional.bilinear",
+    method=False,
+)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """out[..., o] = sum over i and j of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o]."""
     if input1.shape[:-1] != input2.shape[:-1] or tuple(weight.shape[1:]) != (input1.shape[-1], input2.shape[-1]):
-        raise error(RuntimeError, "bilinear", f"inputs of shapes {tuple(input1.shape)} and {tuple(input2.shape)} do not go with a weight of "
-                    f"shape {tuple(weight.shape)}", "weight should have shape (out_features, in1_features, in2_features)")
-    out = ((input1.unsqueeze(-2) @ weight.movedim(0, -3).transpose(-3, -2).reshape(weight.shape[1], -1)).squeeze(-2)
-           .unflatten(-1, (weight.shape[0], weight.shape[2])) @ input2.unsqueeze(-1)).squeeze(-1)  # fmt: skip
+        raise error(
+            RuntimeError,
+            "bilinear",
+            f"inputs of shapes {tuple(input1.shape)} and {tuple(input2.shape)} do not go with a weight of "
+            f"shape {tuple(weight.shape)}",
+            "weight should have shape (out_features, in1_features, in2_features)",
+        )
+    out = (
+        (input1.unsqueeze(-2) @ weight.movedim(0, -3).transpose(-3, -2).reshape(weight.shape[1], -1))
+        .squeeze(-2)
+        .unflatten(-1, (weight.shape[0], weight.shape[2]))
+        @ input2.unsqueeze(-1)
+    ).squeeze(-1)
     return out if bias is None else out + bias

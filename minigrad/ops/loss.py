@@ -18,7 +18,8 @@ from .compare import where
 from .elementary import log, log1p, xlogy
 from .families import Operation
 from .registry import op
-from .shape import broadcast_tensors
+
+REDUCTIONS = ("none", "mean", "sum")
 
 
 class Probability(Operation):
@@ -27,8 +28,12 @@ class Probability(Operation):
     @staticmethod
     def impl(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         if x.size and not (x.min() >= 0 and x.max() <= 1):
-            raise error(RuntimeError, "binary_cross_entropy", f"all elements of input should be between 0 and 1, found {x.min():g} to {x.max():g}",
-                        "apply sigmoid, or use binary_cross_entropy_with_logits")
+            raise error(
+                RuntimeError,
+                "binary_cross_entropy",
+                f"all elements of input should be between 0 and 1, found {x.min():g} to {x.max():g}",
+                "apply sigmoid, or use binary_cross_entropy_with_logits",
+            )
         limit = x.dtype.type(-100)
         return (y - 1) * np.maximum(np.log1p(-x), limit) - y * np.maximum(np.log(x), limit)
 
@@ -37,26 +42,65 @@ class Probability(Operation):
     batch = lambda x, y: (x, y)
 
 
-@op("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none'", "T(2, 3), T(2, 3), reduction='sum'", "T(), T()", "T(4, 3).mT, T(3, 4)",
-    "T(3), T(3), weight=P(3)", torch="nn.functional.mse_loss", method=False)  # fmt: skip
-def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-             weight: Tensor | None = None) -> Tensor:  # fmt: skip
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3), T(3), reduction='none'",
+    "T(2, 3), T(2, 3), reduction='sum'",
+    "T(), T()",
+    "T(4, 3).mT, T(3, 4)",
+    "T(3), T(3), weight=P(3)",
+    torch="nn.functional.mse_loss",
+    method=False,
+)
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """(input - target) ** 2; the mean is weighted where a `weight` is given."""
-    return weighed("mse_loss", (difference("mse_loss", input, target)).square(), weight, reduction, size_average, reduce)
+    return weighed(
+        "mse_loss", (difference("mse_loss", input, target)).square(), weight, reduction, size_average, reduce
+    )
 
 
-@op("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none'", "T(2, 3), T(2, 3), reduction='sum'", "T(3), T(3), weight=P(3)",
-    torch="nn.functional.l1_loss", method=False)  # fmt: skip
-def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-            weight: Tensor | None = None) -> Tensor:  # fmt: skip
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3), T(3), reduction='none'",
+    "T(2, 3), T(2, 3), reduction='sum'",
+    "T(3), T(3), weight=P(3)",
+    torch="nn.functional.l1_loss",
+    method=False,
+)
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """|input - target|; the mean is weighted where a `weight` is given."""
     return weighed("l1_loss", difference("l1_loss", input, target).abs(), weight, reduction, size_average, reduce)
 
 
-@op("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none', beta=0.3", "T(3), T(3), reduction='sum', beta=0",
-    torch="nn.functional.smooth_l1_loss", method=False)  # fmt: skip
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-                   beta: float = 1.0) -> Tensor:  # fmt: skip
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3), T(3), reduction='none', beta=0.3",
+    "T(3), T(3), reduction='sum', beta=0",
+    torch="nn.functional.smooth_l1_loss",
+    method=False,
+)
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """d * d / (2 * beta) where d = |input - target| is below `beta`, and d - beta / 2 beyond."""
     reduction = chosen("smooth_l1_loss", reduction, size_average, reduce)
     if beta < 0:
@@ -65,23 +109,46 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
     return reduced(where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta) if beta else d, reduction)
 
 
-@op("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none', delta=0.3", "T(3), T(3), 'sum', 2.0", "T(3), T(3), weight=P(3)",
-    torch="nn.functional.huber_loss", method=False)  # fmt: skip
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3), T(3), reduction='none', delta=0.3",
+    "T(3), T(3), 'sum', 2.0",
+    "T(3), T(3), weight=P(3)",
+    torch="nn.functional.huber_loss",
+    method=False,
+)
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """d * d / 2 where d = |input - target| is below `delta`, and delta * (d - delta / 2) beyond."""
     if delta <= 0:
         raise error(RuntimeError, "huber_loss", f"does not support non-positive values for delta, got {delta}")
     d = difference("huber_loss", input, target).abs()
     if weight is not None and weight.shape != input.shape:
-        raise error(ValueError, "huber_loss", f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size")
+        raise error(
+            ValueError,
+            "huber_loss",
+            f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size",
+        )
     loss = where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
     return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
 
 
-@op("P(3, 4) / 3, P(3, 4) / 2", "P(3) / 3, P(3) / 2, torch.ones_like(P(3)).cumsum(0), reduction='none'", "P(3) / 3, P(3) / 2, reduction='sum'",
-    torch="nn.functional.binary_cross_entropy", method=False)  # fmt: skip
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+@op(
+    "P(3, 4) / 3, P(3, 4) / 2",
+    "P(3) / 3, P(3) / 2, torch.ones_like(P(3)).cumsum(0), reduction='none'",
+    "P(3) / 3, P(3) / 2, reduction='sum'",
+    torch="nn.functional.binary_cross_entropy",
+    method=False,
+)
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-(target * log(input) + (1 - target) * log(1 - input)) of probabilities; logarithms count as at least -100.
 
     Raises ValueError where the shapes differ, RuntimeError for an input outside [0, 1].
@@ -92,12 +159,24 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@op("T(3, 4), P(3, 4) / 2", "T(2, 3), P(2, 3) / 2, torch.ones_like(P(3)).cumsum(0), pos_weight=torch.ones_like(P(3)).cumsum(0)", "50 * T(3), P(3) / 2, reduction='none'",
-    "T(2), P(2) / 2, reduction='sum'", torch="nn.functional.binary_cross_entropy_with_logits", method=False)  # fmt: skip
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                                     reduce: bool | None = None, reduction: str = "mean",
-                                     pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
-    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the part of positive targets."""
+@op(
+    "T(3, 4), P(3, 4) / 2",
+    "T(2, 3), P(2, 3) / 2, torch.ones_like(P(3)).cumsum(0), pos_weight=torch.ones_like(P(3)).cumsum(0)",
+    "50 * T(3), P(3) / 2, reduction='none'",
+    "T(2), P(2) / 2, reduction='sum'",
+    torch="nn.functional.binary_cross_entropy_with_logits",
+    method=False,
+)
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the part of positives."""
     reduction = chosen("binary_cross_entropy_with_logits", reduction, size_average, reduce)
     same_shape("binary_cross_entropy_with_logits", input, target)
     certain = logsigmoid(input)
@@ -107,11 +186,23 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@op("T(3, 4), P(3, 4)", "T(3, 4), T(3, 4), log_target=True", "T(3, 4), P(3, 4), reduction='batchmean'", "T(3), P(3), reduction='none'",
-    torch="nn.functional.kl_div", method=False)  # fmt: skip
-def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-           log_target: bool = False) -> Tensor:  # fmt: skip
-    """target * (log(target) - input), for an input of log-probabilities; with `log_target` the target is logarithms, too.
+@op(
+    "T(3, 4), P(3, 4)",
+    "T(3, 4), T(3, 4), log_target=True",
+    "T(3, 4), P(3, 4), reduction='batchmean'",
+    "T(3), P(3), reduction='none'",
+    torch="nn.functional.kl_div",
+    method=False,
+)
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """target * (log(target) - input), for an input of log-probabilities; with `log_target` the target is logarithms.
 
     reduction="batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
     """
@@ -121,10 +212,23 @@ def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, redu
     return reduced(loss, reduction) / input.shape[0] if mean and input.ndim else reduced(loss, reduction)
 
 
-@op("T(3, 4), P(3, 4)", "P(3), P(3), False", "T(3), 3 * P(3), full=True, reduction='sum'", torch="nn.functional.poisson_nll_loss",
-    method=False)  # fmt: skip
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None,
-                     eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+@op(
+    "T(3, 4), P(3, 4)",
+    "P(3), P(3), False",
+    "T(3), 3 * P(3), full=True, reduction='sum'",
+    torch="nn.functional.poisson_nll_loss",
+    method=False,
+)
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-log of the Poisson probability of `target`, whose mean is exp(input), or without `log_input` the input.
 
     The term that depends on the target only is approximated by Stirling's formula with `full`, else left out.
@@ -137,13 +241,20 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     return reduced(loss, reduction)
 
 
-@op("T(3, 4), T(3, 4), P(3, 4)", "T(3, 4), T(3, 4), P(3, 1), True", "T(3), T(3), P(3), reduction='none'",
-    torch="nn.functional.gaussian_nll_loss", method=False)  # fmt: skip
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+@op(
+    "T(3, 4), T(3, 4), P(3, 4)",
+    "T(3, 4), T(3, 4), P(3, 1), True",
+    "T(3), T(3), P(3), reduction='none'",
+    torch="nn.functional.gaussian_nll_loss",
+    method=False,
+)
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
     """-log of the normal density of `target` with mean `input` and variance `var` (taken as at least eps).
 
-    The constant log(2 pi) / 2 is added with `full`.  Raises ValueError for a variance of another shape than the input's,
-    the input's without the last dimension, or with 1 there.
+    The constant log(2 pi) / 2 is added with `full`.  Raises ValueError for a variance of another shape than the
+    input's, the input's without the last dimension, or with 1 there.
     """
     if not isinstance(var, Tensor):
         var = input.new_full(input.shape, var)
@@ -151,68 +262,14 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         if tuple(var.shape) == tuple(input.shape[:-1]):
             var = var.unsqueeze(-1)
         elif tuple(var.shape[:-1]) != tuple(input.shape[:-1]) or var.shape[-1] != 1:
-            raise error(ValueError, "gaussian_nll_loss", f"var is of incorrect size: {tuple(var.shape)} for an input of {tuple(input.shape)}")
+            raise error(
+                ValueError,
+                "gaussian_nll_loss",
+                f"var is of incorrect size: {tuple(var.shape)} for an input of {tuple(input.shape)}",
+            )
     var = where(var.detach() < eps, eps - var.detach() + var, var)  # the gradient passes, as in PyTorch
     loss = 0.5 * (var.log() + (input - target).square() / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
     return reduced(loss, chosen("gaussian_nll_loss", reduction, None, None))
-
-
-@op("T(3, 4), 2 * B(3, 4) - 1.0", "T(3), 2 * B(3) - 1.0, 0.3", "T(2, 2), 2 * B(2, 2) - 1.0, 0.5", torch="nn.functional.hinge_embedding_loss", method=False)
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
-                         reduction: str = "mean") -> Tensor:  # fmt: skip
-    """The input where the target is 1, max(0, margin - input) where it is -1."""
-    reduction = chosen("hinge_embedding_loss", reduction, size_average, reduce)
-    return reduced(where(target == 1, input, 0.0) + where(target == -1, (margin - input).clamp_min(0), 0.0), reduction)
-
-
-@op("T(3), T(3), 2 * B(3) - 1.0", "T(3), T(3), 2 * B(3) - 1.0, 0.5, reduction='none'", torch="nn.functional.margin_ranking_loss", method=False)
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
-                        reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """max(0, -target * (input1 - input2) + margin): input1 should be the larger where the target is 1, the smaller at -1."""
-    reduction = chosen("margin_ranking_loss", reduction, size_average, reduce)
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
-
-
-@op("T(3, 4), T(3, 4), T(3, 4)", "T(3, 4), T(3, 4), T(3, 4), 2.0, swap=True, reduction='none'", torch="nn.functional.triplet_margin_loss",
-    method=False)  # fmt: skip
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
-                        swap: bool = False, size_average: bool | None = None, reduce: bool | None = None,
-                        reduction: str = "mean") -> Tensor:  # fmt: skip
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin); with `swap` the nearer of anchor and positive counts."""
-    reduction = chosen("triplet_margin_loss", reduction, size_average, reduce)
-    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = far.minimum(pairwise_distance(positive, negative, p, eps))
-    return reduced((near - far + margin).clamp_min(0), reduction)
-
-
-@op("T(3, 4), T(3, 4), 2 * B(3) - 1.0", "T(3, 4), T(3, 4), 2 * B(3) - 1.0, 0.2, reduction='none'",
-    torch="nn.functional.cosine_embedding_loss", method=False)  # fmt: skip
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
-                          reduce: bool | None = None, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
-    reduction = chosen("cosine_embedding_loss", reduction, size_average, reduce)
-    squares = [x.square().sum(-1) + 1e-12 for x in (input1, input2)]
-    cos = (input1 * input2).sum(-1) / (squares[0] * squares[1]).sqrt()
-    return reduced(where(target == 1, 1 - cos, 0.0) + where(target == -1, (cos - margin).clamp_min(0), 0.0), reduction)
-
-
-@op("T(3, 4), T(3, 4)", "T(3, 4), T(4), 1", "T(2, 3, 4), T(2, 3, 4), dim=0", "T(4), T(4), -1", torch="nn.functional.cosine_similarity",
-    method=False)  # fmt: skip
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
-    x1, x2 = broadcast_tensors(x1, x2)
-    lengths = [x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2)]
-    return ((x1 / lengths[0]) * (x2 / lengths[1])).sum(dim)
-
-
-@op("T(3, 4), T(3, 4)", "T(4), T(4), 1.0", "T(3, 4), T(4), 2.0, 1e-6, True", torch="nn.functional.pairwise_distance", method=False)
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
-    return (x1 - x2 + eps).norm(p, -1, keepdim)
-
-
-REDUCTIONS = ("none", "mean", "sum")
 
 
 def chosen(who: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
@@ -220,7 +277,12 @@ def chosen(who: str, reduction: str, size_average: bool | None, reduce: bool | N
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     if reduction not in REDUCTIONS:
-        raise error(ValueError, who, f"{reduction} is not a valid value for reduction", f"use one of {', '.join(map(repr, REDUCTIONS))}")
+        raise error(
+            ValueError,
+            who,
+            f"{reduction} is not a valid value for reduction",
+            f"use one of {', '.join(map(repr, REDUCTIONS))}",
+        )
     return reduction
 
 
@@ -229,22 +291,36 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
-def weighed(who: str, loss: Tensor, weight: Tensor | None, reduction: str, size_average: bool | None = None,
-            reduce: bool | None = None) -> Tensor:  # fmt: skip
+def weighed(
+    who: str,
+    loss: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+) -> Tensor:
     """The reduction of losses that may have one weight each."""
     reduction = chosen(who, reduction, size_average, reduce)
     if weight is None:
         return reduced(loss, reduction)
     if weight.shape != loss.shape:
-        raise error(ValueError, who, f"weights of shape {tuple(weight.shape)} and losses of shape {tuple(loss.shape)} must have the same size")
+        raise error(
+            ValueError,
+            who,
+            f"weights of shape {tuple(weight.shape)} and losses of shape {tuple(loss.shape)} must have the same size",
+        )
     return averaged(loss * weight, weight, reduction)
 
 
 def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
     """input - target, with a warning where they are broadcast, which is seldom meant."""
     if input.shape != target.shape:
-        warnings.warn(f"{who}: using a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}. This "
-                      "will likely lead to incorrect results due to broadcasting", MinigradWarning, stacklevel=4)  # fmt: skip
+        warnings.warn(
+            f"{who}: using a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}. "
+            "This will likely lead to incorrect results due to broadcasting",
+            MinigradWarning,
+            stacklevel=4,
+        )
     return input - target
 
 
@@ -256,4 +332,8 @@ def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:
 def same_shape(who: str, input: Tensor, target: Tensor) -> None:
     """ValueError where the two would be broadcast."""
     if input.shape != target.shape:
-        raise error(ValueError, who, f"target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})")
+        raise error(
+            ValueError,
+            who,
+            f"target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})",
+        )

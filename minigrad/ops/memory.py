@@ -187,8 +187,16 @@ def casts() -> dict:
         cast.__name__, cast.__doc__ = name, f"The tensor converted to {dtype}."
         return cast
 
-    kinds = {"float": dtypes.float32, "double": dtypes.float64, "int": dtypes.int32, "long": dtypes.int64, "short": dtypes.int16,
-             "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_}  # fmt: skip
+    kinds = {
+        "float": dtypes.float32,
+        "double": dtypes.float64,
+        "int": dtypes.int32,
+        "long": dtypes.int64,
+        "short": dtypes.int16,
+        "char": dtypes.int8,
+        "byte": dtypes.uint8,
+        "bool": dtypes.bool_,
+    }
     return {name: method(name, dtype) for name, dtype in kinds.items()}
 
 

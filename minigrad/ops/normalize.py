@@ -1,7 +1,8 @@
 """Normalisation, dropout and embedding.
 
 Layer, group, instance and batch norm are one operation over different dimensions: `Standardize`, (x - mean) / std.  Its
-mean and variance are outputs too, with gradients of their own, so its pull-back may read them and is right at any order.
+mean and variance are outputs too, with gradients of their own, so its pull-back may read them and is right at any
+order.
 """
 
 from __future__ import annotations
@@ -13,17 +14,14 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from ..errors import error
-from .compare import where
-from .families import Linear, Operation
-from .primitive import front
-from .random import uniform
+from .families import Operation
 from .registry import op
 
 
 class Standardize(Operation):
-    """(x - mean) / sqrt(variance + eps) over dimensions, and the mean and the (biased) variance, with these dimensions as 1."""
+    """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
@@ -38,7 +36,7 @@ class Standardize(Operation):
 
 
 def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
-    """The gradient by x: that of the result without its mean and its part along x - mean, plus those of mean and variance."""
+    """The gradient by x: that of the result without its mean and its part along x - mean; those of mean and variance."""
     n = math.prod([centred.shape[d] for d in dims])
     free = along = 0.0
     if g is not None:
@@ -73,65 +71,17 @@ def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> T
     return out if g is None else g * factor + out
 
 
-class Embed(Linear):
-    """Rows of a table by index.  The row `padding` (or None) gets no gradient."""
-
-    @staticmethod
-    def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None) -> np.ndarray:
-        if indices.size and not (0 <= indices.min() and indices.max() < len(weight)):
-            raise error(IndexError, "embedding", f"index out of range: found {indices.min()} to {indices.max()} for a table of "
-                        f"{len(weight)} rows", "indices have to lie in [0, num_embeddings)")
-        return weight[indices]
-
-    dweight = lambda g, indices, shape, padding: AddRows.apply(without(g, indices, padding), indices, shape[0])
-
-    def vmap(info: Any, in_dims: tuple, weight: Tensor, indices: Tensor, padding: int | None) -> tuple:
-        """A batch of tables is one long table, if the indices are shifted."""
-        if in_dims[0] is None:
-            return Embed.apply(weight, indices.movedim(in_dims[1], 0), padding), 0
-        b, n = info.batch_size, weight.movedim(in_dims[0], 0).shape[1]
-        table, indices = weight.movedim(in_dims[0], 0).flatten(0, 1), front(indices, in_dims[1], b)
-        return Embed.apply(table, indices + steps(b, n, indices), None), 0
-
-
-class AddRows(Linear):
-    """n rows, in which row indices[i] is the sum of all x[i]: the transpose of Embed."""
-
-    @staticmethod
-    def impl(x: np.ndarray, indices: np.ndarray, n: int) -> np.ndarray:
-        out = np.zeros((n, *x.shape[indices.ndim :]), x.dtype)
-        flat, rows = indices.reshape(-1), x.reshape(indices.size, *out.shape[1:])
-        if flat.size:
-            order = np.argsort(flat, kind="stable")
-            ordered = flat[order]
-            first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-            out[ordered[first]] = np.add.reduceat(rows[order], first, axis=0)
-        return out
-
-    dx = lambda g, indices: Embed.apply(g, indices, None)
-
-    def vmap(info: Any, in_dims: tuple, x: Tensor, indices: Tensor, n: int) -> tuple:
-        """One long table again."""
-        b = info.batch_size
-        x, indices = (front(t, d, b) for t, d in zip((x, indices), in_dims))
-        out = AddRows.apply(x, indices + steps(b, n, indices), b * n)
-        return out.unflatten(0, (b, n)), 0
-
-
-def without(g: Tensor, indices: Tensor, padding: int | None) -> Tensor:
-    """The gradient with zeros where the padding row was read."""
-    return g if padding is None else where((indices == padding).unsqueeze(-1), 0.0, g)
-
-
-def steps(b: int, n: int, like: Tensor) -> Tensor:
-    """0, n, 2n, ... as a column that meets b rows of indices."""
-    return wrap(np.arange(b).reshape(b, *[1] * (like.ndim - 1)) * n)
-
-
-@op("T(4, 3), (3,)", "T(2, 3, 4), (3, 4), T(3, 4), T(3, 4)", "T(4, 3), (3,), T(3), None, 0.1", "T(0, 3), (3,), T(3)",
-    torch="nn.functional.layer_norm", method=False)  # fmt: skip
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None,
-               eps: float = 1e-5) -> Tensor:  # fmt: skip
+@op(
+    "T(4, 3), (3,)",
+    "T(2, 3, 4), (3, 4), T(3, 4), T(3, 4)",
+    "T(4, 3), (3,), T(3), None, 0.1",
+    "T(0, 3), (3,), T(3)",
+    torch="nn.functional.layer_norm",
+    method=False,
+)
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """Mean 0 and variance 1 over the last dimensions, those of `normalized_shape`; then times `weight` plus `bias`.
 
     Raises RuntimeError where `input` does not end in `normalized_shape`.
@@ -145,9 +95,15 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
     return affine(out, weight, bias)
 
 
-@op("T(4, 3), (3,)", "T(2, 3, 4), (3, 4), T(3, 4)", "T(4, 3), (3,), T(3), 0.1", torch="nn.functional.rms_norm", method=False)
+@op(
+    "T(4, 3), (3,)",
+    "T(2, 3, 4), (3, 4), T(3, 4)",
+    "T(4, 3), (3,), T(3), 0.1",
+    torch="nn.functional.rms_norm",
+    method=False,
+)
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Divided by the root of the mean square over the last dimensions, those of `normalized_shape`; then times `weight`.
+    """Divided by the root of the mean square over the last dimensions (`normalized_shape`); then times `weight`.
 
     `eps` is the dtype's smallest step from 1 where it is None.
     Source: Zhang, Sennrich, "Root mean square layer normalization", 2019.
@@ -157,24 +113,51 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return affine(DivideByRMS.apply(input, dims, eps)[0], weight, None)
 
 
-@op("T(2, 4, 3), 2", "T(2, 6, 2, 3), 3, T(6), T(6)", "T(3, 4), 2, T(4), None, 0.1", torch="nn.functional.group_norm", method=False)
-def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+@op(
+    "T(2, 4, 3), 2",
+    "T(2, 6, 2, 3), 3, T(6), T(6)",
+    "T(3, 4), 2, T(4), None, 0.1",
+    torch="nn.functional.group_norm",
+    method=False,
+)
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """Mean 0 and variance 1 over each group of channels (dimension 1) of each example; then an affine map per channel.
 
-    Raises RuntimeError where the channels cannot be divided into the groups.  Source: Wu, He, "Group normalization", 2018.
+    Raises RuntimeError where the channels cannot be divided into the groups.
+    Source: Wu, He, "Group normalization", 2018.
     """
     if input.ndim < 2 or input.shape[1] % num_groups:
-        raise error(RuntimeError, "group_norm", f"expected the number of channels in an input of shape {tuple(input.shape)} to be divisible "
-                    f"by num_groups={num_groups}")
+        raise error(
+            RuntimeError,
+            "group_norm",
+            f"expected the number of channels in an input of shape {tuple(input.shape)} to be divisible "
+            f"by num_groups={num_groups}",
+        )
     n, c, *rest = input.shape
     grouped = input.reshape(n, num_groups, c // num_groups * math.prod(rest))
     return per_channel("group_norm", Standardize.apply(grouped, (2,), float(eps))[0].reshape(input.shape), weight, bias)
 
 
-@op("T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0)", "T(4, 3, 2), None, None, T(3), T(3), True",
-    "T(3, 2, 2, 3), torch.ones_like(P(2)).cumsum(0), torch.ones_like(P(2)).cumsum(0), T(2), T(2), False, 0.1, 0.1", "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, T(3), False", torch="nn.functional.batch_norm", method=False)  # fmt: skip
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
+@op(
+    "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0)",
+    "T(4, 3, 2), None, None, T(3), T(3), True",
+    "T(3, 2, 2, 3), torch.ones_like(P(2)).cumsum(0), torch.ones_like(P(2)).cumsum(0), T(2), T(2), False, 0.1, 0.1",
+    "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, T(3), False",
+    torch="nn.functional.batch_norm",
+    method=False,
+)
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Mean 0 and variance 1 per channel (dimension 1); then an affine map per channel.
 
     In training the statistics are those of the batch, and the running ones are moved towards them, in place, by the
@@ -182,16 +165,24 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     Source: Ioffe, Szegedy, "Batch normalization", 2015.
     """
     if input.ndim < 2:
-        raise error(RuntimeError, "batch_norm", f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}")
+        raise error(
+            RuntimeError, "batch_norm", f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}"
+        )
     if not training:
         if running_mean is None or running_var is None:
-            raise error(RuntimeError, "batch_norm", "expected running_mean and running_var to be given when training=False")
+            raise error(
+                RuntimeError, "batch_norm", "expected running_mean and running_var to be given when training=False"
+            )
         mean, var = (along_channels(t, input) for t in (running_mean, running_var))
         return per_channel("batch_norm", (input - mean) * (var + eps).rsqrt(), weight, bias)
     n = input.numel() // max(input.shape[1], 1)
     if n == 1:
-        raise error(ValueError, "batch_norm", f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
-                    "use a larger batch, or eval()")
+        raise error(
+            ValueError,
+            "batch_norm",
+            f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
+            "use a larger batch, or eval()",
+        )
     out, mean, var = Standardize.apply(input, (0, *range(2, input.ndim)), float(eps))
     with no_grad():
         if running_mean is not None:
@@ -201,10 +192,23 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     return per_channel("batch_norm", out, weight, bias)
 
 
-@op("T(2, 3, 4)", "T(2, 3, 4, 2), None, None, T(3), T(3)", "T(2, 3, 4), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, None, False",
-    torch="nn.functional.instance_norm", method=False)  # fmt: skip
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
-                  bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
+@op(
+    "T(2, 3, 4)",
+    "T(2, 3, 4, 2), None, None, T(3), T(3)",
+    "T(2, 3, 4), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, None, False",
+    torch="nn.functional.instance_norm",
+    method=False,
+)
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Mean 0 and variance 1 per channel of each example; then an affine map per channel.
 
     Running statistics, if given, are moved as by batch_norm, towards the means over the examples.
@@ -214,7 +218,11 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     dims = tuple(range(2, input.ndim))
     n = math.prod(input.shape[2:])
     if n == 1:
-        raise error(ValueError, "instance_norm", f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}")
+        raise error(
+            ValueError,
+            "instance_norm",
+            f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}",
+        )
     out, mean, var = Standardize.apply(input, dims, float(eps))
     with no_grad():
         if running_mean is not None:
@@ -228,7 +236,11 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Each channel divided by (k + alpha * mean of the squares of the `size` channels around it) ** beta."""
     if input.ndim < 3:
-        raise error(ValueError, "local_response_norm", f"expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+        raise error(
+            ValueError,
+            "local_response_norm",
+            f"expected 3D or higher dimensionality input (got {input.ndim} dimensions)",
+        )
     from .pad import pad
 
     squares = pad(input * input, [0, 0] * (input.ndim - 2) + [size // 2, (size - 1) // 2])
@@ -241,82 +253,26 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
     return input / input.norm(p, dim, True).clamp_min(eps)
 
 
-@op("T(3, 4), 0.5, False", torch="nn.functional.dropout", method=False)
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training each element is zero with probability `p`, and the others are divided by 1 - p; else `input` as it is.
-
-    Raises ValueError where p is no probability.  Source: Srivastava et al., "Dropout", 2014.
-    """
-    return drop("dropout", input, p, training, inplace, tuple(input.shape))
-
-
-@op("T(2, 3, 4), 0.5, False", torch="nn.functional.dropout1d", method=False)
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (n, c, length) or (c, length)."""
-    return drop("dropout1d", input, p, training, inplace, (*input.shape[:-1], 1))
-
-
-@op("T(2, 3, 4, 2), 0.5, False", torch="nn.functional.dropout2d", method=False)
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (n, c, height, width) or (c, height, width)."""
-    return drop("dropout2d", input, p, training, inplace, (*input.shape[:-2], 1, 1))
-
-
-@op("T(3, 4), 0.5, False", torch="nn.functional.alpha_dropout", method=False)
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout to SELU's negative limit, rescaled so that mean 0 and variance 1 are kept.
-
-    Source: Klambauer et al., "Self-normalizing neural networks", 2017.
-    """
-    check_probability("alpha_dropout", p)
-    if not training or p == 0:
-        return input
-    if p == 1:
-        return input.mul_(0.0) if inplace else input * 0.0
-    limit = -1.7580993408473766  # -scale * alpha of selu
-    a = 1 / math.sqrt((1 - p) * (1 + p * limit * limit))
-    keep = uniform(tuple(input.shape), input._np_dtype, None, "alpha_dropout") >= p
-    out = where(keep, input, limit) * a - a * p * limit
-    return input.copy_(out) if inplace else out
-
-
-@op("I(2, 3, 5), T(5, 4)", "I(3), T(5, 2)", "I(0, 4), T(4, 2)", torch="nn.functional.embedding", method=False)
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
-    """Rows of `weight` (n, d) by the integers of `input`: (...) gives (..., d).  Row `padding_idx` gets no gradient.
-
-    Raises IndexError for indices outside the table, NotImplementedError for the options max_norm, scale_grad_by_freq
-    and sparse.
-
-    >>> import minigrad
-    >>> embedding(minigrad.tensor([2, 0]), minigrad.tensor([[1.], [2.], [3.]]))
-    tensor([[3.],
-            [1.]])
-    """
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise error(NotImplementedError, "embedding", "max_norm, scale_grad_by_freq and sparse are not there")
-    if input._np_dtype.kind not in "iu":
-        raise error(RuntimeError, "embedding", f"expected integer indices, got {input.dtype}", "convert with .long()")
-    if weight.ndim != 2:
-        raise error(RuntimeError, "embedding", f"'weight' must be 2-D, got shape {tuple(weight.shape)}")
-    n = weight.shape[0]
-    if padding_idx is not None and not -n <= padding_idx < n:
-        raise error(AssertionError, "embedding", f"padding_idx={padding_idx} must be within num_embeddings={n}")
-    return Embed.apply(weight, input, None if padding_idx is None else padding_idx % n)
-
-
 def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
     """The dimensions of `normalized_shape`, after a check of all shapes."""
     if not isinstance(normalized_shape, (tuple, list)):
         raise error(TypeError, who, f"normalized_shape must be a tuple of ints, not {type(normalized_shape).__name__}")
     shape = tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape) :]) != shape:
-        raise error(RuntimeError, who, f"given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
-                    f"but got input of size {list(input.shape)}")
+        raise error(
+            RuntimeError,
+            who,
+            f"given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
+            f"but got input of size {list(input.shape)}",
+        )
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and tuple(t.shape) != shape:
-            raise error(RuntimeError, who, f"expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                        f"{list(t.shape)} and normalized_shape = {list(shape)}")
+            raise error(
+                RuntimeError,
+                who,
+                f"expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(t.shape)} and normalized_shape = {list(shape)}",
+            )
     return tuple(range(input.ndim - len(shape), input.ndim))
 
 
@@ -335,23 +291,10 @@ def per_channel(who: str, out: Tensor, weight: Tensor | None, bias: Tensor | Non
     """The affine map with one weight and bias per channel."""
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and tuple(t.shape) != (out.shape[1],):
-            raise error(RuntimeError, who, f"expected {name} to be a vector of size {out.shape[1]}, the number of channels, but got shape "
-                        f"{tuple(t.shape)}")
+            raise error(
+                RuntimeError,
+                who,
+                f"expected {name} to be a vector of size {out.shape[1]}, the number of channels, but got shape "
+                f"{tuple(t.shape)}",
+            )
     return affine(out, along_channels(weight, out), along_channels(bias, out))
-
-
-def check_probability(who: str, p: float) -> None:
-    """ValueError unless 0 <= p <= 1."""
-    if not 0 <= p <= 1:
-        raise error(ValueError, who, f"dropout probability has to be between 0 and 1, but got {p}")
-
-
-def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple) -> Tensor:
-    """The input times noise of a shape that may be broadcast: 0 with probability p, else 1 / (1 - p)."""
-    check_probability(who, p)
-    if not training or p == 0:
-        return input
-    noise = (uniform(shape, input._np_dtype, None, who) >= p).to(input.dtype)
-    if p < 1:
-        noise = noise * (1 / (1 - p))
-    return input.mul_(noise) if inplace else input * noise

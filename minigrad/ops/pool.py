@@ -1,7 +1,7 @@
 """Pooling: the largest element, or the mean, of each window.
 
-The gradient of a maximum goes to the place where it was found, which is the second result; that of a sum over windows is
-spread over them.
+The gradient of a maximum goes to the place where it was found, which is the second result; that of a sum over windows
+is spread over them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class MaxPool(Operation):
 
 
 class AdaptiveMaxPool(Operation):
-    """The largest element of each of `number` even parts of the last dimensions, and its place in the flattened input."""
+    """The largest element of each of `number` even parts of the last dimensions, and its place when flattened."""
 
     @staticmethod
     def impl(x: np.ndarray, number: tuple) -> tuple:
@@ -71,7 +71,9 @@ class WindowSum(Linear):
             total += x[element(offset, number, stride, ones)]
         return total
 
-    dx = lambda g, shape, kernel, stride, padding: SpreadWindows.apply(g, tuple(shape[-len(kernel) :]), kernel, stride, padding)
+    dx = lambda g, shape, kernel, stride, padding: SpreadWindows.apply(
+        g, tuple(shape[-len(kernel) :]), kernel, stride, padding
+    )
     batch = lambda x, *settings: (x, *settings)
 
 
@@ -85,22 +87,52 @@ class SpreadWindows(Linear):
         columns = np.broadcast_to(x.reshape(*lead, *(1,) * n, *number), (*lead, *kernel, *number))
         return add_windows(columns, size, stride, padding, (1,) * n)
 
-    dx = lambda g, shape, kernel, stride, padding: WindowSum.apply(g, kernel, stride, padding, tuple(shape[-len(kernel) :]))
+    dx = lambda g, shape, kernel, stride, padding: WindowSum.apply(
+        g, kernel, stride, padding, tuple(shape[-len(kernel) :])
+    )
     batch = lambda x, *settings: (x, *settings)
 
 
-@op("T(2, 3, 8), 2", "T(2, 9), 3, 2, 1", "T(1, 2, 8), 2, 3, 0, 2, True", "T(2, 2, 7), 3, 2, 1, return_indices=True",
-    torch="nn.functional.max_pool1d", method=False)  # fmt: skip
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:  # fmt: skip
+@op(
+    "T(2, 3, 8), 2",
+    "T(2, 9), 3, 2, 1",
+    "T(1, 2, 8), 2, 3, 0, 2, True",
+    "T(2, 2, 7), 3, 2, 1, return_indices=True",
+    torch="nn.functional.max_pool1d",
+    method=False,
+)
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest element of each window of (n, c, length) or (c, length); see max_pool2d."""
     return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op("T(2, 3, 4, 6), 2", "T(2, 5, 5), (3, 2), (2, 1), (1, 0)", "T(1, 2, 7, 8), 2, 3, 0, 2, True", "T(1, 2, 5, 5), 3, 2, 1, return_indices=True",
-    "T(2, 6, 4, 3).permute(0, 3, 1, 2), 2, 1", "T(0, 2, 4, 4), 2", torch="nn.functional.max_pool2d", method=False)  # fmt: skip
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:  # fmt: skip
+@op(
+    "T(2, 3, 4, 6), 2",
+    "T(2, 5, 5), (3, 2), (2, 1), (1, 0)",
+    "T(1, 2, 7, 8), 2, 3, 0, 2, True",
+    "T(1, 2, 5, 5), 3, 2, 1, return_indices=True",
+    "T(2, 6, 4, 3).permute(0, 3, 1, 2), 2, 1",
+    "T(0, 2, 4, 4), 2",
+    torch="nn.functional.max_pool2d",
+    method=False,
+)
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest element of each window of (n, c, height, width) or (c, height, width).
 
     `stride` is the kernel's size where it is None.  With `return_indices` also the places of these elements, as indices
@@ -113,23 +145,51 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
     return max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op("T(2, 3, 8), 2", "T(2, 9), 3, 2, 1", "T(2, 2, 8), 3, 2, 1, True, False", torch="nn.functional.avg_pool1d", method=False)
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True) -> Tensor:  # fmt: skip
+@op(
+    "T(2, 3, 8), 2",
+    "T(2, 9), 3, 2, 1",
+    "T(2, 2, 8), 3, 2, 1, True, False",
+    torch="nn.functional.avg_pool1d",
+    method=False,
+)
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
     """The mean of each window of (n, c, length) or (c, length); see avg_pool2d."""
     return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op("T(2, 3, 4, 6), 2", "T(2, 5, 5), (3, 2), (2, 1), (1, 0)", "T(1, 2, 6, 5), 3, 2, 1, True, False", "T(1, 2, 6, 5), 3, 2, 1, True",
-    "T(2, 2, 4, 4), 2, divisor_override=3", torch="nn.functional.avg_pool2d", method=False)  # fmt: skip
-def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
+@op(
+    "T(2, 3, 4, 6), 2",
+    "T(2, 5, 5), (3, 2), (2, 1), (1, 0)",
+    "T(1, 2, 6, 5), 3, 2, 1, True, False",
+    "T(1, 2, 6, 5), 3, 2, 1, True",
+    "T(2, 2, 4, 4), 2, divisor_override=3",
+    torch="nn.functional.avg_pool2d",
+    method=False,
+)
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
     """The mean of each window of (n, c, height, width) or (c, height, width).
 
     `stride` is the kernel's size where it is None.  The divisor counts the padding, too, unless `count_include_pad` is
     False; `divisor_override` replaces it.
     """
-    return avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return avg_pool(
+        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 @op("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), (5,)", torch="nn.functional.adaptive_avg_pool1d", method=False)
@@ -138,7 +198,13 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@op("T(2, 3, 4, 6), 2", "T(3, 7, 5), (3, None)", "T(2, 2, 3, 4), (5, 1)", torch="nn.functional.adaptive_avg_pool2d", method=False)
+@op(
+    "T(2, 3, 4, 6), 2",
+    "T(3, 7, 5), (3, None)",
+    "T(2, 2, 3, 4), (5, 1)",
+    torch="nn.functional.adaptive_avg_pool2d",
+    method=False,
+)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of even parts, `output_size` in each direction (None: as many as elements); see adaptive_avg_pool1d."""
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
@@ -150,14 +216,29 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
     return adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-@op("T(2, 3, 4, 6), 2", "T(3, 7, 5), (3, None)", "T(2, 2, 3, 4), (5, 1), True", torch="nn.functional.adaptive_max_pool2d", method=False)
+@op(
+    "T(2, 3, 4, 6), 2",
+    "T(3, 7, 5), (3, None)",
+    "T(2, 2, 3, 4), (5, 1), True",
+    torch="nn.functional.adaptive_max_pool2d",
+    method=False,
+)
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of even parts, `output_size` in each direction; with `return_indices` also their places."""
     return adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-def max_pool(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
-             return_indices: bool) -> Any:  # fmt: skip
+def max_pool(
+    who: str,
+    n: int,
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Any:
     """The maximum of windows over the last n dimensions."""
     kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
     gap = per_dim(dilation, n, who, "dilation")
@@ -165,8 +246,17 @@ def max_pool(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, pad
     return out if return_indices else out[0]
 
 
-def avg_pool(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-             divisor: int | None) -> Tensor:  # fmt: skip
+def avg_pool(
+    who: str,
+    n: int,
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Tensor:
     """The mean of windows over the last n dimensions."""
     kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
     number = number_of(who, input, kernel, step, pad, (1,) * n, ceil_mode)
@@ -220,23 +310,35 @@ def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, paddi
     if min(kernel) < 1 or min(step) < 1:
         raise error(RuntimeError, who, f"kernel size {kernel} and stride {step} should be greater than zero")
     if any(p < 0 or 2 * p > k for p, k in zip(pad, kernel)):
-        raise error(RuntimeError, who, f"pad should be at most half of effective kernel size, but got padding={pad} and kernel_size={kernel}")
+        raise error(
+            RuntimeError,
+            who,
+            f"pad should be at most half of effective kernel size, but got padding={pad} and kernel_size={kernel}",
+        )
     return kernel, step, pad
 
 
 def check_rank(who: str, n: int, input: Tensor) -> None:
     """A batch dimension may be missing."""
     if input.ndim not in (n + 1, n + 2):
-        raise error(RuntimeError, who, f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {tuple(input.shape)}")
+        raise error(
+            RuntimeError, who, f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {tuple(input.shape)}"
+        )
 
 
-def number_of(who: str, input: Tensor, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil: bool) -> tuple:
+def number_of(
+    who: str, input: Tensor, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil: bool
+) -> tuple:
     """How many windows there are in each direction; RuntimeError where there is none."""
     size = input.shape[-len(kernel) :]
     number = tuple([count(*settings, ceil) for settings in zip(size, kernel, stride, padding, dilation)])
     if min(number) < 1:
-        raise error(RuntimeError, who, f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}: output size {number} "
-                    "is too small")
+        raise error(
+            RuntimeError,
+            who,
+            f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}: output size {number} "
+            "is too small",
+        )
     return number
 
 

@@ -1,8 +1,9 @@
 """The table of operations: what a user can call, under which name, with which samples.
 
 `@op(samples...)` enters a function; `functions(Class, ...)` makes the functions of Pointwise classes, whose arguments
-follow from the declaration; `@choice(samples...)` enters a function whose arguments decide between such classes.  Tensor's methods, the in-place forms, the documentation's table, the parity tests against
-PyTorch, the finite-difference tests and the vmap tests are all derived from this table.
+follow from the declaration; `@choice(samples...)` enters a function whose arguments decide between such classes.
+Tensor's methods, the in-place forms, the documentation's table, the parity tests against PyTorch, the finite-difference
+tests and the vmap tests are all derived from this table.
 
 A sample is the text of a call's arguments.  In it `T(2, 3)` is a random float tensor of that shape (within the operation's
 domain), `P(2, 3)` a positive one, `I(2, 3, high)` integers below `high`, `B(2, 3)` booleans, `S(n, n)` symmetric positive

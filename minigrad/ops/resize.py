@@ -12,13 +12,31 @@ from ..errors import error
 from .registry import op
 
 
-@op("T(2, 3, 4), 7", "T(1, 2, 3, 4), scale_factor=2", "T(1, 2, 5, 4), (3, 7)", "T(1, 2, 3, 4), scale_factor=1.7",
-    "T(2, 3, 4), 7, mode='linear'", "T(2, 3, 4), 7, None, 'linear', True", "T(1, 2, 3, 4), (5, 9), mode='bilinear'",
-    "T(1, 2, 4, 5), scale_factor=(1.5, 0.7), mode='bilinear'", "T(1, 2, 4, 5), (2, 1), mode='bilinear', align_corners=True",
-    "T(1, 2, 4, 5), scale_factor=1.5, mode='bilinear', recompute_scale_factor=True", "T(1, 1, 4, 4), 3, mode='area'",
-    "T(1, 1, 3, 4), 5, mode='nearest-exact'", torch="nn.functional.interpolate", method=False)  # fmt: skip
-def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-                recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:  # fmt: skip
+@op(
+    "T(2, 3, 4), 7",
+    "T(1, 2, 3, 4), scale_factor=2",
+    "T(1, 2, 5, 4), (3, 7)",
+    "T(1, 2, 3, 4), scale_factor=1.7",
+    "T(2, 3, 4), 7, mode='linear'",
+    "T(2, 3, 4), 7, None, 'linear', True",
+    "T(1, 2, 3, 4), (5, 9), mode='bilinear'",
+    "T(1, 2, 4, 5), scale_factor=(1.5, 0.7), mode='bilinear'",
+    "T(1, 2, 4, 5), (2, 1), mode='bilinear', align_corners=True",
+    "T(1, 2, 4, 5), scale_factor=1.5, mode='bilinear', recompute_scale_factor=True",
+    "T(1, 1, 4, 4), 3, mode='area'",
+    "T(1, 1, 3, 4), 5, mode='nearest-exact'",
+    torch="nn.functional.interpolate",
+    method=False,
+)
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
     """Resize the dimensions behind the first two of (n, c, ...) to `size`, or by `scale_factor`.
 
     `mode` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" (4), "trilinear" (5) or "area".  With

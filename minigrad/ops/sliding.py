@@ -1,7 +1,7 @@
 """Sliding windows on arrays: how many there are, all of them as a view, and their transpose, adding them back.
 
-Convolutions, pooling and nn.functional.unfold stand on this.  Windows are given per spatial dimension by the size of the
-kernel, the stride from one window to the next, the padding on both sides and the dilation between a window's elements.
+Convolutions, pooling and nn.functional.unfold stand on this.  Windows are given per spatial dimension by the size of
+the kernel, the stride from one window to the next, the padding on both sides and the dilation between elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ def per_dim(value: Any, n: int, who: str, name: str) -> tuple:
     """A setting as one integer per spatial dimension: `3` and `(3,)` stand for all of them."""
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(given) not in (1, n):
-        raise error(RuntimeError, who, f"{name}={value} has {len(given)} values for {n} spatial dimensions", f"give 1 or {n}")
+        raise error(
+            RuntimeError, who, f"{name}={value} has {len(given)} values for {n} spatial dimensions", f"give 1 or {n}"
+        )
     return tuple([int(v) for v in given]) * (n if len(given) == 1 else 1)
 
 
@@ -31,8 +33,12 @@ def count(n: int, kernel: int, stride: int, padding: int = 0, dilation: int = 1,
 
 def reach(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
     """How many elements there have to be behind the end of the input: the padding, or what the last windows need."""
-    return tuple([max(p, (w - 1) * s + (k - 1) * d + 1 - m - p)
-                  for m, w, k, s, p, d in zip(size, number, kernel, stride, padding, dilation)])  # fmt: skip
+    return tuple(
+        [
+            max(p, (w - 1) * s + (k - 1) * d + 1 - m - p)
+            for m, w, k, s, p, d in zip(size, number, kernel, stride, padding, dilation)
+        ]
+    )
 
 
 def padded(x: np.ndarray, before: tuple, after: tuple, value: Any = 0) -> np.ndarray:

@@ -12,19 +12,38 @@ from .optimizer import Optimizer, check
 
 
 class Adam(Optimizer):
-    """p -= lr * m / (sqrt(v) + eps), with running means m of the gradient and v of its square, corrected for their start.
+    """p -= lr * m / (sqrt(v) + eps), with running means m of the gradient and v of its square, less their start.
 
     `amsgrad` uses the largest v so far; `weight_decay` adds that multiple of p to the gradient; `maximize` climbs.
-    Source: Kingma, Ba, "Adam: a method for stochastic optimization", 2015; Reddi et al., "On the convergence of Adam", 2018.
+    Sources: Kingma, Ba, "Adam: a method for stochastic optimization", 2015; Reddi et al., "On the convergence of Adam
+    and beyond", 2018.
     """
 
     decoupled = False  # whether weight decay shrinks the parameter itself
 
-    def __init__(self, params: Iterable, lr: float = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
-                 amsgrad: bool = False, *, maximize: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-3,
+        betas: tuple = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ):
         check(type(self).__name__, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                                  "maximize": maximize})  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": tuple(betas),
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+            },
+        )
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
@@ -54,8 +73,17 @@ class AdamW(Adam):
 
     decoupled = True
 
-    def __init__(self, params: Iterable, lr: float = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
-                 amsgrad: bool = False, *, maximize: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-3,
+        betas: tuple = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
 
@@ -66,11 +94,31 @@ class RMSprop(Optimizer):
     Source: Hinton, lecture 6e of "Neural networks for machine learning", 2012.
     """
 
-    def __init__(self, params: Iterable, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
-                 momentum: float = 0, centered: bool = False, *, maximize: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ):
         check("RMSprop", lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
-        super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
-                                  "centered": centered, "maximize": maximize})  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "alpha": alpha,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+                "centered": centered,
+                "maximize": maximize,
+            },
+        )
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         alpha = group["alpha"]
@@ -100,11 +148,36 @@ class Adagrad(Optimizer):
     Source: Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.
     """
 
-    def __init__(self, params: Iterable, lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-                 initial_accumulator_value: float = 0, eps: float = 1e-10, *, maximize: bool = False):  # fmt: skip
-        check("Adagrad", lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps)
-        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay,
-                                  "initial_accumulator_value": initial_accumulator_value, "eps": eps, "maximize": maximize})  # fmt: skip
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+    ):
+        check(
+            "Adagrad",
+            lr=lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+        )
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lr_decay": lr_decay,
+                "weight_decay": weight_decay,
+                "initial_accumulator_value": initial_accumulator_value,
+                "eps": eps,
+                "maximize": maximize,
+            },
+        )
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         if not state:
@@ -113,4 +186,6 @@ class Adagrad(Optimizer):
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
         total = state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"]))
+        p.addcdiv_(
+            grad, total.sqrt().add_(group["eps"]), value=-group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
+        )

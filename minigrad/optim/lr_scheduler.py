@@ -25,8 +25,12 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
-                raise error(KeyError, type(self).__name__, "param 'initial_lr' is not specified in a group when resuming an optimizer",
-                            "load the optimizer's state_dict first")
+                raise error(
+                    KeyError,
+                    type(self).__name__,
+                    "param 'initial_lr' is not specified in a group when resuming an optimizer",
+                    "load the optimizer's state_dict first",
+                )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.step()
 
@@ -61,7 +65,11 @@ class LambdaLR(LRScheduler):
         n = len(optimizer.param_groups)
         self.lr_lambdas: list[Callable] = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * n
         if len(self.lr_lambdas) != n:
-            raise error(ValueError, "LambdaLR", f"expected {n} lr_lambdas, one per parameter group, but got {len(self.lr_lambdas)}")
+            raise error(
+                ValueError,
+                "LambdaLR",
+                f"expected {n} lr_lambdas, one per parameter group, but got {len(self.lr_lambdas)}",
+            )
         super().__init__(optimizer, last_epoch)
 
     def rate(self, i: int, now: float, first: float) -> float:
@@ -104,16 +112,31 @@ class ExponentialLR(LRScheduler):
 class LinearLR(LRScheduler):
     """From start_factor to end_factor times the first rate, on a line over `total_iters` epochs."""
 
-    def __init__(self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
-            raise error(ValueError, "LinearLR", f"starting factor {start_factor} should lie in (0, 1] and ending factor {end_factor} in [0, 1]")
+            raise error(
+                ValueError,
+                "LinearLR",
+                f"starting factor {start_factor} should lie in (0, 1] and ending factor {end_factor} in [0, 1]",
+            )
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
     def rate(self, i: int, now: float, first: float) -> float:
         if self.last_epoch == 0:
             return now * self.start_factor
-        return now if self.last_epoch > self.total_iters else now * self.factor(self.last_epoch) / self.factor(self.last_epoch - 1)
+        return (
+            now
+            if self.last_epoch > self.total_iters
+            else now * self.factor(self.last_epoch) / self.factor(self.last_epoch - 1)
+        )
 
     def factor(self, epoch: int) -> float:
         """The factor of the first rate."""
@@ -136,4 +159,6 @@ class CosineAnnealingLR(LRScheduler):
             return now
         if (t - 1 - self.T_max) % (2 * self.T_max) == 0:
             return now + (first - low) * (1 - math.cos(math.pi / self.T_max)) / 2
-        return (1 + math.cos(math.pi * t / self.T_max)) / (1 + math.cos(math.pi * (t - 1) / self.T_max)) * (now - low) + low
+        return (1 + math.cos(math.pi * t / self.T_max)) / (1 + math.cos(math.pi * (t - 1) / self.T_max)) * (
+            now - low
+        ) + low

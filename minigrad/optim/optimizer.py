@@ -1,11 +1,12 @@
 """Optimizer: groups of parameters with their settings, and a state for each parameter.
 
-A subclass defines `update(p, grad, state, group)`: what one step does to one parameter.  All of it runs under no_grad, in
-place, with the same operations that users call, so that a recording shows an update like anything else.
+A subclass defines `update(p, grad, state, group)`: what one step does to one parameter.  All of it runs under no_grad,
+in place, with the operations that users call, so that a recording shows an update like anything else.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -13,20 +14,24 @@ from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import MinigradWarning, error
 from ..nn.module import clear_grad
 
 
 class Optimizer:
-    """Base class of the optimizers.  `params` are tensors, (name, tensor) pairs, or dictionaries {"params": ..., **settings}."""
+    """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries {"params": ..., **settings}."""
 
     def __init__(self, params: Iterable, defaults: dict):
         self.defaults = defaults
         self.state: dict[Tensor, dict] = defaultdict(dict)
         self.param_groups: list[dict] = []
         if isinstance(params, Tensor):
-            raise error(TypeError, type(self).__name__, "params argument should be an iterable of tensors or dicts, but got a tensor",
-                        "pass a list: [tensor]")
+            raise error(
+                TypeError,
+                type(self).__name__,
+                "params argument should be an iterable of tensors or dicts, but got a tensor",
+                "pass a list: [tensor]",
+            )
         groups = list(params)
         if not groups:
             raise error(ValueError, type(self).__name__, "optimizer got an empty parameter list")
@@ -36,7 +41,7 @@ class Optimizer:
     def add_param_group(self, param_group: dict) -> None:
         """Add parameters, with settings of their own where they are given.
 
-        Raises TypeError for what is no tensor, ValueError for results of operations and parameters that are there already.
+        Raises TypeError for what is no tensor, ValueError for results of operations and parameters of other groups.
         """
         given = param_group["params"]
         items = [given] if isinstance(given, Tensor) else list(given)
@@ -44,11 +49,26 @@ class Optimizer:
         present = {id(p) for g in self.param_groups for p in g["params"]}
         for p in tensors:
             if not isinstance(p, Tensor):
-                raise error(TypeError, type(self).__name__, f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+                raise error(
+                    TypeError,
+                    type(self).__name__,
+                    f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
+                )
             if not p.is_leaf:
-                raise error(ValueError, type(self).__name__, "can't optimize a non-leaf Tensor", "optimize the tensors that it was computed from")
+                raise error(
+                    ValueError,
+                    type(self).__name__,
+                    "can't optimize a non-leaf Tensor",
+                    "optimize the tensors that it was computed from",
+                )
             if id(p) in present:
                 raise error(ValueError, type(self).__name__, "some parameters appear in more than one parameter group")
+        if len({id(p) for p in tensors}) < len(tensors):
+            warnings.warn(
+                f"{type(self).__name__}: a parameter appears several times in one group and will be updated as often",
+                MinigradWarning,
+                stacklevel=2,
+            )
         self.param_groups.append({**self.defaults, **param_group, "params": tensors})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -85,7 +105,11 @@ class Optimizer:
         saved = deepcopy(state_dict)
         sizes = [len(g["params"]) for g in self.param_groups], [len(g["params"]) for g in saved["param_groups"]]
         if sizes[0] != sizes[1]:
-            raise error(ValueError, type(self).__name__, f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer {sizes[0]}")
+            raise error(
+                ValueError,
+                type(self).__name__,
+                f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer {sizes[0]}",
+            )
         by_number = {}
         for mine, theirs in zip(self.param_groups, saved["param_groups"]):
             by_number.update(zip(theirs["params"], mine["params"]))

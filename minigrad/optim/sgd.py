@@ -12,7 +12,7 @@ from .optimizer import Optimizer, check
 class SGD(Optimizer):
     """p -= lr * v, where v is the gradient, or with momentum v = momentum * v + (1 - dampening) * gradient.
 
-    `weight_decay` adds that multiple of p to the gradient; `nesterov` looks one step of momentum ahead; `maximize` climbs.
+    `weight_decay` adds that multiple of p to the gradient; `nesterov` looks a step ahead; `maximize` climbs.
     Source: Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013.
 
     >>> import minigrad
@@ -24,13 +24,31 @@ class SGD(Optimizer):
     tensor([0., 0.], requires_grad=True)
     """
 
-    def __init__(self, params: Iterable, lr: float = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
-                 nesterov: bool = False, *, maximize: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ):
         check("SGD", lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise error(ValueError, "SGD", "Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-                                  "nesterov": nesterov, "maximize": maximize})  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+            },
+        )
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         momentum = group["momentum"]

@@ -99,7 +99,7 @@ class Document:
 
 
 def summary(a: np.ndarray) -> dict:
-    """All elements of a small array; of a large one the extremes, mean, spread and a histogram, counting NaN and infinities apart."""
+    """All elements of a small array; of a large one extremes, mean, spread and a histogram, with NaN and infinities counted."""
     if a.size <= WHOLE:
         return {"values": a.tolist()}
     if a.dtype.kind == "b":

@@ -112,7 +112,11 @@ def test_wrong_state_names_every_key_and_shape():
     state["first.bias"] = minigrad.zeros(7)
     with pytest.raises(RuntimeError) as e:
         Net().load_state_dict(state)
-    for words in ('Unexpected key(s) in state_dict: "more"', 'Missing key(s) in state_dict: "scale"', "size mismatch for first.bias"):
+    for words in (
+        'Unexpected key(s) in state_dict: "more"',
+        'Missing key(s) in state_dict: "scale"',
+        "size mismatch for first.bias",
+    ):
         assert words in str(e.value)
 
 

@@ -123,7 +123,7 @@ def test_zero_grad_forgets_or_fills():
     (lambda p: optim.SGD(p, lr=1), TypeError, "iterable of tensors"),
     (lambda p: optim.SGD([p * 2], lr=1), ValueError, "non-leaf"),
     (lambda p: optim.SGD([3.0], lr=1), TypeError, "can only optimize Tensors"),
-    (lambda p: optim.SGD([p, p], lr=1), ValueError, "more than one"),
+    (lambda p: optim.SGD([{"params": [p]}, {"params": [p]}], lr=1), ValueError, "more than one"),
     (lambda p: optim.SGD([p], lr=-1), ValueError, "lr: -1"),
     (lambda p: optim.SGD([p], nesterov=True), ValueError, "Nesterov"),
     (lambda p: optim.Adam([p], betas=(0.9, 1.0)), ValueError, "betas"),
@@ -151,7 +151,9 @@ def test_schedules_in_closed_form():
     assert rates(lambda o: s.StepLR(o, 2, 0.5), 4) == [1, 1, 0.5, 0.5, 0.25]
     assert np.allclose(rates(lambda o: s.ExponentialLR(o, 0.9), 3), [0.9**t for t in range(4)])
     assert np.allclose(rates(lambda o: s.LinearLR(o, 0.5, 1.0, 2), 3), [0.5, 0.75, 1, 1])
-    assert np.allclose(rates(lambda o: s.CosineAnnealingLR(o, 4), 4), [(1 + math.cos(math.pi * t / 4)) / 2 for t in range(5)])
+    assert np.allclose(
+        rates(lambda o: s.CosineAnnealingLR(o, 4), 4), [(1 + math.cos(math.pi * t / 4)) / 2 for t in range(5)]
+    )
     assert rates(lambda o: s.LambdaLR(o, lambda t: 1 / (t + 1)), 2) == [1, 1 / 2, 1 / 3]
 
 

@@ -170,7 +170,9 @@ def test_module_prints_and_names_its_parameters_as_torchs(text):
     theirs, ours = (eval(text, vars(lib.nn).copy()) for lib in (torch, minigrad))
     if "ModuleList" not in text and "RMSNorm" not in text and not text.startswith(("Hardtanh", "ReLU6")):
         assert repr(ours) == repr(theirs)
-    assert {k: tuple(v.shape) for k, v in ours.state_dict().items()} == {k: tuple(v.shape) for k, v in theirs.state_dict().items()}
+    assert {k: tuple(v.shape) for k, v in ours.state_dict().items()} == {
+        k: tuple(v.shape) for k, v in theirs.state_dict().items()
+    }
 
 
 @pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
@@ -202,7 +204,18 @@ def test_embedding_gives_the_padding_row_no_gradient():
     assert np.allclose(*grads)
 
 
-@pytest.mark.parametrize("name", ["kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "xavier_normal_", "normal_", "uniform_", "trunc_normal_"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kaiming_uniform_",
+        "kaiming_normal_",
+        "xavier_uniform_",
+        "xavier_normal_",
+        "normal_",
+        "uniform_",
+        "trunc_normal_",
+    ],
+)
 def test_initial_values_have_the_same_moments(name):
     stats = []
     for lib in (torch, minigrad):
@@ -218,6 +231,9 @@ def test_initial_values_have_the_same_moments(name):
 def test_attention_of_a_position_that_may_see_nothing_is_zero():
     q, k, v = (data(2, 3, 4, seed=s) for s in range(3))
     mask = np.array([[True, False, True], [False, False, False], [True, True, True]])
-    found = [lib.nn.functional.scaled_dot_product_attention(*map(lib.tensor, (q, k, v)), lib.tensor(mask)).numpy() for lib in (torch, minigrad)]
+    found = [
+        lib.nn.functional.scaled_dot_product_attention(*map(lib.tensor, (q, k, v)), lib.tensor(mask)).numpy()
+        for lib in (torch, minigrad)
+    ]
     assert np.allclose(*found)
     assert not found[1][:, 1].any()

@@ -62,7 +62,9 @@ def remainder_table(torch):
 
 def pow_table(torch):
     # PyTorch refuses bool ** bool, except where the exponent is Python's True
-    return {pair: result for pair, result in _table(torch, operator.pow).items() if "bool" not in pair}
+    bools = ("bool", "bool()", "True")
+    table = _table(torch, operator.pow)
+    return {pair: result for pair, result in table.items() if not all(side in bools for side in pair.split(", "))}
 
 
 def equal_table(torch):

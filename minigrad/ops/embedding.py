@@ -1,0 +1,105 @@
+"""Embedding: rows of a table by index, and its transpose, adding rows up by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .compare import where
+from .families import Linear
+from .primitive import front
+from .registry import op
+
+
+class Embed(Linear):
+    """Rows of a table by index.  The row `padding` (or None) gets no gradient."""
+
+    @staticmethod
+    def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None) -> np.ndarray:
+        if indices.size and not (indices.min() >= 0 and indices.max() < len(weight)):
+            raise error(
+                IndexError,
+                "embedding",
+                f"index out of range: found {indices.min()} to {indices.max()} for a table of {len(weight)} rows",
+                "indices have to lie in [0, num_embeddings)",
+            )
+        return weight[indices]
+
+    dweight = lambda g, indices, shape, padding: AddRows.apply(without(g, indices, padding), indices, shape[0])
+
+    def vmap(info: Any, in_dims: tuple, weight: Tensor, indices: Tensor, padding: int | None) -> tuple:
+        """A batch of tables is one long table, if the indices are shifted."""
+        if in_dims[0] is None:
+            return Embed.apply(weight, indices.movedim(in_dims[1], 0), padding), 0
+        b, n = info.batch_size, weight.movedim(in_dims[0], 0).shape[1]
+        table, indices = weight.movedim(in_dims[0], 0).flatten(0, 1), front(indices, in_dims[1], b)
+        return Embed.apply(table, indices + steps(b, n, indices), None), 0
+
+
+class AddRows(Linear):
+    """n rows, in which row indices[i] is the sum of all x[i]: the transpose of Embed."""
+
+    @staticmethod
+    def impl(x: np.ndarray, indices: np.ndarray, n: int) -> np.ndarray:
+        out = np.zeros((n, *x.shape[indices.ndim :]), x.dtype)
+        flat, rows = indices.reshape(-1), x.reshape(indices.size, *out.shape[1:])
+        if flat.size:
+            order = np.argsort(flat, kind="stable")
+            ordered = flat[order]
+            first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+            out[ordered[first]] = np.add.reduceat(rows[order], first, axis=0)
+        return out
+
+    dx = lambda g, indices: Embed.apply(g, indices, None)
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, indices: Tensor, n: int) -> tuple:
+        """One long table again."""
+        b = info.batch_size
+        x, indices = (front(t, d, b) for t, d in zip((x, indices), in_dims))
+        out = AddRows.apply(x, indices + steps(b, n, indices), b * n)
+        return out.unflatten(0, (b, n)), 0
+
+
+@op("I(2, 3, 5), T(5, 4)", "I(3), T(5, 2)", "I(0, 4), T(4, 2)", torch="nn.functional.embedding", method=False)
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of `weight` (n, d) by the integers of `input`: (...) gives (..., d).  Row `padding_idx` gets no gradient.
+
+    Raises IndexError for indices outside the table, NotImplementedError for the options max_norm, scale_grad_by_freq
+    and sparse.
+
+    >>> import minigrad
+    >>> embedding(minigrad.tensor([2, 0]), minigrad.tensor([[1.], [2.], [3.]]))
+    tensor([[3.],
+            [1.]])
+    """
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise error(NotImplementedError, "embedding", "max_norm, scale_grad_by_freq and sparse are not there")
+    if input._np_dtype.kind not in "iu":
+        raise error(RuntimeError, "embedding", f"expected integer indices, got {input.dtype}", "convert with .long()")
+    if weight.ndim != 2:
+        raise error(RuntimeError, "embedding", f"'weight' must be 2-D, got shape {tuple(weight.shape)}")
+    n = weight.shape[0]
+    if padding_idx is not None and not -n <= padding_idx < n:
+        raise error(AssertionError, "embedding", f"padding_idx={padding_idx} must be within num_embeddings={n}")
+    return Embed.apply(weight, input, None if padding_idx is None else padding_idx % n)
+
+
+def without(g: Tensor, indices: Tensor, padding: int | None) -> Tensor:
+    """The gradient with zeros where the padding row was read."""
+    return g if padding is None else where((indices == padding).unsqueeze(-1), 0.0, g)
+
+
+def steps(b: int, n: int, like: Tensor) -> Tensor:
+    """0, n, 2n, ... as a column that meets b rows of indices."""
+    return wrap(np.arange(b).reshape(b, *[1] * (like.ndim - 1)) * n)
