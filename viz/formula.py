@@ -130,12 +130,12 @@ def factor(formula: str) -> str:
 
 
 def uses_upstream(formula: str) -> bool:
-    """Whether a rule already names the upstream gradient `g`, so that it is no factor but the whole product.
+    """Whether a rule already names the upstream gradient (`g`; `g0`, `g1` of several results): it is the whole product.
 
-    >>> uses_upstream("g @ w.T"), uses_upstream("sign(x)")
-    (True, False)
+    >>> uses_upstream("g @ w.T"), uses_upstream("put(g0, shape)"), uses_upstream("sign(x)")
+    (True, True, False)
     """
-    return "g" in mentioned(formula)
+    return any(name[0] == "g" and name[1:].isdigit() or name == "g" for name in mentioned(formula) if name)
 
 
 def target(code: str) -> str:

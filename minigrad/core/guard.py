@@ -63,7 +63,8 @@ class Guard(Layer):
         self.warned = True
         warnings.warn(
             f"{self.cls.__name__}.forward uses a tensor of shape {tuple(a.shape)} that requires grad but is not one of its "
-            f"inputs: its gradient is lost.\n  at {user_place()}\n  To fix: pass it as an argument of apply, or use its .detach()",
+            f"inputs: its gradient is lost.\n  at {user_place()}\n"
+            "  To fix: pass it as an argument of apply, or use its .detach()",
             MinigradWarning,
             stacklevel=2,
         )

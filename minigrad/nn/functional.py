@@ -1,9 +1,9 @@
 """Functions of neural networks, under torch.nn.functional's names."""
 # ruff: noqa: F401, I001  (a table of contents imports what it lists)
 
-from ..ops.activation import (celu, elu, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid,
-                              mish, prelu, relu, relu6, selu, silu, softplus, softshrink, softsign, tanhshrink,
-                              threshold)  # fmt: skip
+from ..ops.activation import (celu, elu, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu,
+                              logsigmoid, mish, prelu, relu, relu6, selu, silu, softplus, softshrink, softsign,
+                              tanhshrink, threshold)  # fmt: skip
 from ..ops.attention import gumbel_softmax, scaled_dot_product_attention
 from ..ops.columns import fold, unfold
 from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d

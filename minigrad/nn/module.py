@@ -353,7 +353,7 @@ class Module:
         return self
 
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Module:
-        """Convert floating-point parameters and buffers, in place: to(dtype), to(device), to(device, dtype), to(tensor)."""
+        """Convert floating-point parameters and buffers in place: to(dtype), to(device), to(device, dtype), to(like)."""
         place = device
         for a in args:
             if isinstance(a, Tensor):

@@ -316,8 +316,8 @@ def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
     """input - target, with a warning where they are broadcast, which is seldom meant."""
     if input.shape != target.shape:
         warnings.warn(
-            f"{who}: using a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}. "
-            "This will likely lead to incorrect results due to broadcasting",
+            f"{who}: a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}; "
+            "this will likely lead to incorrect results due to broadcasting",
             MinigradWarning,
             stacklevel=4,
         )

@@ -17,6 +17,8 @@ from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
 from .families import Operation
+from .pad import pad
+from .pool import avg_pool2d
 from .registry import op
 
 
@@ -36,7 +38,7 @@ class Standardize(Operation):
 
 
 def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
-    """The gradient by x: that of the result without its mean and its part along x - mean; those of mean and variance."""
+    """The gradient by x: that of the result without its mean and its part along x - mean, and those of both statistics."""
     n = math.prod([centred.shape[d] for d in dims])
     free = along = 0.0
     if g is not None:
@@ -241,10 +243,9 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
             "local_response_norm",
             f"expected 3D or higher dimensionality input (got {input.ndim} dimensions)",
         )
-    from .pad import pad
-
-    squares = pad(input * input, [0, 0] * (input.ndim - 2) + [size // 2, (size - 1) // 2])
-    return input / (squares.unfold(1, size, 1).sum(-1) / size * alpha + k) ** beta
+    squares = (input * input).flatten(2).unsqueeze(1)
+    means = avg_pool2d(pad(squares, [0, 0, size // 2, (size - 1) // 2]), (size, 1), 1)
+    return input / (means.reshape(input.shape) * alpha + k) ** beta
 
 
 @op("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0", torch="nn.functional.normalize", method=False)

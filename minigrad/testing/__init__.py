@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -58,15 +59,23 @@ def array(x: Any) -> np.ndarray:
     return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
 
 
+# The files of operations in the order in which a reader wants them; what is not named here follows.
+READING = ("pointwise", "elementary", "rounding", "compare", "activation", "reduce", "order", "statistics", "quantiles", "scan",
+           "softmax", "shape", "join", "pad", "flip", "diagonal", "index", "gather", "slices", "masks", "sort", "matmul", "einsum",
+           "linalg", "decompositions", "norms")  # fmt: skip
+
+
 def operations_table() -> str:
     """Markdown with one row for each operation: its name, what it computes and the formulas of its derivative.
 
-    >>> "| `sin` | sin(x) | x: cos(x) |" in operations_table()
+    >>> "| `sin` | `sin(x)` | `x: cos(x)` |" in operations_table()
     True
     """
+    rank = {f"minigrad.ops.{name}": i for i, name in enumerate(READING)}
+    modules = sorted(dict.fromkeys(entry.module for entry in TABLE.values()), key=lambda m: rank.get(m, len(rank)))
     parts = []
-    for module in dict.fromkeys(entry.module for entry in TABLE.values()):
-        title = (sys.modules[module].__doc__ or module).split("\n")[0].rstrip(".")
+    for module in modules:
+        title = re.split("[:.;,] ", sys.modules[module].__doc__ or module)[0].replace("\n", " ").rstrip(".")
         parts.append(f"## {title}\n\n| operation | computes | derivative |\n| --- | --- | --- |")
         parts += [row(entry) for entry in TABLE.values() if entry.module == module]
         parts.append("")
@@ -76,10 +85,15 @@ def operations_table() -> str:
 def row(entry: Entry) -> str:
     """One operation of the table."""
     kernel = getattr(entry.cls, "kernel", None)
-    computes = formula.shown(kernel) if kernel is not None else ""
-    summary = (entry.function.__doc__ or "").strip().split("\n")[0]
-    derivative = "<br>".join(dict.fromkeys(line for cls in classes(entry) for line in derivatives(cls)))
-    return f"| `{entry.name}` | {cell(computes or summary)} | {cell(derivative)} |"
+    computes = code(formula.shown(kernel)) if kernel is not None else ""
+    summary = (entry.function.__doc__ or "").strip().split("\n")[0].replace("|", "\\|").replace("**", "\\*\\*")
+    derivative = "<br>".join(code(line) for line in dict.fromkeys(line for cls in classes(entry) for line in derivatives(cls)))
+    return f"| `{entry.name}` | {computes or summary} | {derivative} |"
+
+
+def code(text: str) -> str:
+    """A formula as code in the cell of a table."""
+    return f"`{text}`".replace("|", "\\|").replace("\n", " ") if text else ""
 
 
 def classes(entry: Entry) -> list:
@@ -94,8 +108,3 @@ def classes(entry: Entry) -> list:
 def derivatives(cls: Any) -> list:
     """`x: cos(x)` for each argument that has a formula."""
     return [f"{cls.names[i]}: {formula.shown(f)}" for i, f in cls.formulas.items()]
-
-
-def cell(text: str) -> str:
-    """Text that does not break a row of a table."""
-    return text.replace("|", "\\|").replace("\n", " ")
