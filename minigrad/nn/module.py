@@ -49,9 +49,9 @@ class Module:
     """
 
     training: bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
+    _parameters: dict[str, Any]  # name -> Parameter or None
+    _buffers: dict[str, Any]  # name -> Tensor or None
+    _modules: dict[str, Any]  # name -> Module or None
 
     def __init__(self):
         for name in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_with_kwargs"):
