@@ -108,6 +108,16 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
     """Give the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
     while frame.layer is not EAGER:
         if frame.layer.handles(cls, args):
-            return frame.layer.process(frame, cls, args)
+            if not recordings:
+                return frame.layer.process(frame, cls, args)
+            token = passed.set((*passed.get(), frame.layer))
+            try:
+                return frame.layer.process(frame, cls, args)
+            finally:
+                passed.reset(token)
         frame = frame.parent
     return cls._eager(frame, args)
+
+
+recordings: list = []  # those that run anywhere in the process: only then the way of an operation through layers is noted
+passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # the layers that the operation came through

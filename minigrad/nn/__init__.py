@@ -28,6 +28,7 @@ from .activations import (
     Tanh,
     Tanhshrink,  # fmt: skip
 )
+from .attention import MultiheadAttention
 from .containers import ModuleDict, ModuleList, ParameterList, Sequential
 from .convolution import (
     AdaptiveAvgPool1d,
@@ -69,3 +70,4 @@ from .losses import (
 from .module import Module
 from .norms import BatchNorm1d, BatchNorm2d, GroupNorm, InstanceNorm1d, InstanceNorm2d, LayerNorm, RMSNorm
 from .parameter import Parameter
+from .recurrent import GRUCell, LSTMCell, RNNCell

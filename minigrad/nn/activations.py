@@ -46,7 +46,12 @@ def module(name: str, function: Any, **settings: Any) -> type[Activation]:
     return type(
         name,
         (Activation,),
-        {"__doc__": function.__doc__.splitlines()[0], "__module__": __name__, "function": staticmethod(function), "settings": settings},
+        {
+            "__doc__": function.__doc__.splitlines()[0],
+            "__module__": __name__,
+            "function": staticmethod(function),
+            "settings": settings,
+        },
     )
 
 

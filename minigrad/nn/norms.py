@@ -202,7 +202,7 @@ class InstanceNorm1d(ChannelNorm):
             self.weight,
             self.bias,
             self.training or not self.track_running_stats,
-            self.momentum,
+            self.momentum or 0.0,
             self.eps,
         )
         return out[0] if single else out

@@ -42,7 +42,8 @@ def build(rec: Record) -> schema.Document:
     ids = {g: i for i, g in enumerate(groups)}
     used = consumed(groups, rec.outputs)
     sides = {g: ends(g, used) for g in groups}
-    ops = [entry(g, ids, sides, number, groups) for g in groups]
+    freeing = {g.of: ids[g] for g in reversed(groups) if g.of is not None}  # operation -> its first backward entry
+    ops = [entry(g, ids, sides, number, freeing.get(g)) for g in groups]
     ops += tangent_entries(groups, ids, sides, number, len(ops))
     gradients = {number(v): number(g) for v, g in sorted(rec.gradients.items()) if v in number.new}
     passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
@@ -72,22 +73,19 @@ def consumed(groups: list[Group], outputs: list) -> dict:
 
 
 def ends(group: Group, used: dict) -> tuple[list, list]:
-    """What goes into a group from outside, and what of its results is used outside (else the last one)."""
-    made = [o for e in group.events for o in e.outputs]
-    inputs: list = []
-    for event in group.events:
-        for i in event.inputs:
-            if isinstance(i, dict):
-                if len(group.events) == 1:
-                    inputs.append(i)
-            elif i not in made and (len(group.events) == 1 or i not in inputs):
-                inputs.append(i)
-    outputs = [o for o in made if used.get(o, set()) - {group}]
-    last = group.events[-1].outputs if group.events else []
-    return inputs, list(dict.fromkeys(outputs)) or list(last)
+    """What goes into a group from outside, in the order of the arguments, and what of its results is used outside."""
+    results = [o for e in group.events for o in e.outputs]
+    made = set(results)
+    if len(group.events) == 1:
+        inputs = list(group.events[0].inputs)
+    else:
+        read = [i for e in group.events for i in e.inputs if not isinstance(i, dict) and i not in made]
+        inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in set(read)]
+    outputs = [o for o in dict.fromkeys(results) if used.get(o, set()) - {group}]
+    return inputs, outputs or list(group.events[-1].outputs if group.events else [])
 
 
-def entry(g: Group, ids: dict, sides: dict, number: Numbers, groups: list[Group]) -> schema.Op:
+def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -> schema.Op:
     """One operation of the document."""
     inputs, outputs = sides[g]
     if g.phase == "backward" and g.of is not None:
@@ -114,7 +112,6 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, groups: list[Group]
             for i, partial, up, gives in g.edges
             if up is not None
         ]
-        back = next((ids[b] for b in groups if b.of is g), None)
         op.saved = [
             schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept
         ]
@@ -149,7 +146,7 @@ def words(g: Group) -> str:
     """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
     if len(g.events) != 1:
         return (
-            f"{g.name}({', '.join(g.parameters)})"
+            f"{g.name}({', '.join(g.arguments)})"
             if g.events
             else "; ".join(dict.fromkeys(e[1] for e in g.of.edges))
             if g.of

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.context import EAGER, Frame, Layer, apply_at, current, use
+from ..core.context import EAGER, Frame, Layer, apply_at, current, passed, recordings, use
 from ..core.dual import Level, tangent_of
 from ..core.edges import Leaf, producer
 from ..core.function import Function
@@ -66,7 +66,7 @@ class Group:
         self.tangents: dict[int, int] = {}
         self.upstream: int | None = None
         self.kept: list = []  # (Noted, bytes, node)
-        self.parameters = [] if frame is None else tensor_parameters(frame)
+        self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
 
 
 class Record(Layer):
@@ -99,10 +99,12 @@ class Record(Layer):
         top = current()
         self._scope = use(Frame(self, top.grad, top.dual, top.inference, top))
         self._scope.__enter__()
+        recordings.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._scope.__exit__()
+        recordings.remove(self)
         for t, old in self._seeded:
             t._tan = old
         self._open = None
@@ -213,7 +215,9 @@ class Record(Layer):
             return self._open
         phase = "backward" if self._backward else "update" if self.ran_backward and not frame.grad else "forward"
         place = None if user is None else Place(user.f_code.co_filename, user.f_lineno)
-        group = Group(phase, name or cls.__name__, outer, place, stack_of(frame))
+        group = Group(phase, name or cls.__name__, outer, place, stack_of(frame.parent) + names_of(passed.get()[::-1]))
+        if outer is not None:
+            group.arguments = {n: self.ref(t) for n, t in tensor_arguments(outer).items()}
         if not cls.primitive:
             group.name, group.function = cls.__name__, cls.__name__
         self.groups.append(group)
@@ -328,7 +332,8 @@ class Record(Layer):
             return text
         if not event.cls.primitive:
             return f"{event.cls.__name__}.backward"
-        return f"∂{group.name}/∂{self.values[event.inputs[i]].name or i}"
+        names = [n for n, v in group.arguments.items() if v == event.inputs[i]]
+        return f"∂{group.name}/∂{names[0] if names else self.values[event.inputs[i]].name or i}"
 
     # ------------------------------------------------------------------ the result
     def to_dict(self) -> dict:
@@ -359,19 +364,20 @@ def bottom(t: Tensor) -> np.ndarray:
 
 
 def stack_of(frame: Frame | None) -> list:
-    """The names of the transforms around, outermost first."""
-    names: list[str] = []
-    while frame is not None:
-        if frame.layer is not EAGER and not isinstance(frame.layer, Record):
-            names.append(frame.layer.name)
-        frame = frame.parent
-    return names[::-1]
+    """The names of the transforms from a frame outwards, outermost first."""
+    return [] if frame is None else names_of(frame.layers())
 
 
-def tensor_parameters(frame: FrameType) -> list:
+def names_of(layers: Any) -> list:
+    """The names of layers, recordings left out."""
+    return [layer.name for layer in layers if not isinstance(layer, Record)]
+
+
+def tensor_arguments(frame: FrameType) -> dict:
     """The parameters of a running function that were given tensors."""
     values = frame.f_locals
-    return [n for n in frame.f_code.co_varnames[: frame.f_code.co_argcount] if isinstance(values.get(n), Tensor)]
+    names = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
+    return {n: values[n] for n in names if isinstance(values.get(n), Tensor)}
 
 
 def called(frame: FrameType | None) -> tuple:

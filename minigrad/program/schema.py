@@ -78,6 +78,12 @@ class Op:
     edges: list = dataclasses.field(default_factory=list)
     tangents: dict = dataclasses.field(default_factory=dict)
 
+    def to_dict(self) -> dict:
+        """The operation as JSON has it."""
+        made = dict(vars(self), where=vars(self.where), tangents=with_names(self.tangents))
+        made["saved"], made["edges"] = [vars(s) for s in self.saved], [vars(e) for e in self.edges]
+        return made
+
 
 @dataclasses.dataclass
 class Document:
@@ -90,8 +96,15 @@ class Document:
     gradients: dict
 
     def to_dict(self) -> dict:
-        """The record as JSON has it."""
-        return {"schema": SCHEMA, **jsonable(dataclasses.asdict(self))}
+        """The record as JSON has it: the keys of objects are strings."""
+        return {
+            "schema": SCHEMA,
+            "program": self.program,
+            "values": [vars(value) for value in self.values],
+            "ops": [op.to_dict() for op in self.ops],
+            "outputs": self.outputs,
+            "gradients": with_names(self.gradients),
+        }
 
     def to_json(self, indent: int | None = 1) -> str:
         """The record as JSON text."""
@@ -101,7 +114,7 @@ class Document:
 def summary(a: np.ndarray) -> dict:
     """All elements of a small array; of a large one extremes, mean, spread and a histogram, with NaN and infinities counted."""
     if a.size <= WHOLE:
-        return {"values": a.tolist()}
+        return {"values": jsonable(a.tolist())}
     if a.dtype.kind == "b":
         a = a.astype(np.int8)
     finite = a[np.isfinite(a)] if a.dtype.kind == "f" else a.reshape(-1)
@@ -115,6 +128,11 @@ def summary(a: np.ndarray) -> dict:
         found, edges = np.histogram(wide, BINS, (low, high) if math.isfinite(high - low) and high > low else None)
     return {"min": low, "max": high, "mean": float(wide.mean()), "std": spread, **counts,
             "histogram": {"edges": edges.tolist(), "counts": found.tolist()}}  # fmt: skip
+
+
+def with_names(numbers: dict) -> dict:
+    """An object of JSON: its keys are strings."""
+    return {str(k): v for k, v in numbers.items()}
 
 
 def jsonable(x: Any) -> Any:

@@ -251,3 +251,38 @@ def test_attention_of_a_position_that_may_see_nothing_is_zero():
     ]
     assert np.allclose(*found)
     assert not found[1][:, 1].any()
+
+
+@pytest.mark.parametrize(
+    "text", ["RNNCell(3, 4)", "RNNCell(3, 4, nonlinearity='relu', bias=False)", "LSTMCell(3, 4)", "GRUCell(3, 4)"]
+)
+def test_recurrent_cells_take_the_same_steps(text):
+    theirs, ours = twins(lambda nn: eval(text, vars(nn).copy()))
+    assert repr(ours) == repr(theirs)
+    gradients = []
+    for lib, cell in ((torch, theirs), (minigrad, ours)):
+        state, x = None, lib.tensor(data(2, 3))
+        for _ in range(4):
+            state = cell(x, state)
+        (state[0] if isinstance(state, tuple) else state).pow(2).sum().backward()
+        gradients.append([p.grad.numpy() for p in cell.parameters()])
+    assert all(np.allclose(a, b) for a, b in zip(*gradients, strict=True))
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("average", [False, True])
+def test_attention_with_several_heads(batch_first, average):
+    theirs, ours = twins(lambda nn: nn.MultiheadAttention(6, 2, batch_first=batch_first))
+    causal, padding = (
+        ~np.tri(4, dtype=bool),
+        np.array([[False] * 4, [False, False, True, True], [False, True, False, True]]),
+    )
+    found = []
+    for lib, m in ((torch, theirs), (minigrad, ours)):
+        x = lib.tensor(data(3, 4, 6) if batch_first else data(4, 3, 6)).requires_grad_()
+        masks = {"attn_mask": lib.tensor(causal), "key_padding_mask": lib.tensor(padding)}
+        out, weights = m(x, x, x, average_attn_weights=average, **masks)
+        (out.pow(2).sum() + weights.pow(3).sum()).backward()
+        alone = m(x.detach()[0], x.detach()[1], x.detach()[0], need_weights=False)[0]
+        found.append([t.detach().numpy() for t in (out, weights, alone, x.grad, *(p.grad for p in m.parameters()))])
+    assert all(np.allclose(a, b) for a, b in zip(*found, strict=True))

@@ -1,0 +1,101 @@
+"""Attention with several heads as a module."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.compare import where
+from ..ops.create import empty
+from ..ops.dropout import dropout
+from ..ops.linear import linear
+from ..ops.softmax import softmax
+from . import init
+from .layers import Linear
+from .module import Module
+from .parameter import Parameter
+
+
+class MultiheadAttention(Module):
+    """softmax(q @ k.mT / sqrt(d)) @ v in `num_heads` slices of projections of query, key and value, projected again.
+
+    Inputs are (length, batch, embed_dim), with `batch_first` (batch, length, embed_dim), or without a batch.  In boolean
+    masks True means that a position may *not* be attended to, as in PyTorch; other masks are added to the scores.
+    Source: Vaswani et al., "Attention is all you need", 2017.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
+            raise error(
+                ValueError, "MultiheadAttention", f"embed_dim={embed_dim} must be divisible by num_heads={num_heads}"
+            )
+        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
+        self.in_proj_weight = Parameter(empty(3 * embed_dim, embed_dim, dtype=dtype, device=device))
+        self.register_parameter(
+            "in_proj_bias", Parameter(empty(3 * embed_dim, dtype=dtype, device=device)) if bias else None
+        )
+        self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Xavier's uniform weights for the projections of the inputs; biases of zero."""
+        init.xavier_uniform_(self.in_proj_weight)
+        for b in (self.in_proj_bias, self.out_proj.bias):
+            if b is not None:
+                init.zeros_(b)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The result, and with `need_weights` the weights: the mean over the heads, or each head's.
+
+        `attn_mask` is (l, s) or (batch * heads, l, s), `key_padding_mask` (batch, s).  `is_causal` is a hint that the
+        mask is causal, and needs one.
+        """
+        if is_causal and attn_mask is None:
+            raise error(RuntimeError, "MultiheadAttention", "need attn_mask if specifying the is_causal hint")
+        single, first = query.ndim == 2, 0 if self.batch_first else 1
+        inputs = [t.unsqueeze(0) if single else t.movedim(first, 0) for t in (query, key, value)]
+        weights = self.in_proj_weight.chunk(3)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        q, k, v = (
+            linear(t, w, b).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for t, w, b in zip(inputs, weights, biases, strict=True)
+        )
+        scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]))
+        if attn_mask is not None:
+            scores = masked(scores, attn_mask if attn_mask.ndim == 2 else attn_mask.reshape(scores.shape))
+        if key_padding_mask is not None:
+            padding = key_padding_mask.unsqueeze(0) if single else key_padding_mask
+            scores = masked(scores, padding.unsqueeze(1).unsqueeze(1))
+        shares = dropout(softmax(scores, -1), self.dropout, self.training)
+        out = self.out_proj((shares @ v).transpose(1, 2).flatten(2))
+        shown = (shares.mean(1) if average_attn_weights else shares) if need_weights else None
+        if single:
+            return out[0], None if shown is None else shown[0]
+        return out.movedim(0, first), shown
+
+
+def masked(scores: Tensor, mask: Tensor) -> Tensor:
+    """Scores of -inf where a boolean mask holds, or with another mask added."""
+    return where(mask, -math.inf, scores) if mask.dtype.name == "bool" else scores + mask
