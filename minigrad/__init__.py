@@ -50,10 +50,33 @@ from .core.printing import get_printoptions, printoptions, set_printoptions
 from .core.tensor import Tensor
 from .func import vmap
 from .nn.functional import (  # fmt: skip
-    adaptive_avg_pool1d, alpha_dropout, avg_pool1d, batch_norm, bilinear, conv1d, conv2d, conv3d, conv_transpose1d,
-    conv_transpose2d, cosine_embedding_loss, cosine_similarity, dropout, group_norm, hinge_embedding_loss, instance_norm,
-    kl_div, layer_norm, margin_ranking_loss, max_pool1d, max_pool2d, pairwise_distance, pixel_shuffle, pixel_unshuffle,
-    poisson_nll_loss, rms_norm, triplet_margin_loss,
+    adaptive_avg_pool1d,
+    alpha_dropout,
+    avg_pool1d,
+    batch_norm,
+    bilinear,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    cosine_embedding_loss,
+    cosine_similarity,
+    dropout,
+    group_norm,
+    hinge_embedding_loss,
+    instance_norm,
+    kl_div,
+    layer_norm,
+    margin_ranking_loss,
+    max_pool1d,
+    max_pool2d,
+    pairwise_distance,
+    pixel_shuffle,
+    pixel_unshuffle,
+    poisson_nll_loss,
+    rms_norm,
+    triplet_margin_loss,
 )
 from .ops import generator as random
 from .ops import methods as _methods

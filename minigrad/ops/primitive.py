@@ -103,7 +103,7 @@ class Primitive(Function):
 
     @classmethod
     def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
-        """impl (or `into`, the update in place) without NumPy's warnings about infinities, its errors named after this operation."""
+        """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
         try:
             with np.errstate(all="ignore"):
                 return (into or cls.impl)(*arrays)

@@ -68,7 +68,7 @@ def op(
     def enter(f: Callable) -> Callable:
         key = name or f.__name__
         CODES[f.__code__] = key
-        function = with_out(f, key) if out else f
+        function = with_keywords(f, key, out)
         entry = Entry(
             key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options
         )
@@ -119,14 +119,42 @@ def named(f: Callable, name: str) -> Callable:
     return f
 
 
-def with_out(f: Callable, name: str) -> Callable:
-    """The function with an argument `out=`, a tensor that the result is written into."""
+# NumPy's words for a parameter, which PyTorch takes as well
+SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}
+
+
+def with_keywords(f: Callable, name: str, out: bool) -> Callable:
+    """The function with the keywords that its parameters do not name: other spellings, that of `*rest`, and `out=`."""
+    parameters = inspect.signature(f).parameters
+    other = {SPELLINGS[p]: p for p in parameters if p in SPELLINGS and SPELLINGS[p] not in parameters}
+    other |= {p: p for p in parameters if parameters[p].kind is inspect.Parameter.VAR_POSITIONAL and len(parameters) > 1}
+    if not other and not out:
+        return f
 
     @functools.wraps(f)
-    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        return f(*args, **kwargs) if out is None else write_out(name, f(*args, **kwargs), out)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            return f(*args)
+        target = kwargs.pop("out", None) if out else None
+        for spelling in other.keys() & kwargs.keys():
+            args = respelled(name, other[spelling], spelling, parameters, args, kwargs)
+        result = f(*args, **kwargs)
+        return result if target is None else write_out(name, result, target)
 
     return named(function, name)
+
+
+def respelled(name: str, parameter: str, spelling: str, parameters: Any, args: tuple, kwargs: dict) -> tuple:
+    """Give kwargs[spelling] to the parameter that it means; the arguments that are then to be passed by position."""
+    value = kwargs.pop(spelling)
+    if parameters[parameter].kind is inspect.Parameter.VAR_POSITIONAL:
+        if len(args) > list(parameters).index(parameter):
+            raise error(TypeError, name, f"got multiple values for the argument {parameter!r}")
+        return (*[kwargs.pop(p) for p in list(parameters)[len(args) :] if p in kwargs and not args], *args, value)
+    if parameter in kwargs:
+        raise error(TypeError, name, f"got multiple values for the argument {parameter!r}, also called {spelling!r}")
+    kwargs[parameter] = value
+    return args
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:

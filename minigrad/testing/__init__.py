@@ -60,9 +60,8 @@ def array(x: Any) -> np.ndarray:
 
 
 # The files of operations in the order in which a reader wants them; what is not named here follows.
-READING = ("pointwise", "elementary", "rounding", "compare", "activation", "reduce", "order", "statistics", "quantiles", "scan",
-           "softmax", "shape", "join", "pad", "flip", "diagonal", "index", "gather", "slices", "masks", "sort", "matmul", "einsum",
-           "linalg", "decompositions", "norms")  # fmt: skip
+READING = """pointwise elementary rounding compare activation reduce order statistics quantiles scan softmax shape join pad flip
+diagonal index gather slices masks sort matmul einsum linalg decompositions norms""".split()
 
 
 def operations_table() -> str:
@@ -87,7 +86,9 @@ def row(entry: Entry) -> str:
     kernel = getattr(entry.cls, "kernel", None)
     computes = code(formula.shown(kernel)) if kernel is not None else ""
     summary = (entry.function.__doc__ or "").strip().split("\n")[0].replace("|", "\\|").replace("**", "\\*\\*")
-    derivative = "<br>".join(code(line) for line in dict.fromkeys(line for cls in classes(entry) for line in derivatives(cls)))
+    derivative = "<br>".join(
+        code(line) for line in dict.fromkeys(line for cls in classes(entry) for line in derivatives(cls))
+    )
     return f"| `{entry.name}` | {computes or summary} | {derivative} |"
 
 

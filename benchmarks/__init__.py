@@ -1,0 +1,1 @@
+"""How long things take, beside PyTorch where it is installed: `make bench`."""
