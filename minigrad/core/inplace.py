@@ -15,7 +15,7 @@ from ..errors import error, user_place
 from .context import EAGER, Frame, current
 from .edges import INFERENCE, Leaf, ViewOf
 from .hooks import move_retained
-from .tensor import Box, Tensor, history, memory, version, wrap
+from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
 
 def link_view(frame: Frame, fn: Any, args: tuple, out: Tensor) -> None:
@@ -84,7 +84,7 @@ def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
 
 def shares(a: Tensor, x: Tensor) -> bool:
     """Whether a write to x would change a, which the operation may have to keep."""
-    return a._layer is None and x._layer is None and np.may_share_memory(a._a, x._a)
+    return np.may_share_memory(bottom(a)._a, bottom(x)._a)
 
 
 def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
@@ -99,12 +99,7 @@ def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
     root = x
     while root._view is not None:
         if root._view.fixed is not None and (tracked or frame.grad and history(root._view.parent) is not None):
-            raise error(
-                RuntimeError,
-                name,
-                f"a view is being modified in place, but {root._view.fixed}, so its base would not know",
-                "make the view outside, or clone() it first",
-            )
+            raise of_fixed_view(root, name)
         root = root._view.parent
     if tracked and type(history(root)) is Leaf:
         what = "a leaf Variable" if root is x else "a view of a leaf Variable"
@@ -114,6 +109,17 @@ def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
             f"{what} that requires grad is being used in an in-place operation",
             "use the out-of-place form, or work under no_grad()",
         )
+
+
+def of_fixed_view(x: Tensor, name: str) -> Exception:
+    """The error for a write to a view whose base cannot be told of it."""
+    assert x._view is not None
+    return error(
+        RuntimeError,
+        name,
+        f"a view is being modified in place, but {x._view.fixed}, so its base would not know",
+        "make the view outside, or clone() it first",
+    )
 
 
 def check_places(x: Tensor, name: str) -> None:

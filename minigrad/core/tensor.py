@@ -305,7 +305,9 @@ class Tensor:
         return a.astype(dtype, copy=bool(copy)) if dtype is not None else a.copy() if copy else a
 
     def __dlpack__(self, **options: Any):
-        return self.numpy().__dlpack__(**options)
+        if self.requires_grad:
+            raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
+        return self._a.__dlpack__(**options)
 
     def __dlpack_device__(self):
         return self._a.__dlpack_device__()
@@ -360,7 +362,12 @@ class Tensor:
         return complex(self._number())
 
     def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, (Tensor, int, float, np.generic)):
+            raise error(RuntimeError, "in", f"only a number or a tensor can be in a tensor, got a {type(value).__name__}")
         return bool((self == value).any())
+
+    def __reversed__(self) -> Tensor:
+        return self.flip(tuple(range(self.ndim)))
 
     def __repr__(self) -> str:
         from .printing import text
@@ -394,6 +401,17 @@ class Tensor:
         return memo[id(self)]
 
 
+READABLE = "use minigrad's operations instead, or compute it outside of the transform"
+ESCAPED = "return it from the transformed function (with has_aux=True beside the result) instead of storing it elsewhere"
+
+
+class Foreign(RuntimeError):
+    """The array of a box was asked for, which has none; `box` is the one, `runs` whether its transform goes on here."""
+
+    box: Any
+    runs: bool
+
+
 class Box(Tensor):
     """A tensor as one transform sees it: `_value` lives one layer down, `_extra` is its tangent or batch dimension."""
 
@@ -405,17 +423,14 @@ class Box(Tensor):
 
     @property
     def _a(self):
-        here = (
-            ""
-            if current().has(self._layer)
-            else " It escaped from that transform: return it from the transformed function."
-        )
-        raise error(
-            RuntimeError,
-            f"{self._layer.name}",
-            "this tensor belongs to a running transform and has no NumPy value of its "
-            f"own here, so numpy(), tolist() and the like do not work on it.{here}",
-        )
+        runs = current().has(self._layer)
+        name, what = self._layer.name, f"this tensor of shape {tuple(self.shape)} belongs to"
+        if runs:
+            e: Any = error(Foreign, name, f"{what} a running transform and has no memory for numpy() and the like", READABLE)
+        else:
+            e = error(Foreign, name, f"{what} a transform that does not run here, from which it has escaped", ESCAPED)
+        e.box, e.runs = self, runs
+        raise e
 
     shape = property(lambda t: Size(t._layer.shape(t)))
     _np_dtype = property(lambda t: t._value._np_dtype)
@@ -424,7 +439,10 @@ class Box(Tensor):
         return self._layer.detach(self)
 
     def item(self):
-        return self._layer.item(self)
+        return self._layer.readable(self).item()
+
+    def tolist(self):
+        return self._layer.readable(self).tolist()
 
     def __repr__(self) -> str:
         return f"{self._layer.name.capitalize()}Tensor({self._value!r})"
@@ -472,10 +490,16 @@ def storage(a: np.ndarray) -> np.ndarray:
     return a
 
 
-def memory(t: Tensor) -> Version:
-    """The version counter of t's memory, made when first needed (by views, detach and in-place writes)."""
+def bottom(t: Tensor) -> Tensor:
+    """The plain tensor, with an array, under all transforms."""
     while type(t) is Box:
         t = t._value
+    return t
+
+
+def memory(t: Tensor) -> Version:
+    """The version counter of t's memory, made when first needed (by views, detach and in-place writes)."""
+    t = bottom(t)
     if t._ver is None:
         t._ver = Version()
     return t._ver
@@ -483,8 +507,7 @@ def memory(t: Tensor) -> Version:
 
 def version(t: Tensor) -> int:
     """How often t's memory has been written in place."""
-    while type(t) is Box:
-        t = t._value
+    t = bottom(t)
     return 0 if t._ver is None else t._ver.n
 
 

@@ -8,64 +8,48 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.context import Frame, Layer, apply_at, use
+from ..core.context import Frame, apply_at, use
 from ..core.edges import ViewOf
-from ..core.function import as_tuple, is_float
-from ..core.inplace import inplace, inplace_at
+from ..core.function import among, as_tuple, call_user, is_float
+from ..core.inplace import inplace, inplace_at, of_fixed_view
 from ..core.tensor import Box, Tensor, version
-from .grad import captured
+from .transform import Transform, captured
 
 
-class Jvp(Layer):
-    """One running func.jvp."""
+class Jvp(Transform):
+    """One running func.jvp.  A box's `_extra` is its tangent, None standing for zero."""
 
     name = "jvp"
 
-    def box(self, value: Tensor, tangent: Tensor | None = None) -> Box:
-        """A value of the layer below with its tangent; None stands for zero."""
+    def dual(self, value: Tensor, tangent: Tensor | None) -> Box:
+        """A value of the layer below with its tangent."""
         return Box(self, value, tangent)
 
-    adopt = box
-
-    def handles(self, fn: type, args: tuple) -> bool:
-        """All that is computed inside belongs to the layer, so that a buffer made there can be written to."""
-        return True
-
-    def shape(self, t: Box) -> tuple:
-        """Boxes have the shape of their values."""
-        return t._value.shape
-
-    def detach(self, t: Box) -> Box:
-        """Without tangent, and a constant of the layers below."""
-        return self.box(t._value.detach())
-
-    def item(self, t: Box) -> Any:
-        """Control flow on values is fine under jvp."""
-        return t._value.item()
-
-    def inner(self, a: Any) -> Any:
-        """The value one layer down."""
-        return a._value if self.owns(a) else a
-
     def tangent(self, a: Any) -> Tensor | None:
-        """The tangent one layer down."""
-        return a._extra if self.owns(a) else None
-
-    def owns(self, a: Any) -> bool:
-        """Whether a is a box of this layer."""
-        return type(a) is Box and a._layer is self
+        """The tangent one layer down.  A view made before its base had one has the same view of the base's."""
+        if not self.owns(a):
+            return None
+        view = a._view
+        if a._extra is None and view is not None and view.fn is not None and (t := self.tangent(view.parent)) is not None:
+            a._extra = view.fn.apply(t, *view.args)
+        return a._extra
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer down, and its jvp beside it."""
-        values, tangents = tuple([self.inner(a) for a in args]), [self.tangent(a) for a in args]
+        values = tuple([self.inner(a) for a in args])
         low = apply_at(frame.parent, cls, values)
         lows = as_tuple(low)
         results = [None] * len(lows)
-        if any(t is not None for t in tangents):
-            with use(frame.parent):
+        with use(frame.parent):
+            tangents = [self.tangent(a) for a in args]
+            if any([t is not None for t in tangents]):
                 results = cls._tangents(values, tangents, lows, self.context(cls, values, tangents, low))
-        outs = tuple([self.output(o, t, args, values) for o, t in zip(lows, results, strict=True)])
-        if getattr(cls, "view", False) and self.owns(args[0]):
+        if cls.primitive:
+            outs = tuple([self.dual(o, t if is_float(o) else None) for o, t in zip(lows, results, strict=True)])
+        else:
+            outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
+            self.renew(frame, cls, args, outs, results)
+        if cls.primitive and cls.view and self.owns(args[0]):
             outs[0]._view = ViewOf(args[0], cls, args[1:], None, version(outs[0]))
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
 
@@ -74,51 +58,55 @@ class Jvp(Layer):
         if cls.primitive:
             return None
         ctx = cls.Node(None, tuple([t is not None for t in tangents]))
-        cls.setup_context(ctx, values, low)
+        call_user(cls, "setup_context", ctx, values, low)
         return ctx
 
-    def output(self, o: Any, t: Tensor | None, args: tuple, values: tuple) -> Any:
-        """One output: the given box if its value was changed in place, else a new one."""
-        if not isinstance(o, Tensor):
-            return o
-        for a, v in zip(args, values):
-            if v is o and self.owns(a):
-                self.write_tangent(a, t)
-                return a
-        return self.box(o, t)
+    def renew(self, frame: Frame, cls: Any, args: tuple, outs: tuple, tangents: list) -> None:
+        """Give the outputs of a user's Function their tangents; an input that it has changed in place is one of them."""
+        with use(frame.parent):
+            for o, t in zip(outs, tangents, strict=True):
+                if among(o, args):
+                    self.write_tangent(o, t)
+                elif is_float(o):
+                    o._extra = t
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """Write value and tangent below."""
+        name = fn.function_name() + "_"
         if not self.owns(x):
-            raise captured(self, fn, x)
+            raise captured(self, name, x)
         args = (x, *others)
-        values, tangents = tuple([self.inner(a) for a in args]), [self.tangent(a) for a in args]
+        values = tuple([self.inner(a) for a in args])
         with use(frame.parent):
-            result = None
-            if any(t is not None for t in tangents):
+            result, tangents = None, [self.tangent(a) for a in args]
+            self.refuse_fixed(x, any([t is not None for t in tangents]), name)
+            if any([t is not None for t in tangents]):
                 (result,) = fn._tangents(values, tangents, (fn.apply(*values),))
             inplace_at(frame.parent, fn, values[0], values[1:])
             self.write_tangent(x, result)
         return x
 
-    def write_tangent(self, x: Box, t: Tensor | None) -> None:
-        """x's tangent becomes t, in the memory that the tangents of its base and its views share."""
-        if t is not None or x._extra is not None:
-            inplace(_copy(), self.zero_tangent(x), 0.0 if t is None else t)
+    def refuse_fixed(self, x: Tensor, dual: bool, name: str) -> None:
+        """Tangents of a base cannot follow a write to a view that was made inside a user's Function."""
+        while (view := x._view) is not None:
+            if view.fixed is not None and (dual or self.tangent(view.parent) is not None):
+                raise of_fixed_view(x, name)
+            x = view.parent
 
-    def zero_tangent(self, x: Box) -> Tensor:
+    def write_tangent(self, x: Any, t: Tensor | None) -> None:
+        """x's tangent becomes t, in the memory that the tangents of its base and its views share."""
+        from ..ops.memory import Copy  # operations come after the layers
+
+        if is_float(x) and (t is not None or x._extra is not None):
+            inplace(Copy, self.zero_tangent(x), 0.0 if t is None else t)
+
+    def zero_tangent(self, x: Any) -> Tensor:
         """x's tangent; made of zeros if it has none, as the same view of its base's tangent if x is a view."""
-        if x._extra is None and is_float(x):
+        if self.tangent(x) is None:
             view = x._view
             x._extra = (
                 x._value.new_zeros(x.shape)
-                if view is None
+                if view is None or view.fn is None
                 else view.fn.apply(self.zero_tangent(view.parent), *view.args)
             )
         return x._extra
-
-
-def _copy() -> Any:
-    from ..ops.memory import Copy
-
-    return Copy

@@ -178,7 +178,7 @@ def plain(data: Any, who: str) -> Any:
     if isinstance(data, Tensor):
         if data.numel() != 1:
             raise error(
-                TypeError,
+                ValueError,
                 who,
                 f"only tensors of one element can stand in a list of data, found one of shape {tuple(data.shape)}",
                 "use minigrad.stack(tensors)",

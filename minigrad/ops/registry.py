@@ -124,11 +124,14 @@ SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axi
 
 
 def with_keywords(f: Callable, name: str, out: bool) -> Callable:
-    """The function with the keywords that its parameters do not name: other spellings, that of `*rest`, and `out=`."""
+    """The function with the keywords that its parameters do not offer: other spellings, that of `*rest`, and `out=`."""
     parameters = inspect.signature(f).parameters
     other = {SPELLINGS[p]: p for p in parameters if p in SPELLINGS and SPELLINGS[p] not in parameters}
-    other |= {p: p for p in parameters if parameters[p].kind is inspect.Parameter.VAR_POSITIONAL and len(parameters) > 1}
-    if not other and not out:
+    before = list(parameters)  # of `*rest`
+    rest = next((p for p, it in parameters.items() if it.kind is inspect.Parameter.VAR_POSITIONAL and p != "args"), None)
+    if rest is not None:
+        before = before[: before.index(rest)]
+    if not (other or out or rest is not None and before):
         return f
 
     @functools.wraps(f)
@@ -137,24 +140,15 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
             return f(*args)
         target = kwargs.pop("out", None) if out else None
         for spelling in other.keys() & kwargs.keys():
-            args = respelled(name, other[spelling], spelling, parameters, args, kwargs)
+            if other[spelling] in kwargs:
+                raise error(TypeError, name, f"got the argument {other[spelling]!r} twice, once as {spelling!r}")
+            kwargs[other[spelling]] = kwargs.pop(spelling)
+        if rest in kwargs and len(args) <= len(before):
+            args = (*args, *[kwargs.pop(p) for p in before[len(args) :] if p in kwargs], kwargs.pop(rest))
         result = f(*args, **kwargs)
         return result if target is None else write_out(name, result, target)
 
     return named(function, name)
-
-
-def respelled(name: str, parameter: str, spelling: str, parameters: Any, args: tuple, kwargs: dict) -> tuple:
-    """Give kwargs[spelling] to the parameter that it means; the arguments that are then to be passed by position."""
-    value = kwargs.pop(spelling)
-    if parameters[parameter].kind is inspect.Parameter.VAR_POSITIONAL:
-        if len(args) > list(parameters).index(parameter):
-            raise error(TypeError, name, f"got multiple values for the argument {parameter!r}")
-        return (*[kwargs.pop(p) for p in list(parameters)[len(args) :] if p in kwargs and not args], *args, value)
-    if parameter in kwargs:
-        raise error(TypeError, name, f"got multiple values for the argument {parameter!r}, also called {spelling!r}")
-    kwargs[parameter] = value
-    return args
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:

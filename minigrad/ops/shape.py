@@ -122,23 +122,23 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     torch="Tensor.view",
     vmap=False,
 )  # not every memory allows it
-def view(input: Tensor, *shape: Any) -> Tensor:
-    """The same memory under another shape, or by `view(dtype)` as elements of another dtype of the same size.
+def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
+    """The same memory under another shape, or by `view(dtype)` as elements of another dtype.
 
     Raises RuntimeError where the memory does not allow it; `reshape` copies then.
     """
-    if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list, Tensor)):
-        return view_as_dtype(input, shape[0])
-    size = inferred(input, shape_from(shape), "view")
-    if not viewable(input, size):
+    if dtype is not None or len(size) == 1 and not isinstance(size[0], (int, tuple, list, Tensor)):
+        return view_as_dtype(input, size[0] if dtype is None else dtype)
+    shape = inferred(input, shape_from(size), "view")
+    if not viewable(input, shape):
         raise error(
             RuntimeError,
             "view",
-            f"view size {size} is not compatible with the memory of a tensor of shape {tuple(input.shape)}: "
+            f"view size {shape} is not compatible with the memory of a tensor of shape {tuple(input.shape)}: "
             "at least one dimension spans two subspaces that do not follow each other",
             "use .reshape(...), which copies where needed",
         )
-    return Reshape.apply(input, size)
+    return Reshape.apply(input, shape)
 
 
 def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
@@ -146,12 +146,14 @@ def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
     target = dtypes.numpy_dtype(dtype)
     if target == input._np_dtype:
         return Alias.apply(input)
-    if target.itemsize != input._np_dtype.itemsize:
+    if target.itemsize != input.itemsize and (
+        not input.shape or input.stride(-1) != 1 or input.shape[-1] * input.itemsize % target.itemsize
+    ):
         raise error(
             RuntimeError,
             "view",
-            f"the bytes of {input.dtype} cannot be seen as {dtypes.of_numpy(target)}: elements of {input.itemsize} "
-            f"and {target.itemsize} bytes",
+            f"a tensor of shape {tuple(input.shape)} and {input.dtype} cannot be seen as {dtypes.of_numpy(target)}: its "
+            f"last dimension has to lie in memory without gaps and hold a multiple of {target.itemsize} bytes",
             "use .to(dtype), which converts the values",
         )
     return ViewDtype.apply(input, target)

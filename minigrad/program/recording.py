@@ -210,14 +210,14 @@ class Record(Layer):
         """The entry that a primitive running now belongs to: that of the outermost function of the table on the stack."""
         if self._backward and self._open is not None:
             return self._open
-        name, outer, user = called(sys._getframe(2))
+        name, outer, signed, user = called(sys._getframe(2))
         if outer is not None and self._open is not None and self._open.frame is outer:
             return self._open
         phase = "backward" if self._backward else "update" if self.ran_backward and not frame.grad else "forward"
         place = None if user is None else Place(user.f_code.co_filename, user.f_lineno)
         group = Group(phase, name or cls.__name__, outer, place, stack_of(frame.parent) + names_of(passed.get()[::-1]))
-        if outer is not None:
-            group.arguments = {n: self.ref(t) for n, t in tensor_arguments(outer).items()}
+        if signed is not None:
+            group.arguments = {n: self.ref(t) for n, t in tensor_arguments(signed).items()}
         if not cls.primitive:
             group.name, group.function = cls.__name__, cls.__name__
         self.groups.append(group)
@@ -381,10 +381,15 @@ def tensor_arguments(frame: FrameType) -> dict:
 
 
 def called(frame: FrameType | None) -> tuple:
-    """(name and frame of the outermost function of the table that is running, the user's frame that called it)."""
-    name = outer = None
+    """(name and frame of the outermost function of the table that is running, its frame with the arguments, the caller's).
+
+    The two frames differ where the outermost one only passes its arguments on, as the one that takes `out=` does.
+    """
+    name = outer = signed = None
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         if frame.f_code in CODES:
             name, outer = CODES[frame.f_code].rstrip("_"), frame
+            if frame.f_code.co_argcount:
+                signed = frame
         frame = frame.f_back
-    return name, outer, frame
+    return name, outer, signed, frame

@@ -1,0 +1,80 @@
+"""Transform: what the layers of grad, jvp and vmap have in common.  A running transform sees tensors as boxes of its own,
+around the values of the layer below; grad.py, jvp.py and batch.py say what it does with an operation on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.context import Layer
+from ..core.edges import ViewOf
+from ..core.tensor import Box, Tensor, bottom
+from ..errors import error
+
+
+class Transform(Layer):
+    """A running transform of a function."""
+
+    name = "transform"
+
+    def owns(self, a: Any) -> bool:
+        """Whether a is a box of this layer."""
+        return type(a) is Box and a._layer is self
+
+    def inner(self, a: Any) -> Any:
+        """The value one layer down; what is no box of this layer has been captured from there, or is no tensor."""
+        return a._value if type(a) is Box and a._layer is self else a
+
+    def box(self, value: Tensor) -> Box:
+        """A value of the layer below as this layer sees it."""
+        return Box(self, value)
+
+    def adopt(self, value: Tensor) -> Box:
+        """A tensor made inside: all of them belong to the layer, so that buffers can be written to."""
+        return self.box(value)
+
+    def handles(self, fn: type, args: tuple) -> bool:
+        """All that is computed inside belongs to the layer, for the same reason."""
+        return True
+
+    def shape(self, t: Box) -> tuple:
+        """Boxes have the shape of their values."""
+        return t._value.shape
+
+    def detach(self, t: Box) -> Box:
+        """A constant of this layer and of those below."""
+        return self.box(t._value.detach())
+
+    def readable(self, t: Box) -> Tensor:
+        """The value, for item(), `if` and tolist()."""
+        return t._value
+
+    def output(self, value: Any, dirty: bool, args: tuple, values: tuple, name: str) -> Any:
+        """One output of a custom Function: the box that was written to, else a new one.
+
+        Where it lies in an input's memory, a write to it would change the input without its history: this is noted.
+        """
+        if not isinstance(value, Tensor):
+            return value
+        owned = [(a, v) for a, v in zip(args, values) if self.owns(a)]
+        for a, v in owned:
+            if dirty and v is value:
+                return a
+        out = self.box(value)
+        for a, v in owned:
+            if np.may_share_memory(bottom(value)._a, bottom(v)._a):
+                out._view = ViewOf(a, None, (), None, 0, fixed=f"it was made inside {name} in its input's memory")
+        return out
+
+
+def captured(layer: Layer, who: str, x: Tensor) -> Exception:
+    """The error for writing to a tensor that a transform's function uses but was not given."""
+    return error(
+        RuntimeError,
+        who,
+        f"an in-place operation on a tensor of shape {tuple(x.shape)} that the function under `{layer.name}` only "
+        "captured from outside: the write would escape from the transform",
+        "pass the tensor as an argument, or clone() it inside first",
+    )
