@@ -8,6 +8,7 @@ mode, ops/families.py for how an operation is declared, layers/ for the transfor
 """
 
 import math as _math
+import warnings as _warnings
 
 __version__ = "0.1.0"
 
@@ -333,3 +334,6 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
 _methods.install()
+
+# NumPy's notes on infinities and NaN in our own computations are not for users; what users compute themselves keeps them.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")

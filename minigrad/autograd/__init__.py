@@ -95,6 +95,8 @@ def grad(
             materialize_grads=materialize_grads,
         )
     outputs, inputs = as_sequence(outputs), as_sequence(inputs)
+    if not inputs:
+        raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate by")
     edges, seeds = roots(outputs, grad_outputs, "grad")
     targets = [None if history_or_none(t) is None else engine.edge_of(t, "grad", i) for i, t in enumerate(inputs)]
     for i, (t, e) in enumerate(zip(inputs, targets)):

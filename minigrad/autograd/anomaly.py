@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.context import current, enter
 from ..core.node import _anomaly
 
 
@@ -14,13 +15,19 @@ class set_detect_anomaly:
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self.old = (getattr(_anomaly, "on", False), getattr(_anomaly, "nan", True))
-        _anomaly.on, _anomaly.nan = bool(mode), check_nan
+        switch(bool(mode), check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        _anomaly.on, _anomaly.nan = self.old
+        switch(*self.old)
+
+
+def switch(on: bool, check_nan: bool) -> None:
+    """Set the mode of this thread; while it is on, operations take the way that notes the user's line."""
+    enter(current().watch(on - getattr(_anomaly, "on", False)))
+    _anomaly.on, _anomaly.nan = on, check_nan
 
 
 class detect_anomaly(set_detect_anomaly):

@@ -12,6 +12,7 @@ from ..core.context import current, enter, use
 from ..core.dual import Level, tangent_of
 from ..core.function import is_float
 from ..core.tensor import Tensor
+from ..layers.transform import Transform
 from ..errors import error
 
 
@@ -44,6 +45,13 @@ class dual_level:
 def enter_dual_level() -> int:
     """Open the dual level.  Raises RuntimeError if one is open."""
     frame = current()
+    if inside := [layer.name for layer in frame.layers() if isinstance(layer, Transform)]:
+        raise error(
+            RuntimeError,
+            "enter_dual_level",
+            f"dual levels are for eager code, and this runs under `{inside[-1]}`, which would not see the tangents",
+            "use minigrad.func.jvp inside transforms, which composes with all of them",
+        )
     if frame.dual is not None:
         raise error(
             RuntimeError,

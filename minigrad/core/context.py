@@ -34,21 +34,28 @@ EAGER = Layer()
 class Frame:
     """One link of the chain: a layer, and the modes in force there."""
 
-    __slots__ = ("dual", "grad", "inference", "layer", "parent")
+    # watched: how many look at each node as it is made (anomaly detection, saved_tensors_hooks)
+    __slots__ = ("dual", "grad", "inference", "layer", "parent", "watched")
 
     def __init__(
         self, layer: Layer, grad: bool = True, dual: Any = None, inference: bool = False, parent: Frame | None = None
     ):
         self.layer, self.grad, self.dual, self.inference, self.parent = layer, grad, dual, inference, parent
+        self.watched = 0 if parent is None else parent.watched
 
     def but(self, **changes: Any) -> Frame:
         """This frame with some modes changed; the plain eager ones are always the constants ON and OFF."""
         new = Frame(self.layer, self.grad, self.dual, self.inference, self.parent)
+        new.watched = self.watched
         for name, value in changes.items():
             setattr(new, name, value)
-        if new.layer is EAGER and new.dual is None and not new.inference:
+        if new.layer is EAGER and new.dual is None and not new.inference and not new.watched:
             return ON if new.grad else OFF
         return new
+
+    def watch(self, step: int) -> Frame:
+        """The whole chain with one watcher more or less."""
+        return self.but(watched=self.watched + step, parent=None if self.parent is None else self.parent.watch(step))
 
     def all_grad(self, grad: bool) -> Frame:
         """The whole chain with gradients on or off: inside a transform every enclosing derivative is meant."""

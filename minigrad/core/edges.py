@@ -44,11 +44,14 @@ INFERENCE = InferenceVersion()
 class Leaf:
     """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
 
-    __slots__ = ("__weakref__", "_hooks", "_meta", "_ref", "_seq")
-    _edges, _layer, _saved, next_functions = (), None, (), ()
+    __slots__ = ("__weakref__", "_dtype", "_hooks", "_ref", "_seq", "_shape")
+    _edges, _layer, _saved, pull, next_functions = (), None, (), None, ()
 
     def __init__(self, t: Tensor):
-        self._ref, self._meta, self._seq, self._hooks = weakref.ref(t), ((t.shape, t._np_dtype),), next_number(), None
+        self._ref, self._seq, self._hooks = weakref.ref(t), next_number(), None
+        self._shape, self._dtype = tuple(t.shape), t._np_dtype
+
+    _meta = property(lambda leaf: ((leaf._shape, leaf._dtype),))
 
     @property
     def variable(self) -> Tensor | None:
@@ -82,6 +85,9 @@ class Port:
 
     def __init__(self, node: Any, index: int):
         self.node, self.index = node, index
+
+    _shape = property(lambda port: port.node._meta[port.index][0])
+    _dtype = property(lambda port: port.node._meta[port.index][1])
 
 
 class ViewOf:

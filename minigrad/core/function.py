@@ -16,8 +16,8 @@ from .dual import push_tangents
 from .edges import Leaf, Port, ViewOf
 from .guard import Guard
 from .inplace import rebase, twin
-from .node import Ctx, Node, describe
-from .tensor import Box, Tensor, history, memory, wrap
+from .node import Ctx, Full, describe
+from .tensor import Box, Foreign, Tensor, history, memory, wrap
 
 
 class Function:
@@ -48,6 +48,7 @@ class Function:
     is_traceable = False
     vmap: Any = None
     primitive = False  # built-in: its impl works on arrays
+    arrays = False  # its formulas run on arrays as they stand: a first-order backward needs no tensors (sweep.py)
     combined = True  # forward takes ctx
     _both = False  # backward and vjp are defined, which is one too many
     Node: Any = Ctx
@@ -61,7 +62,7 @@ class Function:
         elif "backward" in own:
             cls.vjp = own["backward"]
         cls.combined = cls.setup_context is Function.setup_context
-        base = Node if cls.primitive else Ctx
+        base = Full if cls.primitive else Ctx
         name = f"{cls.__name__}Backward" + ("0" if cls.primitive else "")
         cls.Node = type(
             name,
@@ -143,6 +144,7 @@ class Function:
             push_tangents(frame, cls, args, outs, ctx)
         if not needs:
             ctx._saved = ()
+        ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle
         return (
             outs[0]
             if not isinstance(returned, (tuple, list))
@@ -195,6 +197,8 @@ def call_user(cls: type[Function], name: str, *args: Any) -> Any:
     method = getattr(cls, name)
     try:
         return method(*args)
+    except Foreign as e:
+        raise foreign(cls, name, e) from None
     except TypeError:
         try:
             signature = inspect.signature(method)
@@ -211,27 +215,46 @@ def call_user(cls: type[Function], name: str, *args: Any) -> Any:
         raise
 
 
+def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
+    """The error for a tensor of a transform in a user's method, which can do nothing with it."""
+    shape, layer = tuple(e.box.shape), e.box._layer.name
+    if e.runs:
+        return error(
+            RuntimeError,
+            f"{cls.__name__}.{name}",
+            f"runs under `{layer}`, where a tensor (of shape {shape}) has no memory for numpy() and the like",
+            "make the method of minigrad operations and of Functions with a vmap staticmethod of their own, or write a "
+            "vmap staticmethod in place of generate_vmap_rule=True",
+        )
+    return error(
+        RuntimeError,
+        f"{cls.__name__}.{name}",
+        f"uses a tensor of shape {shape} that belongs to a `{layer}` transform around it and is not one of its inputs: "
+        "what depends on it would be lost",
+        f"pass it as an argument of {cls.__name__}.apply, and keep it with ctx.save_for_backward",
+    )
+
+
 CALLED_WITH = {
     "forward": "make it a @staticmethod that takes ctx and then the arguments of apply (without ctx beside a setup_context)",
     "setup_context": "make it a @staticmethod setup_context(ctx, inputs, output)",
     "backward": "make it a @staticmethod that takes ctx and then one gradient for each output of forward",
     "jvp": "make it a @staticmethod that takes ctx and then one tangent for each argument of forward",
+    "vmap": "make it a @staticmethod that takes info, in_dims, and then the arguments of forward",
 }
 
 
 def refuse_nested(cls: type[Function], frame: Frame, args: tuple) -> None:
     """Tensors inside lists and dicts would lose their gradients without a word."""
-    if not frame.grad:
-        return
     for i, a in enumerate(args):
         for t in tensors_in(a) if isinstance(a, (list, tuple, dict)) else ():
-            if history(t) is not None:
+            if t._layer is not None or frame.grad and history(t) is not None:
+                why = "requires grad" if t._layer is None else f"belongs to a running `{t._layer.name}` transform"
                 raise error(
                     TypeError,
                     cls.__name__,
-                    f"argument {i} is a {type(a).__name__} that contains a tensor of shape "
-                    f"{tuple(t.shape)} which requires grad; apply does not look into data structures, so its "
-                    "gradient would be lost",
+                    f"argument {i} is a {type(a).__name__} that contains a tensor of shape {tuple(t.shape)} which {why}; "
+                    "apply does not look into data structures, so its gradient would be lost",
                     f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
                 )
 

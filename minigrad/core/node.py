@@ -27,13 +27,14 @@ class Node:
     # _edges per input: Node, Port, Leaf or None | _seq creation number | _meta (shape, dtype) per output
     # _saved what backward needs: Saved tensors and plain values; Freed after a backward that does not keep them
     # _layer the Grad layer it belongs to (None: eager) | _trace the user's line, when anomalies are being looked for
-    __slots__ = ("__weakref__", "_edges", "_hooks", "_layer", "_meta", "_saved", "_seq", "_trace")
+    __slots__ = ("__weakref__", "_hooks", "_seq")
     _fn: Any = None  # the Function; set by each subclass
-
-    def __init__(self, layer: Any, edges: tuple):
-        self._layer, self._edges, self._seq = layer, edges, next_number()
-        self._saved, self._meta, self._hooks = (), (), None
-        self._trace = user_place() if getattr(_anomaly, "on", False) else None
+    _layer: Any = None
+    _trace: Any = None
+    _edges: Any
+    _saved: Any
+    _meta: Any
+    pull: Any = None  # the written-out backward of an operation's flat nodes (ops/dispatch.py)
 
     def name(self) -> str:
         """The name of the operation with `Backward` behind it, as PyTorch prints it."""
@@ -88,7 +89,21 @@ class Node:
         return _metadata.setdefault(self, {})
 
 
-class Ctx(Node):
+class Full(Node):
+    """A node with everything in slots of its own; those that ops/dispatch.py writes out are flatter."""
+
+    __slots__ = ("_edges", "_layer", "_meta", "_saved", "_trace")
+
+    def __init__(self, layer: Any, edges: tuple):
+        self._layer, self._edges, self._seq = layer, edges, next_number()
+        self._saved, self._meta, self._hooks = (), (), None
+        self._trace = user_place() if getattr(_anomaly, "on", False) else None
+
+    _shape = property(lambda node: node._meta[0][0])
+    _dtype = property(lambda node: node._meta[0][1])
+
+
+class Ctx(Full):
     """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx."""
 
     # _given (shape, dtype) of each argument, None for those that are no tensors

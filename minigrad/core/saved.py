@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..errors import Place, error
-from .context import current, use
+from .context import current, enter, use
 from .edges import INFERENCE, Port
 from .tensor import Box, Tensor, history, memory, version
 
@@ -149,9 +149,11 @@ class saved_tensors_hooks:
         if (message := _disabled.get()) is not None:
             raise error(RuntimeError, "saved_tensors_hooks", message)
         _hooks.set((*_hooks.get(), (self.pack_hook, self.unpack_hook)))
+        enter(current().watch(1))
 
     def __exit__(self, *_: object) -> None:
         _hooks.set(_hooks.get()[:-1])
+        enter(current().watch(-1))
 
 
 @contextmanager

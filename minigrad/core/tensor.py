@@ -265,7 +265,7 @@ class Tensor:
             raise error(TypeError, "data", f"expected a tensor, got {type(other).__name__}")
         self._a = other._a
         if type(self._edge) is Leaf:
-            self._edge._meta = ((self.shape, self._np_dtype),)
+            self._edge._shape, self._edge._dtype = tuple(self.shape), self._np_dtype
 
     def detach(self) -> Tensor:
         """The same memory, not tracked.  In-place writes to either are seen by both, and noticed by autograd."""

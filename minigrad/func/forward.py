@@ -1,4 +1,4 @@
-"""Forward mode as functions of functions: jvp and linearize.  The work is done by the Jvp layer."""
+"""Forward mode as functions of functions: jvp, by the Jvp layer; linearize, which keeps a jvp to run it again."""
 
 from __future__ import annotations
 
@@ -6,90 +6,106 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.context import push
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Tensor
 from ..errors import error
+from ..layers.grad import Grad, transpose
 from ..layers.jvp import Jvp
-from .reverse import split_aux
-from .tree import flatten, leaves, rebuild, tensors_only, tree_map
+from .reverse import pull
+from .tree import described, flatten, inputs, rebuild, results, split_aux, tree_map, zeros
 
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
     """The value of `func(*primals)` and its derivative in the direction `tangents`, which has the structure of primals.
 
-    With `strict`, a result that does not depend on the primals is an error instead of having a tangent of zeros.
+    With `strict`, a result that does not depend on the primals is an error instead of having a tangent of zeros.  With
+    `has_aux`, func returns (result, aux) and aux is passed through as the third value.  Raises RuntimeError where
+    tangents do not match the primals, ValueError for primals that are no float tensors.
 
     >>> import minigrad
     >>> minigrad.func.jvp(lambda x: x * x, (minigrad.tensor(3.),), (minigrad.tensor(1.),))
     (tensor(9.), tensor(6.))
     """
-    if not isinstance(primals, tuple) or not primals or not isinstance(tangents, tuple):
-        raise error(
-            RuntimeError,
-            "jvp",
-            f"expected primals and tangents to be non-empty tuples, got {type(primals).__name__} and "
-            f"{type(tangents).__name__}",
-            "pass (x,) for a single argument",
-        )
+    if not isinstance(primals, tuple) or not primals:
+        raise error(RuntimeError, "jvp", f"expected primals to be a non-empty tuple, got {primals!r}", "pass (x,) for one")
     flat, spec = flatten(primals)
-    flat_tangents = matching(flat, spec, tangents)
+    directions = matching("jvp", flat, spec, tangents)
     with push(Jvp()) as layer:
-        result = func(*rebuild(spec, [layer.box(p, t) for p, t in zip(flat, flat_tangents)]))
+        result = func(*rebuild(spec, [layer.dual(p, t) for p, t in zip(flat, directions)]))
         result, aux = split_aux("jvp", result) if has_aux else (result, None)
-        outs = tensors_only("jvp", "the results of the function", result)
-    mine = lambda o: isinstance(o, Box) and o._layer is layer
-    down = lambda tree: tree_map(lambda o: o._value if mine(o) else o, tree)
-    pushed = [o._extra if mine(o) else None for o in outs]
+        outs = results("jvp", result)
+    pushed = [layer.tangent(o) for o in outs]
     if strict and any(t is None for t in pushed):
+        i = next(i for i, t in enumerate(pushed) if t is None)
         raise error(
             RuntimeError,
             "jvp",
-            f"with strict=True, result {[i for i, t in enumerate(pushed) if t is None][0]} does not depend on the primals",
+            f"with strict=True, result {i} ({described(outs[i])}) does not depend on the primals",
+            "leave strict=True out to get a tangent of zeros",
         )
-    value = down(result)
+    value = tree_map(layer.inner, result)
     low, out_spec = flatten(value)
-    out = value, rebuild(out_spec, [v.new_zeros(v.shape) if t is None else t for v, t in zip(low, pushed)])
-    return (*out, down(aux)) if has_aux else out
+    out = value, rebuild(out_spec, [zeros(v) if t is None else t for v, t in zip(low, pushed)])
+    return (*out, tree_map(layer.inner, aux)) if has_aux else out
 
 
-def matching(flat: list, spec: Any, tangents: tuple) -> list:
+def matching(who: str, flat: list, spec: Any, tangents: Any) -> list:
     """The tangents in the order of the primals, checked against them."""
     given, given_spec = flatten(tangents)
     if given_spec != spec:
         raise error(
             RuntimeError,
-            "jvp",
-            f"expected primals and tangents to have the same structure, got {spec} and {given_spec}",
+            who,
+            f"expected tangents of the same structure as the primals, {spec}, got {given_spec}",
+            "pass one tangent for each primal, in a tuple",
         )
     for i, (p, t) in enumerate(zip(flat, given)):
-        if not isinstance(p, Tensor) or not isinstance(t, Tensor):
+        if not isinstance(p, Tensor) or not p.is_floating_point():
             raise error(
-                RuntimeError,
-                "jvp",
-                f"primals and tangents have to be tensors, got {type(p).__name__} and {type(t).__name__} at {i}",
+                ValueError if isinstance(p, Tensor) else RuntimeError,
+                who,
+                f"primal {i} is {described(p)}; only floating-point tensors have tangents",
+                "pass what is not differentiated by a closure",
             )
-        if tuple(p.shape) != tuple(t.shape):
+        if not isinstance(t, Tensor) or tuple(p.shape) != tuple(t.shape):
             raise error(
                 RuntimeError,
-                "jvp",
-                f"tangent {i} has shape {tuple(t.shape)}, but its primal has shape {tuple(p.shape)}",
+                who,
+                f"tangent {i} is {described(t)}, but its primal is {described(p)}",
                 "a tangent has its primal's shape",
             )
-        if not p.is_floating_point():
-            raise error(
-                RuntimeError, "jvp", f"primal {i} has dtype {p.dtype}; only floating-point tensors have tangents"
-            )
-    return given
+    return [t if t.dtype == p.dtype else t.to(p.dtype) for p, t in zip(flat, given)]
 
 
 def linearize(func: Callable, *primals: Any) -> tuple:
     """The value of `func(*primals)`, and the linear function that maps tangents of the primals to tangents of the value.
 
-    The linear function runs func again under jvp for each call, which is right for any func.
+    func runs once, so that its random numbers and side effects belong to the value and the linear map alike.  What it
+    does to tangents is recorded, at a tangent of zeros, and holds on to the intermediate values; that linear record is
+    turned around (which gives the vector-Jacobian product) and for each call around once more.
+
+    >>> import minigrad
+    >>> value, push = minigrad.func.linearize(minigrad.exp, minigrad.tensor(0.))
+    >>> value, push(minigrad.tensor(2.))
+    (tensor(1.), tensor(2.))
     """
-    if not leaves(primals):
+    flat, spec = flatten(primals)
+    if not flat:
         raise error(RuntimeError, "linearize", "got no tensors to linearize at", "pass tensors as primals")
+    inputs("linearize", "the primals", primals)
+    start = [zeros(p) for p in flat]
+    with push(Grad()) as tape:
+        variables = [tape.variable(z) for z in start]
+        result, tangent = jvp(func, primals, rebuild(spec, variables))
+    value, ends = tree_map(tape.inner, result), flatten(tangent)[0]
+    values, out_spec = flatten(value)
 
     def push_forward(*tangents: Any) -> Any:
-        return jvp(func, primals, tangents)[1]
+        directions = matching("linearize", flat, spec, tangents)
+        found = transpose(
+            lambda *gs: tuple(pull(tape, ends, list(gs), variables, keep=True, create=True)),
+            tuple(values),
+            tuple(directions),
+        )
+        return rebuild(out_spec, [zeros(v) if t is None else t for v, t in zip(values, found)])
 
-    return func(*primals), push_forward
+    return value, push_forward

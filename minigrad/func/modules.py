@@ -35,10 +35,10 @@ def functional_call(
                 ValueError, "functional_call", f"{sorted(repeated)[0]!r} appears in several of the dictionaries"
             )
         given.update(d)
-    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
     check_names(module, given, own, strict)
     if tie_weights:
-        given = {**{n: given[m] for m in given for n, t in own.items() if n not in given and t is own[m]}, **given}
+        given = tied(given, own)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     swapped = []
     try:
@@ -52,15 +52,33 @@ def functional_call(
 
 
 def check_names(module: Any, given: dict, own: dict, strict: bool) -> None:
-    """All given names exist; with strict, all existing ones are given."""
+    """All given names exist and stand for tensors; with strict, all existing ones are given."""
+    for name, t in given.items():
+        if not isinstance(t, Tensor):
+            raise error(TypeError, "functional_call", f"{name!r} is a {type(t).__name__}, not a tensor")
     if unknown := [n for n in given if n not in own]:
         raise error(
-            KeyError,
+            RuntimeError if strict else KeyError,
             "functional_call",
             f"{type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(own)}",
         )
     if strict and (missing := [n for n in own if n not in given]):
         raise error(RuntimeError, "functional_call", f"with strict=True, {missing[0]!r} is missing")
+
+
+def tied(given: dict, own: dict) -> dict:
+    """The given tensors, also under the other names of those that the module knows by several."""
+    found = dict(given)
+    for name, t in given.items():
+        for other, o in own.items():
+            if o is own[name] and found.setdefault(other, t) is not t:
+                raise error(
+                    ValueError,
+                    "functional_call",
+                    f"got different tensors for {name!r} and {other!r}, which are one tensor in the module",
+                    "give one of them, or pass tie_weights=False",
+                )
+    return found
 
 
 def place_of(module: Any, name: str) -> tuple:

@@ -31,16 +31,57 @@ def leaves(tree: Any) -> list:
     return flatten(tree)[0]
 
 
-def tensors_only(who: str, what: str, tree: Any) -> list:
-    """The leaves, all of which have to be tensors.  Raises RuntimeError naming the first that is not, and where it stands."""
+def tensors_only(kind: type[Exception], who: str, what: str, tree: Any, fix: str) -> list:
+    """The leaves, all of which have to be tensors.  The error names the first that is not, and where it stands."""
     flat = leaves(tree)
-    for path, leaf in zip(optree.tree_paths(tree, none_is_leaf=True), flat, strict=True):
+    for i, leaf in enumerate(flat):
         if not isinstance(leaf, Tensor):
+            path = optree.tree_paths(tree, none_is_leaf=True)[i]
             at = f" at {'/'.join(map(str, path))}" if path else ""
+            raise error(kind, who, f"expected {what} to be tensors, got {type(leaf).__name__}{at}", fix)
+    return flat
+
+
+def results(who: str, result: Any) -> list:
+    """The leaves of what the function returned, all tensors.  Raises RuntimeError naming the first that is not."""
+    fix = "return tensors, and mark extra results with has_aux=True"
+    return tensors_only(RuntimeError, who, "the results of the function", result, fix)
+
+
+def inputs(who: str, what: str, tree: Any) -> list:
+    """The leaves of what is to be differentiated by: float tensors.  ValueError for other objects, RuntimeError for integers."""
+    fix = "pass tensors there, and what is none by a closure or keyword"
+    flat = tensors_only(ValueError, who, what, tree, fix)
+    for leaf in flat:
+        if not leaf.is_floating_point():
             raise error(
                 RuntimeError,
                 who,
-                f"expected {what} to be tensors, got {type(leaf).__name__}{at}",
-                "return tensors, and mark extra results with has_aux=True",
+                f"{what} has dtype {leaf.dtype}; only floating-point tensors can be differentiated by",
+                "convert it with .float(), or choose other arguments",
             )
     return flat
+
+
+def split_aux(who: str, result: Any) -> tuple:
+    """(result, aux) as a function with has_aux=True has to return them."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise error(
+            RuntimeError,
+            who,
+            f"with has_aux=True the function has to return a pair (output, aux), got {described(result)}",
+            "return output, aux",
+        )
+    return result
+
+
+def described(x: Any) -> str:
+    """A value in a few words."""
+    if isinstance(x, Tensor):
+        return f"a tensor of shape {tuple(x.shape)} and {x.dtype}"
+    return f"a tuple of {len(x)}" if isinstance(x, tuple) else f"a {type(x).__name__}"
+
+
+def zeros(like: Tensor) -> Tensor:
+    """The derivative by what has no influence."""
+    return like.new_zeros(like.shape)

@@ -12,7 +12,8 @@ from ..core.context import push
 from ..core.tensor import Box, Tensor
 from ..errors import error
 from ..layers.batch import Batch
-from .tree import flatten, rebuild, tensors_only
+from ..ops.join import cat
+from .tree import flatten, rebuild
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -32,8 +33,7 @@ def vmap(
     """
     if randomness not in RANDOMNESS:
         raise error(RuntimeError, "vmap", f"randomness has to be one of {', '.join(RANDOMNESS)}, got {randomness!r}")
-    if chunk_size is not None and chunk_size <= 0:
-        raise error(ValueError, "vmap", f"chunk_size has to be None or a positive number, got {chunk_size}")
+    check_chunk_size("vmap", chunk_size)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -47,13 +47,18 @@ def vmap(
     return wrapper
 
 
+def check_chunk_size(who: str, chunk_size: Any) -> None:
+    """How many examples at once: None for all of them."""
+    if chunk_size is not None and chunk_size <= 0:
+        raise error(ValueError, who, f"chunk_size has to be None or a positive number, got {chunk_size}")
+
+
 def run(
     func: Callable, flat: list, spec: Any, dims: list, size: int, out_dims: Any, randomness: str, kwargs: dict
 ) -> Any:
     """All examples at once."""
     with push(Batch(size, randomness)) as layer:
         result = func(*rebuild(spec, [a if d is None else Box(layer, a, d) for a, d in zip(flat, dims)]), **kwargs)
-        tensors_only("vmap", f"the results of {name_of(func)}", result)
     outs, out_spec = flatten(result)
     places = out_places(out_dims, result, out_spec, func)
     return rebuild(out_spec, [lower(layer, o, d, func) for o, d in zip(outs, places)])
@@ -71,22 +76,19 @@ def chunked(
     step: int,
 ) -> Any:
     """A number of examples at a time, joined at the end."""
-    from ..ops.shape import cat
-
-    parts = []
+    parts, out_spec = [], None
     for start in range(0, size, step):
         n = min(step, size - start)
         part = [a if d is None else a.narrow(d, start, n) for a, d in zip(flat, dims)]
-        parts.append(flatten(run(func, part, spec, dims, n, 0, randomness, kwargs)))
-    out_spec = parts[0][1]
-    places = out_places(out_dims, rebuild(out_spec, parts[0][0]), out_spec, func)
-    joined = [cat([p[0][i] for p in parts], 0) for i in range(len(parts[0][0]))]
-    return rebuild(out_spec, [o.movedim(0, d) if d else o for o, d in zip(joined, places)])
+        outs, out_spec = flatten(run(func, part, spec, dims, n, out_dims, randomness, kwargs))
+        parts.append(outs)
+    places = out_places(out_dims, rebuild(out_spec, parts[0]), out_spec, func)
+    return rebuild(out_spec, [os[0] if d is None else cat(os, d) for *os, d in zip(*parts, places)])
 
 
 def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) -> list:
     """One batch dimension, or None, for each leaf of the arguments."""
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise error(
             ValueError,
             "vmap",
@@ -105,41 +107,31 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
             f"inputs {spec}",
             f"give one entry for each of the {len(args)} arguments ({e})",
         ) from None
-    found = []
-    for i, (a, d) in enumerate(zip(flat, dims, strict=True)):
-        if d is None or not isinstance(a, Tensor):
-            if d is not None and not isinstance(in_dims, int):
-                raise error(
-                    ValueError,
-                    "vmap",
-                    f"vmap({name_of(func)}): got in_dim={d} for input {i}, but it is a {type(a).__name__}, not a tensor",
-                    "use None there",
-                )
-            if d is not None:
-                raise error(
-                    ValueError,
-                    "vmap",
-                    f"vmap({name_of(func)}): input {i} is a {type(a).__name__}, which has no dimension to map over",
-                    "pass in_dims with None in its place",
-                )
-            found.append(None)
-            continue
-        if not isinstance(d, int) or not -a.ndim <= d < a.ndim:
-            raise error(
-                ValueError,
-                "vmap",
-                f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, which has {a.ndim} dimensions (shape "
-                f"{tuple(a.shape)})",
-                "name one of its dimensions, or None",
-            )
-        found.append(d % a.ndim)
-    return found
+    return [None if d is None else checked_dim(i, a, d, func) for i, (a, d) in enumerate(zip(flat, dims, strict=True))]
+
+
+def checked_dim(i: int, a: Any, d: Any, func: Callable) -> int:
+    """The batch dimension of input i, counted from the front."""
+    if not isinstance(a, Tensor):
+        raise error(
+            ValueError,
+            "vmap",
+            f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, but it is a {type(a).__name__}, not a tensor",
+            "pass in_dims with None in its place",
+        )
+    if not isinstance(d, int) or not -a.ndim <= d < a.ndim:
+        raise error(
+            ValueError,
+            "vmap",
+            f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, which has {a.ndim} dimensions (shape "
+            f"{tuple(a.shape)})",
+            "name one of its dimensions, or None",
+        )
+    return d % a.ndim
 
 
 def broadcast_prefix(prefix: Any, tree: Any) -> list:
-    """The leaves of a prefix of a tree, each repeated for what stands below it; a list of args may be a tuple."""
-    if isinstance(prefix, list) and isinstance(tree, tuple):
-        prefix = tuple(prefix)
+    """The leaves of a prefix of a tree, each repeated for what stands below it."""
     if prefix is None or isinstance(prefix, int):
         return [prefix] * len(flatten(tree)[0])
     return optree.broadcast_prefix(prefix, tree, none_is_leaf=True)
@@ -167,6 +159,15 @@ def batch_size(flat: list, dims: list, func: Callable) -> int:
 
 def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
     """Where the batch dimension goes, for each leaf of the result."""
+    if isinstance(out_dims, tuple) and len(out_dims) == 1 and spec.is_leaf():
+        (out_dims,) = out_dims
+    if any(d is not None and not isinstance(d, int) for d in flatten(out_dims)[0]):
+        raise error(
+            ValueError,
+            "vmap",
+            f"vmap({name_of(func)}): out_dims={out_dims!r} has to be an int, None or a structure of them that says where "
+            "in the outputs the batch dimension goes",
+        )
     try:
         return broadcast_prefix(out_dims, result)
     except ValueError as e:
@@ -180,7 +181,7 @@ def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
 
 def lower(layer: Batch, o: Any, d: Any, func: Callable) -> Any:
     """A result with its batch dimension where out_dims wants it."""
-    mine = isinstance(o, Box) and o._layer is layer
+    mine = layer.owns(o)
     if d is None:
         if mine:
             raise error(
@@ -190,8 +191,15 @@ def lower(layer: Batch, o: Any, d: Any, func: Callable) -> Any:
                 "give the dimension where the batch is to go",
             )
         return o
+    if not isinstance(o, Tensor):
+        raise error(
+            ValueError,
+            "vmap",
+            f"vmap({name_of(func)}): the function must only return tensors, got {type(o).__name__}",
+            "set out_dims to None for an output that is the same for all examples",
+        )
     value = o._value.movedim(o._extra, 0) if mine else o.expand((layer.size, *o.shape))
-    if not isinstance(d, int) or not -value.ndim <= d < value.ndim:
+    if not -value.ndim <= d < value.ndim:
         raise error(
             IndexError,
             "vmap",

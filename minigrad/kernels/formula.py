@@ -66,6 +66,12 @@ def on_arrays(f: Callable) -> Callable:
     return FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
 
 
+def runs_on_arrays(f: Callable) -> bool:
+    """Whether every function that a formula calls has a form for arrays."""
+    scope, names = f.__globals__, f.__code__.co_names
+    return all(not callable(scope.get(n)) or array_function(n) is not None for n in names)
+
+
 def array_function(name: str) -> Any:
     """What a name in a formula means on arrays."""
     if name in ARRAYS:

@@ -10,19 +10,29 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from ..core.context import Frame, Layer, push, use
+from ..core.context import Frame, push, use
+from ..core.function import call_user
 from ..core.inplace import inplace_at
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Box, Tensor, version
 from ..errors import error
+from .transform import Transform
 
 
-class Batch(Layer):
-    """One running vmap over `size` examples."""
+class Batch(Transform):
+    """One running vmap over `size` examples.  A box's `_extra` is the dimension of its value that it hides."""
 
     name = "vmap"
 
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness
+
+    def handles(self, fn: type, args: tuple) -> bool:
+        """Only what differs between the examples."""
+        return any([type(a) is Box and a._layer is self for a in args])
+
+    def adopt(self, value: Tensor) -> Tensor:
+        """What is made inside is the same for all examples."""
+        return value
 
     def shape(self, t: Box) -> tuple:
         """What one example sees: the value's shape without the batch dimension."""
@@ -32,59 +42,50 @@ class Batch(Layer):
         """Cut off from enclosing derivatives."""
         return Box(self, t._value.detach(), t._extra)
 
-    def item(self, t: Box) -> Any:
+    def readable(self, t: Box) -> Any:
         """There is one value per example, so Python cannot have it."""
         raise error(
             RuntimeError,
             "vmap",
-            "item(), bool(), float() and `if` need one value, but under vmap this tensor has "
+            "item(), tolist(), bool(), float() and `if` need one value, but under vmap this tensor has "
             f"{self.size}, one per example",
             "use minigrad.where(condition, a, b), or compute outside of vmap",
         )
 
-    def inner(self, a: Any) -> Any:
-        """The value one layer down."""
-        return a._value if type(a) is Box and a._layer is self else a
-
     def dim(self, a: Any) -> int | None:
         """The batch dimension of a value, None for what is the same in all examples."""
-        return a._extra if type(a) is Box and a._layer is self else None
+        return a._extra if self.owns(a) else None
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation's rule one layer down."""
         values, dims = tuple([self.inner(a) for a in args]), tuple([self.dim(a) for a in args])
-        info = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
+        if cls.primitive:
+            with use(frame.parent):
+                out, out_dims = cls.vmap(self.info(cls), dims, *values)
+            return (
+                tuple([Box(self, o, d) for o, d in zip(out, out_dims)]) if type(out) is tuple else Box(self, out, out_dims)
+            )
+        rule, versions = self.rule(cls), [version(v) if isinstance(v, Tensor) else None for v in values]
         with use(frame.parent):
-            result = self.rule(cls)(info, dims, *values)
-        if not (type(result) is tuple and len(result) == 2):
-            raise error(
-                RuntimeError,
-                f"{cls.__name__}.vmap",
-                f"returned {type(result).__name__}, expected a tuple (output, out_dims)",
-                "return output, out_dims",
-            )
-        out, out_dims = result
-        if not isinstance(out, tuple):
-            return self.box(cls, out, out_dims)
-        if not isinstance(out_dims, tuple) or len(out_dims) != len(out):
-            raise error(
-                RuntimeError,
-                f"{cls.__name__}.vmap",
-                f"out_dims {out_dims!r} do not match its {len(out)} outputs",
-                "return one dimension, or None, for each output",
-            )
-        return tuple([self.box(cls, o, d) for o, d in zip(out, out_dims)])
+            out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
+        written = [a for a, v, n in zip(args, values, versions) if n is not None and version(v) != n]
+        boxes = tuple([self.returned(cls, o, d, written) for o, d in zip(out, out_dims)])
+        return boxes if type(out) is tuple else boxes[0]
+
+    def info(self, cls: Any) -> SimpleNamespace:
+        """What a rule is told besides its arguments."""
+        return SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
 
     def rule(self, cls: Any) -> Callable:
-        """How this Function runs on batches."""
-        if cls.primitive:
-            return cls.vmap
+        """How this user's Function runs on batches."""
+        if cls.vmap is None:  # with a rule of its own it may have the combined form: its ctx is made below
+            self.separate(cls)
         if cls.generate_vmap_rule and cls.vmap is not None:
             raise error(
                 RuntimeError,
                 cls.__name__,
-                "found both generate_vmap_rule=True and an overridden vmap staticmethod",
-                "keep one of them",
+                "has both generate_vmap_rule=True and an overridden vmap staticmethod",
+                "set generate_vmap_rule=False, or delete the vmap staticmethod",
             )
         if cls.generate_vmap_rule:
             from .generated import generated_rule
@@ -97,30 +98,36 @@ class Batch(Layer):
                 "to use it with vmap, it needs a vmap rule",
                 "override the vmap staticmethod, or set generate_vmap_rule=True if its methods are made of minigrad operations",
             )
-        return cls.vmap
+        return lambda *args: call_user(cls, "vmap", *args)
 
-    def box(self, cls: Any, value: Any, dim: Any) -> Any:
-        """An output of a rule with its batch dimension, which is checked."""
-        if dim is None or not isinstance(value, Tensor):
+    def returned(self, cls: Any, value: Any, dim: Any, written: list) -> Any:
+        """An output of a user's rule: the argument that it has written to, else a box with the batch dimension, checked."""
+        if not isinstance(value, Tensor):
             return value
-        if not isinstance(dim, int) or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
+        if dim is None:
+            return value
+        if type(dim) is not int or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
             raise error(
-                RuntimeError,
+                IndexError if type(dim) is int and not -value.ndim <= dim < value.ndim else RuntimeError,
                 f"{cls.__name__}.vmap",
                 f"out_dim {dim!r} is not a dimension of size {self.size} (the batch) of an "
                 f"output of shape {tuple(value.shape)}",
+                "return None for an output that is the same for all examples",
             )
-        return Box(self, value, dim % value.ndim)
+        dim %= value.ndim
+        return next((a for a in written if self.owns(a) and a._value is value and a._extra == dim), None) or Box(
+            self, value, dim
+        )
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The write happens below, on the value with its batch dimension."""
-        if self.dim(x) is None:
+        if not self.owns(x):
             raise error(
                 RuntimeError,
                 "vmap",
-                f"vmap: inplace arithmetic {fn.__name__.lower()}_(self, *extra_args) is not possible because a "
+                f"vmap: inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible because a "
                 "tensor that is the same for all examples would have to hold one value per example",
-                "use the out-of-place form, or clone a batched tensor to write to",
+                "use the out-of-place form, or clone a batched tensor to write to (new_zeros of a batched tensor is batched)",
             )
         x_dim, value = x._extra, x._value
         with use(frame.parent):
@@ -130,13 +137,43 @@ class Batch(Layer):
             else:  # the operation's own rule says what a batch changes
                 from ..ops.memory import Copy
 
-                info = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=fn)
-                out, dim = fn.vmap(
-                    info, (x_dim, *[self.dim(o) for o in others]), value, *[self.inner(o) for o in others]
-                )
+                dims = (x_dim, *[self.dim(o) for o in others])
+                out, dim = fn.vmap(self.info(fn), dims, value, *[self.inner(o) for o in others])
                 fn, low = Copy, (out.movedim(dim, x_dim),)
         inplace_at(frame.parent, fn, value, low)
         return x
+
+
+def checked_pair(cls: Any, result: Any) -> tuple:
+    """(outputs, their batch dimensions), as a user's rule has to return them; one output becomes a tuple of none."""
+    who = f"{cls.__name__}.vmap"
+    if not (type(result) is tuple and len(result) == 2):
+        raise error(
+            RuntimeError,
+            who,
+            f"expected the vmap staticmethod to return a pair (output, out_dims), got {described(result)}",
+            "return output, out_dims",
+        )
+    out, dims = result
+    if not isinstance(out, (tuple, list)):
+        if isinstance(dims, (tuple, list)):
+            raise error(
+                RuntimeError, who, f"returned one output, but out_dims={dims!r}", "return one dimension, or None, for it"
+            )
+        return [out], [dims]
+    if not isinstance(dims, (tuple, list)) or len(dims) != len(out):
+        raise error(
+            RuntimeError,
+            who,
+            f"out_dims={dims!r} are not compatible with its {len(out)} outputs",
+            "return one dimension, or None, for each output",
+        )
+    return tuple(out), tuple(dims)
+
+
+def described(result: Any) -> str:
+    """What was returned, in a few words."""
+    return f"a tuple of {len(result)}" if type(result) is tuple else f"a {type(result).__name__}"
 
 
 def meet(o: Any, dim: int | None, x_dim: int, rank: int) -> Any:
@@ -155,15 +192,15 @@ def batched(f: Callable, args: tuple, dims: tuple, size: int, randomness: str = 
     with push(Batch(size, randomness)) as layer:
         out = f(*[a if d is None else Box(layer, a, d) for a, d in zip(args, dims)])
         outs = out if isinstance(out, tuple) else (out,)
-    lowered = tuple([lower(layer, o) for o in outs])
+    lowered = tuple([in_front(layer, o) for o in outs])
     return lowered if isinstance(out, tuple) else lowered[0]
 
 
-def lower(layer: Batch, o: Any) -> Any:
+def in_front(layer: Batch, o: Any) -> Any:
     """A result with its batch dimension in front; what is the same for all examples is repeated."""
     if not isinstance(o, Tensor):
         return o
-    return o._value.movedim(o._extra, 0) if type(o) is Box and o._layer is layer else o.expand((layer.size, *o.shape))
+    return o._value.movedim(o._extra, 0) if layer.owns(o) else o.expand((layer.size, *o.shape))
 
 
 def batched_grad(outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -> tuple:

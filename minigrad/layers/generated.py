@@ -1,87 +1,82 @@
 """generate_vmap_rule: for a user's Function, a Function whose every method is the user's method under a vmap of its own.
 
-The user's methods see one example; what they save is kept with its batch dimension beside it.  An outer vmap wraps the
-generated Function once more, so rules nest.
+The user's methods see one example.  What they save is kept below that vmap, where outer transforms can follow it; the
+attributes that they set on ctx stay boxes of it, and are at home again when the next method runs under the same layer.
+An outer vmap wraps the generated Function once more, so rules nest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..core.context import push
-from ..core.function import Function
-from ..core.tensor import Box, Tensor
-from .batch import Batch, lower
+from ..core.function import Function, as_tuple, call_user
+from ..core.tensor import Box, Tensor, version
+from .batch import Batch, in_front
 
 
 def generated_rule(info: Any, in_dims: tuple, *args: Any) -> tuple:
     """The vmap rule: apply the batched Function."""
-    out = batched_function(info.function, info.batch_size, info.randomness, in_dims).apply(*args)
-    if isinstance(out, (tuple, list)):
-        return tuple(out), tuple([0 if isinstance(o, Tensor) else None for o in out])
-    return out, 0
+    cls = batched_function(info.function, Batch(info.batch_size, info.randomness), in_dims)
+    out = cls.apply(*args)
+    return out, cls.out_dims if isinstance(out, (tuple, list)) else cls.out_dims[0]
 
 
-def under(size: int, randomness: str, f: Callable, args: tuple, dims: tuple) -> Any:
-    """f on single examples; tensors come back with the batch dimension in front."""
-    with push(Batch(size, randomness)) as layer:
-        out = f(
-            *[
-                Box(layer, a, d) if d is not None and isinstance(a, Tensor) else a
-                for a, d in zip(args, dims, strict=True)
-            ]
-        )
-    return tuple([lower(layer, o) for o in out]) if isinstance(out, (tuple, list)) else lower(layer, out)
-
-
-def batched_function(cls: type[Function], size: int, randomness: str, dims: tuple) -> type[Function]:
+def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
     """The Function that does for a whole batch what `cls` does for one example."""
+
+    def boxed(values: tuple, dims: tuple) -> tuple:
+        """Single examples of the values."""
+        return tuple([a if d is None or a is None else Box(layer, a, d) for a, d in zip(values, dims, strict=True)])
+
+    def under(name: str, ctx: Any, args: tuple, dims: tuple) -> Any:
+        """A method that reads what was saved on single examples; its results have the batch dimension in front."""
+        saved = ctx.saved_tensors
+        with push(layer):
+            saved = boxed(saved, ctx._saved_dims if name == "backward" else ctx._forward_dims)
+            out = call_user(cls, name, Example(ctx, saved), *boxed(args, dims))
+        return tuple([in_front(layer, o) for o in as_tuple(out)])
 
     class Batched(Function):
         generate_vmap_rule = True
+        out_dims: tuple = ()
 
         @staticmethod
         def forward(*args: Any) -> Any:
-            return under(size, randomness, cls.forward, args, dims)
+            versions = [version(a) if isinstance(a, Tensor) else None for a in args]
+            with push(layer):
+                out = call_user(cls, "forward", *boxed(args, in_dims))
+            found, dims = [], []
+            for o in as_tuple(out):
+                written = layer.owns(o) and any(a is o._value and version(a) != n for a, n in zip(args, versions))
+                found.append(o._value if written else in_front(layer, o))
+                dims.append(o._extra if written else 0 if isinstance(o, Tensor) else None)
+            Batched.out_dims = tuple(dims)
+            return tuple(found) if isinstance(out, (tuple, list)) else found[0]
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
-            with push(Batch(size, randomness)) as layer:
-                examples = [
-                    Box(layer, a, d) if d is not None and isinstance(a, Tensor) else a for a, d in zip(inputs, dims)
-                ]
-                outs = [
-                    Box(layer, o, 0) if isinstance(o, Tensor) else o
-                    for o in (output if isinstance(output, tuple) else (output,))
-                ]
-                cls.setup_context(ctx, tuple(examples), tuple(outs) if isinstance(output, tuple) else outs[0])
-                ctx._saved, ctx._saved_dims = strip(layer, ctx._saved)
-                ctx._forward_dims = ctx._saved_dims
-                if ctx._forward is not None:
-                    ctx._forward, ctx._forward_dims = strip(layer, ctx._forward)
-                ctx._nondiff, _ = strip(layer, ctx._nondiff)
-                ctx._dirty, _ = strip(layer, ctx._dirty)
+            outs = boxed(as_tuple(output), Batched.out_dims)
+            with push(layer):
+                call_user(
+                    cls, "setup_context", ctx, boxed(inputs, in_dims), outs if isinstance(output, tuple) else outs[0]
+                )
+            ctx._saved, ctx._saved_dims = strip(layer, ctx._saved)
+            ctx._forward_dims = ctx._saved_dims
+            if ctx._forward is not None:
+                ctx._forward, ctx._forward_dims = strip(layer, ctx._forward)
+            ctx._nondiff, _ = strip(layer, ctx._nondiff)
+            ctx._dirty, _ = strip(layer, ctx._dirty)
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> tuple:
-            n = len(ctx._saved_dims)
-
-            def one(*flat: Any) -> Any:
-                return cls.backward(Example(ctx, flat[:n]), *flat[n:])
-
-            out = under(size, randomness, one, ctx.saved_tensors + grads, ctx._saved_dims + (0,) * len(grads))
-            out = out if isinstance(out, tuple) else (out,)
-            return tuple([back(g, d) for g, d in zip(out, dims)]) + out[len(dims) :]
+            out = under("backward", ctx, grads, Batched.out_dims)
+            return tuple([back(g, d) for g, d in zip(out, in_dims)]) + out[len(in_dims) :]
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            n = len(ctx._forward_dims)
-
-            def one(*flat: Any) -> Any:
-                return cls.jvp(Example(ctx, flat[:n]), *flat[n:])
-
-            return under(size, randomness, one, ctx.saved_tensors + tangents, ctx._forward_dims + dims)
+            out = under("jvp", ctx, tangents, in_dims)
+            return tuple([t if t is None or d is None else t.movedim(0, d) for t, d in zip(out, Batched.out_dims)]) + out[len(Batched.out_dims):]
 
     Batched.__name__ = Batched.__qualname__ = cls.__name__
     return Batched

@@ -36,7 +36,7 @@ class Grad(Transform):
         values = tuple([self.inner(a) for a in args])
         needs = tuple([self.tracks(frame, a) for a in args])
         if not cls.primitive:
-            return self.custom(frame, cls, args, values, needs)
+            return self.custom(frame, self.separate(cls), args, values, needs)
         low = apply_at(frame.parent, cls, values)
         out = tuple([self.box(o) for o in low]) if isinstance(low, tuple) else self.box(low)
         if cls.view and self.owns(args[0]):
@@ -68,6 +68,7 @@ class Grad(Transform):
                     o._edge = ctx if len(outs) == 1 else Port(ctx, i)
                     if among(r, dirty):
                         rebase(self, o)
+        ctx._dirty = ctx._nondiff = ()  # as in Function._eager
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:

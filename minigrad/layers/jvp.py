@@ -37,6 +37,8 @@ class Jvp(Transform):
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer down, and its jvp beside it."""
         values = tuple([self.inner(a) for a in args])
+        if not cls.primitive:
+            self.separate(cls)
         low = apply_at(frame.parent, cls, values)
         lows = as_tuple(low)
         results = [None] * len(lows)

@@ -4,6 +4,7 @@ around the values of the layer below; grad.py, jvp.py and batch.py say what it d
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,19 @@ class Transform(Layer):
         """A constant of this layer and of those below."""
         return self.box(t._value.detach())
 
+    def separate(self, cls: Any) -> Any:
+        """A user's Function, which has to have the separate form.  Raises RuntimeError for the combined one."""
+        if cls.combined:
+            raise error(
+                RuntimeError,
+                cls.__name__,
+                f"is used under `{self.name}` and must override the setup_context staticmethod: a forward that takes ctx "
+                "would keep tensors of another layer",
+                "split its forward in two; what it saves besides inputs and outputs has to be an output as well:\n"
+                + SEPARATE_FORM.format(parameters=parameters(cls)),
+            )
+        return cls
+
     def readable(self, t: Box) -> Tensor:
         """The value, for item(), `if` and tolist()."""
         return t._value
@@ -67,6 +81,23 @@ class Transform(Layer):
             if np.may_share_memory(bottom(value)._a, bottom(v)._a):
                 out._view = ViewOf(a, None, (), None, 0, fixed=f"it was made inside {name} in its input's memory")
         return out
+
+
+SEPARATE_FORM = """\
+    @staticmethod
+    def forward({parameters}):
+        ...                          # compute, without ctx
+        return output
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        {parameters}, = inputs
+        ctx.save_for_backward(...)   # inputs and outputs; numbers as attributes: ctx.n = n"""
+
+
+def parameters(cls: Any) -> str:
+    """The parameters of a combined forward, without ctx, as its author wrote them."""
+    return ", ".join([str(p) for p in list(inspect.signature(cls.forward).parameters.values())[1:]])
 
 
 def captured(layer: Layer, who: str, x: Tensor) -> Exception:

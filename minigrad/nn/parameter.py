@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core.tensor import Tensor, memory
 from ..ops.create import zeros
+from ..ops.dispatch import PLAIN
 
 
 class Parameter(Tensor):
@@ -29,3 +30,6 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
+
+
+PLAIN.add(Parameter)

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.inplace import inplace
 from ..core.saved import unpack
 from ..core.tensor import Tensor, wrap
@@ -59,6 +60,12 @@ class Pointwise(Primitive):
     inplace = True  # also a method `name_`
     flag = False  # its function takes `inplace=`, as PyTorch's activations do
     options: dict = {}  # further ones for the tests (registry.Entry)
+    operator = ""  # the method of Tensor that Python's operator calls
+    namespaces: list = []  # of functions that call apply: they get the written-out one (dispatch.py)
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        cls.namespaces, cls.apply = [], classmethod(first_apply)
 
     @classmethod
     def signature(cls) -> Callable | None:
@@ -108,9 +115,30 @@ class Pointwise(Primitive):
         return total if total.shape == outs[0].shape else total.expand(outs[0].shape)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
-        """The batch dimension in front, the ranks made equal behind it."""
-        rank = max(a.ndim - (d is not None) for a, d in zip(args, in_dims, strict=True) if isinstance(a, Tensor))
-        return info.function.apply(*[lift(a, d, rank) for a, d in zip(args, in_dims, strict=True)]), 0
+        """The batch dimension in front, the ranks made equal behind it; dtypes meet as those of single examples do."""
+        cls, pairs = info.function, list(zip(args, in_dims, strict=True))
+        rank = max(a.ndim - (d is not None) for a, d in pairs if isinstance(a, Tensor))
+        values, operands = [lift(a, d, rank) for a, d in pairs], slice(cls.masks, len(args) - cls.statics)
+        if len({a._np_dtype for a in values[operands] if isinstance(a, Tensor)}) > 1:
+            target = dtypes.of_numpy(dtypes.common([example(a, d) for a, d in pairs[operands]]))
+            values[operands] = [a.to(target) if isinstance(a, Tensor) else a for a in values[operands]]
+        return cls.apply(*values), 0
+
+
+def first_apply(cls: Any, *args: Any) -> Any:
+    """The first call of an operation writes out its fast road, where it has one."""
+    from . import dispatch
+
+    if dispatch.specialisable(cls):
+        dispatch.specialise(cls)
+    else:
+        cls.apply = classmethod(dispatch.definition)
+    return cls.apply(*args)
+
+
+def example(a: Any, dim: int | None) -> Any:
+    """An array with as many dimensions as one example of a batched tensor has, which is what decides about dtypes."""
+    return np.empty((1,) * (a.ndim - (dim is not None)), a._np_dtype) if isinstance(a, Tensor) else a
 
 
 def lift(a: Any, dim: int | None, rank: int) -> Any:
@@ -149,7 +177,9 @@ class Reduce(Primitive):
         if not keepdim and bound[n_args] is not None:
             bound = (*bound[:n_args], bound[n_args].reshape(kept), *bound[n_args + 1 :])
         result = cls.term(bound, n_args, grads[0] if keepdim else grads[0].reshape(kept))
-        return result if tuple(result.shape) == shape else result.expand(shape)
+        if tuple(result.shape) == shape:
+            return result
+        return result.expand(shape) if isinstance(result, Tensor) else np.broadcast_to(result, shape)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.inplace import inplace
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from . import registry
 from .families import Linear, NonDifferentiable, Operation, View
@@ -311,9 +311,18 @@ def item_of(i: Any) -> Any:
             f"tensors used as indices must be of int64, int32, uint8 or bool, not {i.dtype}",
             "convert: index.long()",
         )
-    if i.ndim == 0 and (is_mask(i) or i._layer is None):
+    if i.ndim == 0 and (is_mask(i) or not differs(i)):
         return bool(i.item()) if is_mask(i) else int(i.item())
     return i
+
+
+def differs(i: Tensor) -> bool:
+    """Whether an index is another for each example of a vmap, so that it is no number."""
+    while type(i) is Box:
+        if hasattr(i._layer, "size"):
+            return True
+        i = i._value
+    return False
 
 
 def is_mask(i: Tensor) -> bool:

@@ -2,9 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ..core.tensor import Tensor
 from ..errors import error
+from .primitive import Primitive
 from .registry import op
+
+
+class Affine(Primitive):
+    """x @ weight.T + bias, for a weight that is a matrix and any number of examples."""
+
+    arrays = True
+    dx = lambda g, weight: g @ weight
+    dweight = lambda g, x: rows(g).mT @ rows(x)
+    dbias = lambda g: g
+
+    @staticmethod
+    def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        out = x @ weight.T
+        out += bias
+        return out
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        (x, weight, _), (tx, tw, tb) = primals, tangents
+        terms = [None if tx is None else tx @ weight.mT, None if tw is None else x @ tw.mT, tb]
+        total = sum(t for t in terms if t is not None)
+        return total if total.shape == outs[0].shape else total.expand(outs[0].shape)
+
+    def vmap(info: Any, in_dims: tuple, *args: Tensor) -> tuple:
+        """As a product and a sum, which have rules of their own."""
+        from ..layers.batch import batched  # layers come after the operations
+
+        return batched(lambda x, weight, bias: x @ weight.mT + bias, args, in_dims, info.batch_size), 0
+
+
+def rows(x: Any) -> Any:
+    """All examples as the rows of one matrix."""
+    return x if x.ndim == 2 else x.reshape((-1, x.shape[-1]))
 
 
 @op(
@@ -34,6 +72,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             "multiplied: their last sizes differ",
             "weight should have shape (out_features, in_features)",
         )
+    if bias is not None and weight.ndim == 2 and bias.ndim == 1 and input.dtype is weight.dtype is bias.dtype:
+        return Affine.apply(input, weight, bias)
     out = input @ (weight.mT if weight.ndim == 2 else weight)
     return out if bias is None else out + bias
 

@@ -93,6 +93,7 @@ def install_operators(T: Any) -> None:
     for name, op in BINARY.items():
         cls = table[op].cls
         setattr(T, f"__{name}__", binary(cls, False))
+        cls.operator = f"__{name}__"
         setattr(T, f"__r{name}__", binary(cls, True))
         setattr(T, f"__i{name}__", in_place(cls))
     for name, op in COMPARE.items():

@@ -16,7 +16,7 @@ from ..core.context import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from .create import factory, number, sizes
+from .create import factory, layers_of, number, sizes
 from .data import chosen, made
 from .families import NonDifferentiable, Operation
 from .generator import (
@@ -338,8 +338,15 @@ def normal(
 @op("P(2, 3)", method=False, differentiable=False, parity=False)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Random counts whose means stand in `input`.  Its gradient is zero."""
-    draw("poisson", (0,), generator, lambda rng, size: rng.random(size))  # asks vmap whether that is allowed
-    return Poisson.apply(input, (generator or default_generator)._rng)
+    zeros = draw("poisson", (), generator, lambda rng, size: np.zeros(size, input._np_dtype))
+    if any(getattr(layer, "randomness", None) == "same" for layer in layers_of(input)):
+        raise error(
+            RuntimeError,
+            "poisson",
+            "under vmap with randomness='same', counts of means that differ between the examples cannot be the same",
+            "pass randomness='different' to vmap",
+        )
+    return Poisson.apply(input + zeros, (generator or default_generator)._rng)  # zeros: per example where they differ
 
 
 @op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, parity=False)

@@ -201,12 +201,13 @@ def function_of(cls: Any) -> Callable:
     given = ", ".join((*operands, *cls.names[n:]))
     tail = ", inplace=False" if cls.flag else ", *, out=None"
     ending = (
-        f"write(apply.__self__, {given}) if inplace"
+        f"write(cls, {given}) if inplace"
         if cls.flag
         else f"write_out({name!r}, apply({given}), out) if out is not None"
     )
     text = f"def {name}({', '.join((*operands, *settings))}{tail}):\n    return {ending} else apply({given})\n"
-    scope = {"apply": cls.apply, "write_out": write_out, "write": inplace}
+    scope = {"apply": cls.apply, "write_out": write_out, "write": inplace, "cls": cls}
+    cls.namespaces.append(scope)
     exec(compile(text, __file__, "exec"), scope)
     f = scope[name]
     f.__doc__, f.__module__, f.__qualname__ = cls.__doc__, cls.__module__, name

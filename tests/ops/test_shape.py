@@ -145,8 +145,31 @@ def test_view_as_another_dtype_shares_the_bytes():
     assert bits.tolist() == [0x3F800000, -0x40000000] and bits._base is x
     bits[0] = 0
     assert x.tolist() == [0.0, -2.0]
-    with pytest.raises(RuntimeError):
-        x.view(minigrad.float64)
+
+
+def test_view_as_a_wider_dtype_needs_a_last_dimension_that_holds_whole_elements():
+    x = minigrad.arange(8, dtype=minigrad.int32).reshape(2, 4)
+    assert x.view(dtype=minigrad.int64).tolist() == [[1 << 32, 2 + (3 << 32)], [4 + (5 << 32), 6 + (7 << 32)]]
+    assert x.view(minigrad.uint8).shape == (2, 16)
+    for wrong in (x[:, :3], x.t(), x[0, 0]):
+        with pytest.raises(RuntimeError, match="last dimension"):
+            wrong.view(minigrad.int64)
+
+
+def test_keywords_that_pytorch_takes_besides_the_parameters_names():
+    x = minigrad.arange(6.0).reshape(2, 3)
+    assert x.sum(axis=1, keepdims=True).tolist() == [[3.0], [12.0]]
+    assert x.max(axis=0).indices.tolist() == [1, 1, 1]
+    assert minigrad.cat(tensors=(x, x), axis=1).shape == (2, 6)
+    assert minigrad.permute(input=x, dims=(1, 0)).shape == x.permute(dims=(1, 0)).shape == (3, 2)
+    assert x.reshape(shape=(3, 2)).shape == x.view(size=(3, 2)).shape == (3, 2)
+    assert x[:1].expand(size=(4, 3)).shape == (4, 3) and x.repeat(repeats=(2, 1)).shape == (4, 3)
+    out = minigrad.empty(0)
+    assert minigrad.sum(x, axis=0, out=out) is out and out.tolist() == [3.0, 5.0, 7.0]
+    with pytest.raises(TypeError, match="twice"):
+        x.sum(dim=0, axis=0)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        x.exp(axis=0)
 
 
 @pytest.mark.parametrize(

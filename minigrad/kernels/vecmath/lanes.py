@@ -11,7 +11,6 @@ sums, and the other fast-math flags would lose NaN, infinity, the sign of zero o
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -115,7 +114,7 @@ def call(name: str, x: Lane, *more: Any) -> Lane:
 def declared(module: ir.Module, name: str, t: ir.Type, n: int = 1) -> ir.Function:
     """The declaration of LLVM's function for numbers, or vectors of them."""
     vector = isinstance(t, ir.VectorType)
-    suffix = ("v%d" % t.count if vector else "") + {F32: "f32", F64: "f64"}[t.element if vector else t]
+    suffix = (f"v{t.count}" if vector else "") + {F32: "f32", F64: "f64"}[t.element if vector else t]
     found = module.globals.get(f"{name}.{suffix}")
     return found or ir.Function(module, ir.FunctionType(t, [t] * n), f"{name}.{suffix}")
 
@@ -232,11 +231,11 @@ def function(f: Callable) -> Any:
 
         return t(*[t] * len(args)), emit
 
-    named = functools.wraps(f)(typed)
-    del named.__wrapped__  # Numba looks at the parameters
-    made = intrinsic(named)
-    made.on_lanes = f
-    return made
+    # Numba binds arguments to named parameters
+    one, two = lambda typing, x: typed(typing, x), lambda typing, x, y: typed(typing, x, y)
+    shell = one if f.__code__.co_argcount == 1 else two
+    shell.__name__, shell.__doc__, shell.__module__ = f.__name__, f.__doc__, f.__module__
+    return intrinsic(shell)
 
 
 def rarely(x: Lane, odd: Callable, libm: str, usual: Lane) -> Lane:
@@ -308,4 +307,3 @@ def keep(module: ir.Module, functions: list) -> None:
 
 
 INF, NAN = math.inf, math.nan
-arity = lambda f: len(inspect.signature(f.on_lanes).parameters)

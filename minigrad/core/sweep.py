@@ -1,0 +1,148 @@
+"""The first-order backward of plain eager code: the engine's loop once more, carrying arrays instead of Tensors.
+
+A gradient that is not to be differentiated again needs no Tensor around it.  Nodes with a written-out `pull`
+(ops/dispatch.py) compute on arrays, for 0-d tensors on NumPy's scalars, which are six times faster; all others get their
+gradients as Tensors and run by the engine's own step.  engine.run says what a backward means; this is its fast lane.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from . import hooks
+from .edges import Leaf, Port, producer
+from .saved import Freed, Saved, unpack
+from .tensor import Tensor, wrap
+
+GENERIC = bool(os.environ.get("MINIGRAD_GENERIC"))  # keep to the definitions: no fast lanes
+
+
+def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any) -> dict:
+    """Push `grads` back from the edges `roots`; like engine.run, for a Pending that nobody else looks at."""
+    from .engine import step
+
+    waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
+    heap: list = []
+    wanted, useful, found = pending.wanted, pending.useful, {}
+    free = None if keep else Freed(place)
+    for edge, g in zip(roots, grads, strict=True):
+        give(waiting, heap, edge, bare(g))
+    with np.errstate(all="ignore"):
+        while heap:
+            node = heappop(heap)[1]
+            g = waiting.pop(node)
+            if node._hooks is not None or wanted is not None:
+                g = look(node, g, wanted, found)
+                if useful is not None and node not in useful:
+                    continue
+            if node.pull is not None and node._hooks is None:
+                pairs = node.pull(g, free)
+            elif type(node) is Leaf:
+                finish(node, g)
+                continue
+            elif node._hooks is None and node._fn.arrays and type(g) is not list:
+                pairs = by_formulas(node, g, keep, place)
+            else:
+                gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
+                pairs = [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
+            for edge, g in pairs:
+                if edge is not None and g is not None:
+                    if useful is not None and producer(edge) not in useful and (producer(edge), index(edge)) not in wanted:
+                        continue
+                    if edge in waiting and type(edge) is not Port:
+                        waiting[edge] = waiting[edge] + g
+                    else:
+                        give(waiting, heap, edge, g)
+            pairs = None  # holds on to gradients that a leaf could else take as they are
+    return found
+
+
+def by_formulas(node: Any, g: Any, keep: bool, place: Any) -> list:
+    """One node's backward where the operation's formulas run on arrays as they stand."""
+    fn, edges = node._fn, node._edges
+    bound = tuple([bare(unpack(s, node)) if type(s) is Saved else s for s in node._alive()])
+    outs = [None if e is None else fn.evaluate(i, bound, len(edges), (g,)) for i, e in enumerate(edges)]
+    if not keep:
+        node._free(place)
+    return [(e, None if e is None else fitted(d, e)) for e, d in zip(edges, outs)]
+
+
+def fitted(d: Any, edge: Any) -> Any:
+    """A gradient in its input's shape (a broadcast one is summed down to it) and dtype."""
+    if d.shape != edge._shape:
+        d = sum_down(d, edge._shape)
+    return d if d.dtype == edge._dtype else d.astype(edge._dtype)
+
+
+def sum_down(g: Any, shape: tuple) -> Any:
+    """A gradient summed down to the shape of an operand that was broadcast."""
+    if g.shape == shape:
+        return g
+    lead = g.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1])
+    out = np.add.reduce(g, axes) if axes else g
+    return out if out.shape == shape else np.reshape(out, shape)
+
+
+def give(waiting: dict, heap: list, edge: Any, g: Any) -> None:
+    """Add g to what the edge has got so far; one output of several waits in its node's list."""
+    node = edge
+    if type(edge) is Port or type(edge) is not Leaf and len(edge._meta) > 1:
+        node, i = producer(edge), index(edge)
+        slots = waiting.get(node)
+        if slots is not None:
+            slots[i] = g if slots[i] is None else slots[i] + g
+            return
+        slots = [None] * len(node._meta)
+        slots[i], g = g, slots
+    elif edge in waiting:
+        waiting[edge] = waiting[edge] + g
+        return
+    waiting[node] = g
+    heappush(heap, (-node._seq, node))
+
+
+def index(edge: Any) -> int:
+    """Which output of its node an edge leads to."""
+    return edge.index if type(edge) is Port else 0
+
+
+def bare(t: Tensor | None) -> Any:
+    """A Tensor's array; of a 0-d one NumPy's scalar."""
+    return None if t is None else t._a if t._a.ndim else t._a[()]
+
+
+def boxed(g: Any) -> Tensor | None:
+    """The Tensor of an array or scalar."""
+    return None if g is None else wrap(g if type(g) is np.ndarray else np.asarray(g))
+
+
+def look(node: Any, g: Any, wanted: set | None, found: dict) -> Any:
+    """A node that somebody looks at: run its tensor hooks, and keep the gradients that were asked for."""
+    gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
+    if node._hooks is not None:
+        gs = hooks.before(node, gs)
+    if wanted is not None:
+        found.update({(node, i): x for i, x in enumerate(gs) if (node, i) in wanted and x is not None})
+    return [bare(x) for x in gs] if type(g) is list else bare(gs[0])
+
+
+def finish(leaf: Leaf, g: Any) -> None:
+    """Accumulate into a leaf's `.grad`, in memory of its own: nobody else may hold what a user may change."""
+    from .engine import reach
+
+    t = leaf._ref()
+    if leaf._hooks is not None or t is None or t._edge is not leaf:
+        reach(leaf, [boxed(g)])
+    elif t._grad is None:
+        alone = type(g) is np.ndarray and g.base is None and sys.getrefcount(g) <= 3 and g.flags.c_contiguous
+        t._grad = wrap(g if alone else np.array(g))
+    elif t._grad._edge is None and t._grad._ver is None and t._grad._layer is None:
+        t._grad._a += g
+    else:
+        reach(leaf, [boxed(g)])

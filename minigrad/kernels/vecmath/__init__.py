@@ -1,0 +1,15 @@
+"""Mathematical functions for kernels, without branches, so that LLVM turns loops over them into vector instructions.
+
+The C library's functions cannot be vectorised, and a kernel that calls them waits for them alone.  These serve float32
+and float64 from one text each, are right at infinities, NaN, denormals and signed zeros, and err by at most 2 units in the
+last place (tests/kernels/test_vecmath.py).  Importing this package imports Numba: only compiled kernels do.
+
+Read lanes.py first: what the functions are made of.
+"""
+
+from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
+from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
+from .power import pow
+from .simple import ceil, copysign, floor, rsqrt, sqrt, trunc, where
+from .special import erf, erfc
+from .trigonometric import acos, asin, atan, cos, sin, tan

@@ -1,0 +1,355 @@
+"""Random programs of function transforms that PyTorch accepts; equal for equal seeds.
+
+`write(seed, torch)` grows the body of a function f0(x, y): operations, views, writes in place, indexing, custom Functions,
+and a captured tensor k that requires grad. Over it come up to three transforms, each of which makes a function of the
+same kind from the one before, so that any of them can follow any other. The result is compared, and its gradients by k
+and by the arguments in eager mode.
+
+    python -m tests.parity.random_transforms --programs 20000 --seed 0
+
+runs any number of them; a failure is shrunk and printed as a script.
+"""
+
+import argparse
+import random
+import sys
+from dataclasses import dataclass, replace
+
+from .harness import Raised, attempt, differences, run
+from .random_programs import BINARY, COPIES, UNARY, VIEWS, WRITES, shares_memory
+
+HEAD = '''\
+class Cube(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+        ctx.save_for_forward(inputs[0], output[1])
+
+    @staticmethod
+    def backward(ctx, grad, grad_slope):
+        x, slope = ctx.saved_tensors
+        return grad * slope + grad_slope * 6 * x
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        x, slope = ctx.saved_tensors
+        return tangent * slope, 6 * x * tangent
+
+
+class Affine(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, weight, n):
+        return x * weight + n
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, weight, ctx.n = inputs
+        ctx.save_for_backward(x, weight)
+        ctx.save_for_forward(x, weight)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        to_x = (grad * weight).sum_to_size(x.shape) if ctx.needs_input_grad[0] else None
+        to_weight = (grad * x).sum_to_size(weight.shape) if ctx.needs_input_grad[1] else None
+        return to_x, to_weight, None
+
+    @staticmethod
+    def jvp(ctx, x_t, weight_t, _):
+        x, weight = ctx.saved_tensors
+        return x_t * weight + x * weight_t
+
+
+class Sort(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sort(x.flatten())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1])
+        ctx.save_for_forward(output[1])
+        ctx.shape = tuple(inputs[0].shape)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        if grad is None:
+            return None
+        (order,) = ctx.saved_tensors
+        return Take.apply(grad, torch.argsort(order, -1)).reshape(ctx.shape)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (order,) = ctx.saved_tensors
+        return Take.apply(tangent.flatten(), order), None
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        x = x.movedim(in_dims[0], 0)
+        values, order = BatchedSort.apply(x.reshape(info.batch_size, x[0].numel() if info.batch_size else 0))
+        return (values, order), (0, 0)
+
+
+class BatchedSort(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return torch.sort(x, -1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1])
+        ctx.save_for_forward(output[1])
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        (order,) = ctx.saved_tensors
+        return torch.gather(grad, -1, torch.argsort(order, -1))
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (order,) = ctx.saved_tensors
+        return torch.gather(tangent, -1, order), None
+
+
+class Take(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, order):
+        return x.gather(-1, order)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[1])
+        ctx.save_for_forward(inputs[1])
+
+    @staticmethod
+    def backward(ctx, grad):
+        (order,) = ctx.saved_tensors
+        return Take.apply(grad, torch.argsort(order, -1)), None
+
+    @staticmethod
+    def jvp(ctx, tangent, _):
+        (order,) = ctx.saved_tensors
+        return Take.apply(tangent, order)
+
+
+class Double(torch.autograd.Function):  # in place
+    @staticmethod
+    def forward(x):
+        return x.mul_(2)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.mul_(2)
+'''
+SHAPES = [(), (), (1,), (2,), (3,), (0,), (2, 3), (1, 3), (2, 1), (3, 0), (2, 2)]
+CUSTOM = [
+    "Cube.apply({t})[0]", "Cube.apply({t})[1]", "sum(Cube.apply({t}))", "Affine.apply({t}, {u}, 2)",
+    "Affine.apply({t}, {u}, 0.5)", "Sort.apply({t})[0]", "Double.apply({t}.clone())", "Double.apply({t} * 1)",
+]  # fmt: skip
+MORE = [
+    "torch.zeros(3, dtype=torch.float64)", "torch.zeros_like({t})", "{t}.new_zeros(2)", "torch.ones_like({t})",
+    "{t}.prod()", "{t}.amax()", "{t}.logsumexp(0)", "{t}.sum(0)", "{t}.mT", "{t}.cumsum(-1)", "{t}.std(0)", "{t}.sqrt()",
+    "{t}.cumprod(0)", "torch.sort({t}, -1)[0]", "{t}.topk(1, -1)[0]", "{t}[torch.tensor([0, 0])]", "{t}[torch.tensor(0)]",
+    "{t}.index_select(0, torch.tensor([0, -1 + 1]))", "torch.diff({t})", "{t}.norm()", "torch.outer({t}, {u})",
+    "torch.where({t} > 0, {t}, {u} * 2)", "{t} ** 2", "{t} ** {u}.abs()", "2 ** {t}", "torch.hypot({t}, {u})",
+    "torch.nn.functional.softplus({t})", "torch.lerp({t}, {u}, 0.25)", "torch.einsum('i,j->ij', {t}, {u})",
+    "{t}.unfold(0, 1, 1)", "{t}.roll(1)", "torch.tril({t})", "{t}.float().double()", "torch.nn.functional.pad({t}, (1, 0))",
+    "{t}.max(-1)[0]", "{t}.unbind(0)[-1]", "{t}.split(1)[0]", "torch.cat([{t}, {t}.sin()], -1)", "{t}.norm(dim=-1)",
+    "torch.addcmul({t}, {u}, {t})", "{t}.view_as({t})", "{t}.masked_fill({t} > 1, 0.5)", "{t}.scatter(0, ({t} * 0).long(), {t})",
+    "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]", "{t}.tanh().atanh()", "{t}.repeat_interleave(2)",
+]  # fmt: skip
+MORE_WRITES = [
+    "{t}.index_add_(0, torch.tensor([0]), {u})", "{t}[torch.tensor([0, 0])] = {u}", "{t}[0].mul_({u})",
+    "{t}.index_fill_(0, torch.tensor([0]), 0.5)", "{t}.t_()", "{t}.unsqueeze_(0)", "{t}.add_(1)", "{t}.exp_()",
+    "{t}.scatter_(0, torch.zeros(1, dtype=torch.int64), {u})", "{t}[({t} * 0).long()] = {u}", "{t}.div_(2)",
+    "{t}.detach().mul_(1.5)", "{t}.square_()", "{t}[0] += {u}", "{t}.diagonal().add_({u})", "{t}.addcmul_({u}, {u})",
+]  # fmt: skip
+
+# Each makes a function of x and y from the function {f}; the results of all are single tensors.
+TRANSFORMS = {
+    "grad": "torch.func.grad(lambda x, y: ({f}(x, y) ** 2).sum())(x, y)",
+    "grad by y": "torch.func.grad(lambda x, y: ({f}(x, y) * 1.5).sum(), argnums=-1)(x, y)",
+    "grad by both": "sum(g.sum() for g in torch.func.grad(lambda x, y: {f}(x, y).sin().sum(), argnums=(0, 1))(x, y))",
+    "grad at a scale": "torch.func.grad(lambda s: ({f}(x * s, y) * s).sum())(y.sum() + 1)",
+    "vjp": "(lambda pair: pair[1](pair[0].cos())[0])(torch.func.vjp(lambda x: {f}(x, y), x))",
+    "jvp": "torch.func.jvp(lambda x: {f}(x, y), (x,), (x.cos(),))[1]",
+    "jvp in both": "sum(torch.func.jvp({f}, (x, y), (x * 0 + 1, y.sin())))",
+    "linearize": "torch.func.linearize(lambda x: {f}(x, y), x)[1](x + 1)",
+    "jacrev": "torch.func.jacrev({f})(x, y).cos()",
+    "jacfwd": "torch.func.jacfwd({f}, argnums=1)(x, y).sin()",
+    "hessian": "torch.func.hessian(lambda x, y: {f}(x, y).sum())(x, y)",
+    "vmap": "torch.func.vmap({f})(torch.stack([x, x.sin(), x * x]), torch.stack([y, y + 1, y]))",
+    "vmap by x": "torch.func.vmap({f}, in_dims=(-1, None), out_dims=-1)(torch.stack([x, x * 2], -1), y)",
+    "vmap by y": "torch.func.vmap({f}, in_dims=(None, 0))(x, torch.stack([y, y.cos()])).sum(0)",
+    "vmap of rows": "torch.func.vmap({f}, in_dims=(0, None))(x, y)",
+    "vmap of columns": "torch.func.vmap({f}, in_dims=(-1, None), out_dims=1)(x.unsqueeze(0), y)",
+    "vmap in chunks": "torch.func.vmap({f}, chunk_size=2)(torch.stack([x, x.sin(), x * x]), torch.stack([y, y + 1, y])).sum(0)",
+    "no_grad": "no_grad(lambda: {f}(x, y)) * {f}(x, y)",
+    "detached": "{f}(x.detach(), y) * {f}(x, y)",
+    "eager grad": "torch.autograd.grad(({f}((u := x * 1), y) * 2).sum() + u.sum(), u, create_graph=True)[0]",
+}
+AFTER = ["", "", "", ".sum()", ".tanh()", " * x.sum()", ".sum(0)"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The shapes of x, y and k, the lines of f0, the name that it returns, and the transforms, innermost first."""
+
+    shapes: tuple
+    lines: tuple
+    result: str
+    transforms: tuple
+
+    @property
+    def leaves(self):
+        """The lines that make the arguments."""
+        lines = []
+        for i, (name, shape) in enumerate(zip("xyk", self.shapes)):
+            n = 1
+            for size in shape:
+                n *= size
+            values = [round(0.3 + 0.37 * ((j * 3 + i * 5) % 7) - 0.9 * (j % 2), 3) for j in range(n)]
+            lines.append(f"{name} = torch.tensor({values}, dtype=torch.float64).reshape({shape}).requires_grad_()")
+        return lines
+
+    @property
+    def source(self):
+        """The text of a function of one argument, the module to use as `torch`."""
+        body = [*self.lines, f"return {self.result}"]
+        lines = [*HEAD.splitlines(), "", "def no_grad(f):", "    with torch.no_grad():", "        return f()", ""]
+        lines += ["def f0(x, y):", *(f"    {line}" for line in body), ""]
+        for i, (kind, after) in enumerate(self.transforms):
+            text = TRANSFORMS[kind].format(f=f"f{i}")
+            lines += [f"def f{i + 1}(x, y):  # {kind}", f"    return ({text}){after}", ""]
+        lines += [*self.leaves, f"out = f{len(self.transforms)}(x, y)"]
+        lines += ["gradients = attempt(torch.autograd.grad, (out * out.detach().cos()).sum(), (x, y, k), allow_unused=True)"]
+        lines += ["return out.detach(), gradients"]
+        return "\n".join(["def program(torch):", *(f"    {line}" if line else "" for line in lines), ""])
+
+    def run(self, module):
+        """The result as plain data."""
+        namespace = {"attempt": attempt}
+        exec(self.source, namespace)
+        return run(namespace["program"], module)
+
+
+def write(seed, torch):
+    """One random program."""
+    choice = random.Random(seed)
+    shapes = tuple(choice.choice(SHAPES) for _ in "xyk")
+    depth = choice.choice([0, 1, 1, 2, 2, 2, 3])
+    transforms = tuple((choice.choice(list(TRANSFORMS)), choice.choice(AFTER)) for _ in range(depth))
+    return grow(Program(shapes, (), "x", transforms), choice, torch)
+
+
+def grow(program, choice, torch):
+    """The program with random lines in f0, all of which have been run once in eager mode."""
+    env, lines = {"torch": torch}, []
+    exec("\n".join([*HEAD.splitlines(), *program.leaves, "leaves = x, y, k", "x, y = x * 1, y * 1"]), env)
+    names = ["x", "y", "k"]
+    for number in range(choice.randint(2, 9)):
+        t, u = choice.choice(names[-4:]), choice.choice(names)
+        kind = choice.random()
+        if kind < 0.3:
+            line = choice.choice(WRITES + MORE_WRITES).format(t=t, u=u)
+            outside = any(shares_memory(env[t], env[name]) for name in "xyk")
+            same = u in line.split("(", 1)[-1] and u != t and shares_memory(env[t], env[u])
+            if outside or same or 0 in env[t].stride() or attempt(exec, line, env) is not None:
+                continue
+            lines.append(line)
+            continue
+        if kind < 0.55:
+            method = choice.choice(VIEWS if kind < 0.42 else COPIES if kind < 0.45 else UNARY).format(t=t)
+            expression = f"{t}{method}" if method.startswith("[") else f"{t}.{method}"
+        else:
+            expression = choice.choice(BINARY if kind < 0.65 else CUSTOM if kind < 0.78 else MORE).format(t=t, u=u)
+        if attempt(exec, f"v{number} = {expression}", env) is None and env[f"v{number}"].numel() <= 12:
+            names.append(f"v{number}")
+            lines.append(f"v{number} = {expression}")
+    last = names[-1]
+    result = choice.choice([last, last, f"{last} * 1", f"{last} + x.sum()", f"{last} * y.sum()"])
+    return replace(program, lines=tuple(lines), result=result)
+
+
+def found(program, torch, minigrad):
+    """What differs between PyTorch and minigrad; nothing for a program that PyTorch itself refuses."""
+    wanted = program.run(torch)
+    if isinstance(wanted, Raised) or any(isinstance(part, Raised) for part in wanted):
+        return []
+    return differences(wanted, program.run(minigrad))
+
+
+def shrink(program, differs):
+    """The program without every line and every transform that can go while `differs(program)` stays true."""
+    place = len(program.transforms)
+    while place:
+        place -= 1
+        shorter = replace(program, transforms=program.transforms[:place] + program.transforms[place + 1 :])
+        program = shorter if differs(shorter) else program
+    for name in ["x", "y", *(f"v{i}" for i in range(9))]:
+        simpler = replace(program, result=name)
+        if differs(simpler):
+            program = simpler
+            break
+    place = len(program.lines)
+    while place:
+        place -= 1
+        shorter = replace(program, lines=program.lines[:place] + program.lines[place + 1 :])
+        program = shorter if differs(shorter) else program
+    return program
+
+
+def report(seed, program, torch, minigrad):
+    """A failure: the program as a runnable script, and what differs."""
+    short = shrink(program, lambda p: found(p, torch, minigrad))
+    lines = [f"# seed {seed}", "import torch, minigrad", "from tests.parity.harness import attempt", "", short.source]
+    lines += ["for module in (torch, minigrad):", "    print(program(module))", ""]
+    return "\n".join([*lines, *(f"# {line}" for line in found(short, torch, minigrad))])
+
+
+def main():
+    """Run programs and print what fails."""
+    import torch
+
+    import minigrad
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    failed = 0
+    for seed in range(options.seed, options.seed + options.programs):
+        program = write(seed, torch)
+        if found(program, torch, minigrad):
+            failed += 1
+            print(report(seed, program, torch, minigrad), flush=True)
+    print(f"{options.programs} programs from seed {options.seed}: {failed} differ")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
