@@ -6,7 +6,7 @@ On Tensors it is simply called.  On arrays the same code runs with NumPy's funct
 
 from __future__ import annotations
 
-import builtins
+import ast
 import linecache
 import math
 from collections.abc import Callable
@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
-# Names that formulas may use on single numbers: what a generated module has to import or define for each.
-SCALARS = {n: f"from math import {n}" for n in (
-    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "expm1",
-    "log", "log1p", "log2", "log10", "sqrt", "erf", "erfc", "lgamma", "hypot", "copysign", "isnan", "isinf", "isfinite")}  # fmt: skip
-SCALARS |= {
-    n: f"from numpy import {n}" for n in ("floor", "ceil", "trunc", "fmod")
-}  # math's give integers, or are unknown to Numba
-SCALARS["where"] = "@njit(inline='always')\ndef where(c, x, y):\n    return x if c else y"
-SCALARS["abs"] = ""
+# Names that formulas may use on single numbers, and where a generated module imports them from.
+VECMATH = ("acos acosh asin asinh atan atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor log log10 log1p log2 "
+           "pow rsqrt sigmoid sin sinh sqrt tan tanh trunc where")  # fmt: skip
+SCALARS = dict.fromkeys(VECMATH.split(), "minigrad.kernels.vecmath")
+SCALARS |= dict.fromkeys(
+    ("atan2", "hypot", "isfinite", "isinf", "isnan", "lgamma", "e", "inf", "nan", "pi", "tau"), "math"
+)
+SCALARS |= {"fmod": "numpy", "float32": "numpy"}
+F64 = np.dtype(np.float64)
+BUILTINS = ("abs", "round")
+HELPER = '\n\n@njit(error_model="numpy", forceinline=True)\ndef {name}({args}):\n    return {body}'
 
 # The same names on arrays; each Pointwise class adds its own.
 ARRAYS: dict[str, Any] = {"where": np.where, "abs": np.abs, "math": np}
@@ -80,34 +82,91 @@ def array_function(name: str) -> Any:
     return None if op is None else op.ufunc or on_arrays(op.kernel)
 
 
-def prelude(formulas: list) -> str | None:
+@cache
+def scalar_text(f: Callable, dtype: np.dtype) -> str | None:
+    """The source for single numbers of a dtype; None if it uses what has no scalar form."""
+    body = text(f)
+    if body is None:
+        return None
+    tree = Scalar(dtype).visit(ast.parse(body.strip(), mode="eval"))
+    return ast.unparse(tree)
+
+
+class Scalar(ast.NodeTransformer):
+    """A formula for single numbers: constants in their dtype, functions by their own names, powers by pow."""
+
+    def __init__(self, dtype: np.dtype):
+        self.dtype = dtype
+
+    def typed(self, node: Any) -> Any:
+        """A constant in the dtype of the kernel; Python's own are float64."""
+        return call("float32", node) if self.dtype == np.float32 else node
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        return self.typed(node) if type(node.value) in (int, float) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """math.pi is a constant, math.exp a function."""
+        name = ast.Name(node.attr)
+        return self.typed(name) if isinstance(getattr(math, node.attr, None), float) else name
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        x, y = node.left, node.right
+        if not isinstance(node.op, ast.Pow) or self.dtype.kind != "f":
+            return self.generic_visit(node)
+        if isinstance(y, ast.Constant) and type(y.value) is int:
+            return ast.BinOp(self.visit(x), node.op, y)  # Numba multiplies
+        if isinstance(x, ast.Constant) and x.value == 2:
+            return call("exp2", self.visit(y))
+        return call("pow", self.visit(x), self.visit(y))
+
+
+def call(name: str, *args: Any) -> ast.Call:
+    """The call of a function, as a tree."""
+    return ast.Call(ast.Name(name), list(args), [])
+
+
+def prelude(formulas: list, dtype: np.dtype = F64) -> str | None:
     """Imports, constants and helper functions for the names that the formulas use; None if one has no scalar form."""
-    lines: dict[str, None] = {}
+    found = needs(formulas, dtype)
+    if found is None:
+        return None
+    imports: dict[str, list] = {"numba": ["njit"]}
+    for module, name in sorted(k for k in found if isinstance(k, tuple)):
+        imports.setdefault(module, []).append(name)
+    lines = [f"from {module} import {', '.join(names)}" for module, names in sorted(imports.items())]
+    constants = [k for k in found if isinstance(k, str)]
+    return "\n".join([*lines, *[""] * bool(constants), *constants])
+
+
+def needs(formulas: list, dtype: np.dtype) -> dict | None:
+    """What the names in formulas stand for, in order: (module, name) to import, or the text of a definition."""
+    found: dict[Any, None] = {}
     for f in formulas:
-        for name in f.__code__.co_names:
-            need = scalar(name, f.__globals__)
-            if need is None:
-                return None
-            lines.update(dict.fromkeys(need))
-    return "\n".join(line for line in lines if line) + "\n"
-
-
-def scalar(name: str, scope: dict) -> list | None:
-    """The lines of a generated module that define one name."""
-    value = scope.get(name)
-    if isinstance(value, (int, float)):
-        return [f"{name} = {value!r}"]
-    if name == "math":
-        return ["import math"]
-    if name in SCALARS:
-        return [SCALARS[name]]
-    op = OPERATIONS.get(name)
-    if op is not None:
-        body, inner = text(op.kernel), prelude([op.kernel])
-        if body is None or inner is None:
+        body = scalar_text(f, dtype)
+        if body is None:
             return None
-        return [
-            *inner.rstrip("\n").split("\n\n"),
-            f"@njit\ndef {name}({', '.join(parameters(op.kernel))}):\n    return {body}",
-        ]
-    return [] if hasattr(math, name) or hasattr(builtins, name) else None
+        for node in ast.walk(ast.parse(body)):
+            if isinstance(node, ast.Name) and node.id not in parameters(f):
+                more = definition(node.id, f.__globals__, dtype)
+                if more is None:
+                    return None
+                found.update(dict.fromkeys(more))
+    return found
+
+
+def definition(name: str, scope: dict, dtype: np.dtype) -> list | None:
+    """What defines one name in a generated module, after what that needs itself."""
+    value, op = scope.get(name), OPERATIONS.get(name)
+    if isinstance(value, (int, float)):
+        constant = repr(value) if math.isfinite(value) else f"float('{value}')"
+        if dtype != np.float32:
+            return [f"{name} = {constant}"]
+        return [("numpy", "float32"), f"{name} = float32({constant})"]
+    if name in BUILTINS:
+        return []
+    if name in SCALARS:
+        return [(SCALARS[name], name)]
+    if op is None or (inner := needs([op.kernel], dtype)) is None:
+        return None
+    return [*inner, HELPER.format(name=name, args=", ".join(parameters(op.kernel)), body=scalar_text(op.kernel, dtype))]

@@ -2,39 +2,46 @@
 
 A kernel runs over flat memory: arguments that are arrays have a trailing underscore and are read at `i`, the others are
 numbers.  Only `for i in range(out_.size)` is vectorised by LLVM; any other bound keeps Numba's check for negative indices.
+A float32 kernel has its constants as float32, for a single float64 would widen the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from .formula import parameters, prelude, text
+import numpy as np
 
-HEAD = '"""{title}"""\n\nfrom numba import njit\n{prelude}\n\n@njit(cache=True, nogil=True, error_model="numpy")\ndef {name}({args}):\n'
+from .formula import parameters, prelude, scalar_text, text
 
-
-def forward(name: str, kernel: Callable, is_array: tuple) -> str | None:
-    """The kernel module for out = kernel(...); None if the formula has no scalar form."""
-    return module(name, f"{name}: out = {text(kernel)}", list(parameters(kernel)), is_array, [("out", kernel)], {})
+HEAD = '"""{title}"""\n\n{prelude}\n\n\n@njit(nogil=True, error_model="numpy")\ndef {name}({args}):\n'
 
 
-def backward(name: str, inputs: list, is_array: tuple, partials: list) -> str | None:
+def forward(name: str, kernel: Callable, is_array: tuple, dtype: np.dtype) -> str | None:
+    """The kernel module for out = kernel(...), a function `<name>_forward`; None if the formula has no scalar form."""
+    title = f"{name}: out = {text(kernel)}"
+    return module(f"{name}_forward", title, list(parameters(kernel)), is_array, [("out", kernel)], {}, dtype)
+
+
+def backward(name: str, inputs: list, is_array: tuple, partials: list, dtype: np.dtype) -> str | None:
     """The kernel module for all wanted gradients; `partials` are (name, formula) and `inputs` begins with g."""
     title = f"{name} backward: " + "; ".join(f"{n} = {text(f)}" for n, f in partials)
     scaled = {n: "" if "g" in parameters(f) or text(f) == "0" else "g * " for n, f in partials}
-    return module(f"{name}_backward", title, inputs, is_array, partials, scaled)
+    return module(f"{name}_backward", title, inputs, is_array, partials, scaled, dtype)
 
 
-def module(name: str, title: str, inputs: list, is_array: tuple, outputs: list, scaled: dict) -> str | None:
+def module(
+    name: str, title: str, inputs: list, is_array: tuple, outputs: list, scaled: dict, dtype: np.dtype
+) -> str | None:
     """One function that reads inputs[i] and writes outputs[i]."""
-    head = prelude([f for _, f in outputs])
-    if head is None or any(text(f) is None for _, f in outputs):
+    head = prelude([f for _, f in outputs], dtype)
+    if head is None:
         return None
+    texts = [(n, scalar_text(f, dtype)) for n, f in outputs]
     args = [n + "_" if a else n for n, a in zip(inputs, is_array)] + [n + "_" for n, _ in outputs]
     lines = [f"{n} = {n}_[i]" for n, a in zip(inputs, is_array) if a]
-    lines += [f"{n}_[i] = {scaled.get(n, '')}({text(f)})" for n, f in outputs]
+    lines += [f"{n}_[i] = {scaled[n]}({t})" if scaled.get(n) else f"{n}_[i] = {t}" for n, t in texts]
     body = "".join(f"        {line}\n" for line in lines)
     return (
-        HEAD.format(title=title, prelude=head, name=name, args=", ".join(args))
+        HEAD.format(title=f"{title}  [{dtype.name}]", prelude=head, name=name, args=", ".join(args))
         + f"    for i in range({outputs[0][0]}_.size):\n{body}"
     )

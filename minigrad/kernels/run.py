@@ -14,6 +14,7 @@ from ..core.edges import meta
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from . import cache, formula, generate
+from .threads import launch
 
 FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
 _kernels: dict[tuple, Any] = {}
@@ -27,12 +28,15 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     if op.ufunc is not None:
         return cast(op.ufunc(*operands, *statics), result)
     size = max([a.size for a in operands if isinstance(a, np.ndarray)], default=1)
-    kernel = compiled_forward(op, operands, statics) if size >= FUSE_FROM and plain(statics) else None
+    kernel = compiled_forward(op, operands, statics, target) if size >= FUSE_FROM and plain(statics) else None
     if kernel is None:
         return cast(formula.on_arrays(op.kernel)(*operands, *statics), result)
     shape = np.broadcast_shapes(*[a.shape for a in operands if isinstance(a, np.ndarray)])
     out = np.empty(shape, result)
-    kernel(*[flat(scalar(a, target), shape) for a in operands], *[scalar(s, target) for s in statics], out.reshape(-1))
+    launch(
+        kernel,
+        [*[flat(scalar(a, target), shape) for a in operands], *[scalar(s, target) for s in statics], out.reshape(-1)],
+    )
     return out
 
 
@@ -112,15 +116,18 @@ def flat(a: Any, shape: tuple) -> Any:
     return (a if a.shape == shape else np.broadcast_to(a, shape)).reshape(-1)
 
 
-def compiled_forward(op: Any, operands: list, statics: tuple) -> Any:
+def compiled_forward(op: Any, operands: list, statics: tuple, target: np.dtype) -> Any:
     """The Numba kernel of op for these kinds of arguments, or None if its formula cannot be compiled."""
     kinds = tuple([isinstance(a, np.ndarray) and a.ndim > 0 for a in operands]) + (False,) * len(statics)
-    key = (op, kinds)
+    key = (op, kinds, target)
     if key not in _kernels:
-        name = op.name
-        source = generate.forward(name, op.kernel, kinds)
-        _kernels[key] = None if source is None else getattr(cache.load(name, source), name)
+        _kernels[key] = compiled(f"{op.name}_forward", generate.forward(op.name, op.kernel, kinds, target))
     return _kernels[key]
+
+
+def compiled(name: str, source: str | None) -> Any:
+    """The function of that name in a generated module; None without a module."""
+    return None if source is None else getattr(cache.load(name, source), name)
 
 
 def fusable(g: Any) -> bool:
@@ -145,19 +152,18 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
     if any(meta(edges[i])[1] != g._a.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
         return None
     is_array = (True, *[isinstance(v, np.ndarray) and v.ndim > 0 for v in values])
-    key = (op, tuple(wanted), is_array)
+    dtype = g._a.dtype
+    key = (op, tuple(wanted), is_array, dtype)
     if key not in _kernels:
         names = ["g", *[(*op.names, "out")[k] for k in read]]
-        source = generate.backward(op.name, names, is_array, [("d" + op.names[i], op.formulas[i]) for i in wanted])
-        _kernels[key] = (
-            None if source is None else getattr(cache.load(op.name + "_backward", source), op.name + "_backward")
-        )
+        partials = [("d" + op.names[i], op.formulas[i]) for i in wanted]
+        source = generate.backward(op.name, names, is_array, partials, dtype)
+        _kernels[key] = compiled(f"{op.name}_backward", source)
     if _kernels[key] is None:
         return None
-    outs = [np.empty(g._a.shape, g._a.dtype) for _ in wanted]
-    _kernels[key](
-        g._a.reshape(-1), *[flat(scalar(v, g._a.dtype), g._a.shape) for v in values], *[o.reshape(-1) for o in outs]
-    )
+    outs = [np.empty(g._a.shape, dtype) for _ in wanted]
+    inputs = [flat(scalar(v, dtype), g._a.shape) for v in values]
+    launch(_kernels[key], [g._a.reshape(-1), *inputs, *[o.reshape(-1) for o in outs]])
     found = dict(zip(wanted, outs))
     return tuple([wrap(found[i]) if i in found else None for i in range(n)])
 

@@ -140,7 +140,7 @@ class Batch(Transform):
                 dims = (x_dim, *[self.dim(o) for o in others])
                 out, dim = fn.vmap(self.info(fn), dims, value, *[self.inner(o) for o in others])
                 fn, low = Copy, (out.movedim(dim, x_dim),)
-        inplace_at(frame.parent, fn, value, low)
+            inplace_at(frame.parent, fn, value, low)
         return x
 
 

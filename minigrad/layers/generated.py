@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.context import push
 from ..core.function import Function, as_tuple, call_user
-from ..core.tensor import Box, Tensor, version
+from ..core.tensor import Box, Tensor
 from .batch import Batch, in_front
 
 
@@ -43,14 +43,12 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
 
         @staticmethod
         def forward(*args: Any) -> Any:
-            versions = [version(a) if isinstance(a, Tensor) else None for a in args]
             with push(layer):
                 out = call_user(cls, "forward", *boxed(args, in_dims))
             found, dims = [], []
             for o in as_tuple(out):
-                written = layer.owns(o) and any(a is o._value and version(a) != n for a, n in zip(args, versions))
-                found.append(o._value if written else in_front(layer, o))
-                dims.append(o._extra if written else 0 if isinstance(o, Tensor) else None)
+                found.append(o._value if layer.owns(o) else in_front(layer, o))
+                dims.append(o._extra if layer.owns(o) else 0 if isinstance(o, Tensor) else None)
             Batched.out_dims = tuple(dims)
             return tuple(found) if isinstance(out, (tuple, list)) else found[0]
 

@@ -84,7 +84,8 @@ class Grad(Transform):
             if 0 in fn.keeps:
                 with use(frame.parent):
                     before._value = x._value.clone()
-        inplace_at(frame.parent, fn, x._value, tuple([self.inner(o) for o in others]))
+        with use(frame.parent):
+            inplace_at(frame.parent, fn, x._value, tuple([self.inner(o) for o in others]))
         if tracked:
             regraph(self, fn, before, x, others)
         return x

@@ -11,7 +11,7 @@ from typing import Any
 from ..core.context import Frame, apply_at, use
 from ..core.edges import ViewOf
 from ..core.function import among, as_tuple, call_user, is_float
-from ..core.inplace import inplace, inplace_at, of_fixed_view
+from ..core.inplace import inplace, inplace_at, of_fixed_view, shares
 from ..core.tensor import Box, Tensor, version
 from .transform import Transform, captured
 
@@ -83,10 +83,16 @@ class Jvp(Transform):
             result, tangents = None, [self.tangent(a) for a in args]
             self.refuse_fixed(x, any([t is not None for t in tangents]), name)
             if any([t is not None for t in tangents]):
-                (result,) = fn._tangents(values, tangents, (fn.apply(*values),))
+                before = tuple([self.kept(a, x) for a in values])  # layers below may keep them for their backward
+                (result,) = fn._tangents(before, [self.kept(t, x) for t in tangents], (fn.apply(*before),))
             inplace_at(frame.parent, fn, values[0], values[1:])
             self.write_tangent(x, result)
         return x
+
+    def kept(self, a: Any, x: Any) -> Any:
+        """A value or tangent as it is before x and its tangent are written to."""
+        written = [t for t in (x._value, x._extra) if t is not None]
+        return a.clone() if isinstance(a, Tensor) and any([shares(a, t) for t in written]) else a
 
     def refuse_fixed(self, x: Tensor, dual: bool, name: str) -> None:
         """Tangents of a base cannot follow a write to a view that was made inside a user's Function."""

@@ -86,7 +86,14 @@ def specialise(cls: Any) -> None:
     read = sorted({k for reads in cls.reads.values() for k in reads if k != "g"}, key=(*names, "out").index)
     users = {k: [i for i, reads in cls.reads.items() if k in reads] for k in read}
     cls.Flat = flat_class(cls, names, read)
-    scope = {"cls": cls, "Node": cls.Flat, "compute": compute_of(cls), "large": large_of(cls), **NAMES}
+    scope = {
+        "__name__": __name__,
+        "cls": cls,
+        "Node": cls.Flat,
+        "compute": compute_of(cls),
+        "large": large_of(cls),
+        **NAMES,
+    }
     scope |= {"d" + names[i]: formula.on_arrays(f) for i, f in cls.formulas.items()}
     apply_text, pull_text = write_apply(cls, names, read, users), write_pull(cls, names, read, users)
     cls.text = f"{apply_text}\n\n{pull_text}"
@@ -142,7 +149,9 @@ def write_pull(cls: Any, names: tuple, read: list, users: dict) -> str:
         call = f"d{k}({', '.join(cls.reads[i])})"
         constant = f() if not cls.reads[i] else None
         body = {1: "g", -1: "-g", 0: "zeros(g)"}.get(constant) or (call if "g" in cls.reads[i] else f"g * {call}")
-        pairs.append(f"(n{k}, None if n{k} is None else d if (d := {body}).shape == n{k}._shape else fit(d, n{k}._shape))")
+        pairs.append(
+            f"(n{k}, None if n{k} is None else d if (d := {body}).shape == n{k}._shape else fit(d, n{k}._shape))"
+        )
     edges = ", ".join(f"n{k}" for k in names)
     return PULL.format(
         edges=edges,

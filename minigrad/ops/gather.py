@@ -14,7 +14,6 @@ import numpy as np
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from . import registry
 from .families import Linear
 from .index import Write
 from .places import add_at, take_at
@@ -245,4 +244,3 @@ def check_range(who: str, index: Tensor, n: int, dim: int, kind: type, low: int 
 
 
 METHODS = {f.__name__: f for f in (scatter_, scatter_add_)}
-registry.CODES.update({f.__code__: name for name, f in METHODS.items()})

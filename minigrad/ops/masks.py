@@ -10,7 +10,6 @@ from ..core.engine import sum_to
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from . import registry
 from .families import NonDifferentiable, lift
 from .gather import run
 from .index import NonZero, Put, Take, Write, data_dependent, where_true
@@ -212,4 +211,3 @@ def check_fill(who: str, mask: Tensor, value: Any) -> None:
 
 
 METHODS = {f.__name__: f for f in (masked_fill_, masked_scatter_)}
-registry.CODES.update({f.__code__: name for name, f in METHODS.items()})

@@ -129,9 +129,12 @@ def install() -> None:
     T.register_hook, T.retain_grad = hooks.register_hook, hooks.retain_grad
     T.register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
     T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = memory.copy_, memory.fill_, memory.zero_, memory.cpu, memory.cuda
+    registry.CODES.update({f.__code__: f.__name__ for f in (memory.copy_, memory.fill_, memory.zero_)})
     for name, method in memory.casts().items():
         setattr(T, name, method)
     for module in (about, create, gather, index, masks, random, scatter_reduce, shape, shape_inplace, slices):
         for name, method in module.METHODS.items():
             setattr(T, name, method)
+            if hasattr(method, "__code__"):
+                registry.CODES.setdefault(method.__code__, name)
     registry.attach(T)

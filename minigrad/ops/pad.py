@@ -175,7 +175,7 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
     if n < 0:
         raise error(RuntimeError, "repeat_interleave", f"repeats can not be negative: {n}")
     copies = expand(unsqueeze(input, d + 1), (*input.shape[: d + 1], n, *input.shape[d + 1 :]))
-    return reshape(copies, (*input.shape[:d], input.shape[d] * n, *input.shape[d + 1 :]))
+    return reshape(copies.clone(), (*input.shape[:d], input.shape[d] * n, *input.shape[d + 1 :]))
 
 
 # ---------------------------------------------------------------------- grids

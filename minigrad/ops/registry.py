@@ -80,11 +80,14 @@ def op(
     return enter
 
 
-def choice(*samples: str, cls: Any, inplace: bool = True, aliases: tuple = (), **settings: Any) -> Callable:
+def choice(
+    *samples: str, cls: Any, inplace: bool = True, in_formulas: bool = True, aliases: tuple = (), **settings: Any
+) -> Callable:
     """Enter a function that returns (class, arguments): the Pointwise operation that a call means.
 
     What users call applies it; `name_` and `out=` follow.  A third member of the tuple, where there is one, says whether to
-    write into the first argument (the `inplace=` of PyTorch's activations).  `cls` is the class behind the operator.
+    write into the first argument (the `inplace=` of PyTorch's activations).  `cls` is the class behind the operator;
+    `in_formulas` says that formulas may name the function, which then takes the arguments of cls.
     """
 
     def enter(f: Callable) -> Callable:
@@ -97,7 +100,8 @@ def choice(*samples: str, cls: Any, inplace: bool = True, aliases: tuple = (), *
             return result if out is None else write_out(f.__name__, result, out)
 
         named(function, f.__name__)
-        formula.OPERATIONS.setdefault(f.__name__, cls)
+        if in_formulas:
+            formula.OPERATIONS.setdefault(f.__name__, cls)
         entered = op(*samples, inplace=inplace, aliases=aliases, **settings)(function)
         for name in (f.__name__, *aliases):
             TABLE[name].cls, TABLE[name].choose, TABLE[name].out = cls, f, True
@@ -128,7 +132,9 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
     parameters = inspect.signature(f).parameters
     other = {SPELLINGS[p]: p for p in parameters if p in SPELLINGS and SPELLINGS[p] not in parameters}
     before = list(parameters)  # of `*rest`
-    rest = next((p for p, it in parameters.items() if it.kind is inspect.Parameter.VAR_POSITIONAL and p != "args"), None)
+    rest = next(
+        (p for p, it in parameters.items() if it.kind is inspect.Parameter.VAR_POSITIONAL and p != "args"), None
+    )
     if rest is not None:
         before = before[: before.index(rest)]
     if not (other or out or rest is not None and before):

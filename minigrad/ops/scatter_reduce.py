@@ -8,7 +8,6 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from . import registry
 from .families import Operation
 from .gather import Gather, Scatter, ScatterAdd, along, lined_up
 from .registry import op
@@ -124,4 +123,3 @@ def neutral_element(x: Tensor, reduce: str) -> Any:
 
 
 METHODS = {"scatter_reduce_": scatter_reduce_}
-registry.CODES[scatter_reduce_.__code__] = "scatter_reduce_"

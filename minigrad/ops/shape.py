@@ -17,6 +17,7 @@ from ..core.device import Size
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
+from . import registry
 from .explain import mismatch
 from .families import View
 from .memory import Alias, Contiguous
@@ -416,3 +417,4 @@ METHODS = {
     "H": property(matrix_transpose),
     "mH": property(matrix_transpose),
 }
+registry.CODES[reverse.__code__] = "permute"

@@ -12,7 +12,6 @@ from typing import Any
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from . import registry
 from .gather import check_index, check_range, run
 from .index import Put, Take, fitting, is_mask, where_true
 from .reduce import axis
@@ -156,4 +155,3 @@ def placed(do: Any, x: Tensor, indices: Any, values: Tensor, accumulate: bool) -
 
 
 METHODS = {f.__name__: f for f in (index_add_, index_copy_, index_fill_, index_put_)}
-registry.CODES.update({f.__code__: name for name, f in METHODS.items()})

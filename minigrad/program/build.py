@@ -88,7 +88,7 @@ def ends(group: Group, used: dict) -> tuple[list, list]:
 def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -> schema.Op:
     """One operation of the document."""
     inputs, outputs = sides[g]
-    if g.phase == "backward" and g.of is not None:
+    if g.phase == "backward" and g.of is not None and not g.events:
         edges = g.of.edges
         inputs = list(dict.fromkeys([u for _, _, u, _ in edges if u is not None]))
         outputs = list(dict.fromkeys([gives for *_, gives in edges]))
@@ -106,7 +106,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         where(g),
         g.function,
     )
-    if g.phase != "backward":
+    if g.phase != "backward" or g.events:
         op.edges = [
             schema.Edge(number(i), partial, number(up), number(gives))
             for i, partial, up, gives in g.edges

@@ -17,12 +17,13 @@ import numpy as np
 
 from ..core.context import EAGER, Frame, Layer, apply_at, current, passed, recordings, use
 from ..core.dual import Level, tangent_of
-from ..core.edges import Leaf, producer
+from ..core.edges import INFERENCE, Leaf, producer
 from ..core.function import Function
 from ..core.inplace import inplace_at
 from ..core.saved import Saved
-from ..core.tensor import Box, Tensor, history, wrap
+from ..core.tensor import Box, Tensor, history, version, wrap
 from ..errors import PACKAGE, Place
+from ..ops.families import ViewScatter
 from ..ops.registry import CODES
 from . import schema
 from .show import mimebundle
@@ -128,10 +129,24 @@ class Record(Layer):
             return apply_at(below, cls, args)
         group = self.group_now(cls, frame)
         event = Event(cls, [self.ref(a) for a in args], [])
+        watched = [] if cls.primitive else self.may_write(args)
         below = self.with_tangents(below, cls, group)
         out = apply_at(below, cls, args)
+        written = [(x, bases) for x, number, bases in watched if version(x) != number]
+        for x, _ in written:
+            group.inplace = True
+            self.forget(x, group)
         self.note(group, event, args, out if isinstance(out, tuple) else (out,), below)
+        for x, bases in written:
+            self.note_bases(group, x, bases)
         return out
+
+    def may_write(self, args: tuple) -> list:
+        """What has to be known beforehand of the arguments of a custom Function, which may write to them (mark_dirty)."""
+        tensors = [a for a in args if isinstance(a, Tensor) and a._ver is not INFERENCE]
+        for x in tensors:
+            self.freeze(x)
+        return [(x, version(x), [(base, self.ref(base)) for base in bases_of(x)]) for x in tensors]
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The same for a write: x and all that shares its memory hold something new afterwards."""
@@ -144,18 +159,29 @@ class Record(Layer):
         event = Event(fn, [self.ref(a) for a in args], [])
         self.freeze(x)
         below = self.with_tangents(below, fn, group)
+        bases = [(base, self.ref(base)) for base in bases_of(x)]
         inplace_at(below, fn, x, others)
+        self.forget(x, group)
+        self.note(group, event, args, (x,), below)
+        self.note_bases(group, x, bases)
+        return x
+
+    def forget(self, x: Tensor, group: Group) -> None:
+        """x's memory has been written by an operation: what is seen there from now on are new values."""
         for noted in self.overlapping(x):
             self._ids.pop(id(noted.array), None)
             if noted.array is not bottom(x):
                 self._stale[id(noted.array)] = group
-        self.note(group, event, args, (x,), below)
-        parent = x
-        while parent._view is not None:  # the base's new history belongs to this write as well
-            parent = parent._view.parent
-            if parent._edge is not None and type(parent._edge) is not Leaf:
-                self._node_group.setdefault(producer(parent._edge), (group, event))
-        return x
+
+    def note_bases(self, group: Group, x: Tensor, bases: list) -> None:
+        """A view was written: each base it is a view of is, in the same operation, itself with that region replaced."""
+        for base, before in bases:
+            self._stale.pop(id(bottom(base)), None)
+            event = Event(ViewScatter, [before, self.ref(x)], [self.ref(base, "computed")])
+            group.events.append(event)
+            if base._edge is not None and type(base._edge) is not Leaf:
+                self.note_node(group, event, producer(base._edge))
+            x = base
 
     # ------------------------------------------------------------------ values
     def ref(self, t: Any, kind: str = "") -> Any:
@@ -172,12 +198,28 @@ class Record(Layer):
             index = self._ids[key] = noted.index
             self.values.append(noted)
             if stale is not None:
-                stale.events[-1].outputs.append(index)
-                if (edge := history(t)) is not None and type(edge) is not Leaf:
-                    self._node_group.setdefault(producer(edge), (stale, stale.events[-1]))
+                self.seen_again(t, index, stale)
             if noted.kind == "parameter":
                 self.seed(t)
         return index
+
+    def seen_again(self, t: Tensor, index: int, writer: Group) -> None:
+        """A view of memory that was written through another tensor is read for the first time since.
+
+        It is a result of that write; where it is tracked, autograd takes the view of the new base, an operation of its own.
+        """
+        edge, view = history(t), t._view
+        if edge is None or type(edge) is Leaf or view is None or producer(edge) in self._node_group:
+            writer.events.append(Event(ViewScatter, [], [index]))
+            return
+        reader, event = self._open, Event(view.fn, [self.ref(view.parent)], [index])
+        place = writer.place if reader is None else reader.place
+        group = Group("forward", view.fn.function_name(), None, place, writer.layers)
+        group.events.append(event)
+        self.groups.insert(
+            len(self.groups) - (self.groups[-1:] == [reader]), group
+        )  # before the operation that reads it
+        self.note_node(group, event, producer(edge))
 
     def kind_of(self, t: Tensor) -> str:
         """Leaves that require grad are parameters, other tensors from outside inputs."""
@@ -295,16 +337,23 @@ class Record(Layer):
         if type(node) is Leaf:
             t = node._ref()
             if t is not None and id(bottom(t)) in self._ids and grads[0] is not None:
-                self.gradients[self._ids[id(bottom(t))]] = self.ref(grads[0], "gradient")
+                self.add_gradient(self._ids[id(bottom(t))], grads[0])
             return
         group, event = self._node_group.get(node, (None, None))
         if group is None:
             return
         for value, g in zip(event.outputs, grads):
             if g is not None:
-                self.gradients[value] = self.ref(g, "gradient")
+                self.add_gradient(value, g)
                 if group.upstream is None:
-                    group.upstream = self.gradients[value]
+                    group.upstream = self.ref(g, "gradient")
+
+    def add_gradient(self, value: int, g: Tensor) -> None:
+        """The gradient of a value; where the program runs backward more than once, the sum, as in `.grad`."""
+        before = self.gradients.get(value)
+        if before is not None and (known := self.values[before].tensor) is not None and known.shape == g.shape:
+            g = wrap(bottom(known) + bottom(g))
+        self.gradients[value] = self.ref(g, "gradient")
 
     def note_edges(self, node: Any, grads: list, outs: tuple) -> None:
         """What flowed back along each edge of a node that leaves its operation."""
@@ -354,6 +403,15 @@ class Record(Layer):
             f.write(self.to_json())
 
     _repr_mimebundle_ = mimebundle
+
+
+def bases_of(x: Tensor) -> list:
+    """The tensors that x is a view of, from the nearest to its base."""
+    found = []
+    while x._view is not None:
+        x = x._view.parent
+        found.append(x)
+    return found
 
 
 def bottom(t: Tensor) -> np.ndarray:

@@ -1,0 +1,75 @@
+"""Several threads for one kernel: each gets a slice of the arrays.
+
+Kernels release the interpreter's lock, so Python's own threads do; unlike Numba's they may be entered from several
+threads at once.  Small arrays stay with the caller: waking a thread costs as much as some 1e5 elements.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ..errors import error
+
+GRAIN = 1 << 17  # elements that are worth a thread
+_threads: int | None = None
+_pool: ThreadPoolExecutor | None = None
+
+
+def get_num_threads() -> int:
+    """The number of threads that large kernels are split among: as many as there are processors for this process.
+
+    >>> import minigrad
+    >>> minigrad.get_num_threads() >= 1
+    True
+    """
+    global _threads
+    if _threads is None:
+        _threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return _threads
+
+
+def set_num_threads(n: int) -> None:
+    """Split large kernels among n threads from now on.  Raises RuntimeError unless n is positive, TypeError for no int."""
+    global _threads, _pool
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise error(TypeError, "set_num_threads", f"expected an int, got {type(n).__name__}", "pass a whole number")
+    if n < 1:
+        raise error(RuntimeError, "set_num_threads", f"expected a positive integer, got {n}", "pass 1 for no threads")
+    _threads, _pool = n, None  # a kernel that is running keeps the old pool
+
+
+def launch(kernel: Any, args: list) -> None:
+    """kernel(*args), where all arrays among the arguments are flat and of one size."""
+    size = args[-1].size
+    parts = min(get_num_threads(), size // GRAIN)
+    if parts < 2:
+        kernel(*args)
+        return
+    step = (size // parts + 63) // 64 * 64  # whole cache lines
+    slices = [[a[i : i + step] if isinstance(a, np.ndarray) else a for a in args] for i in range(0, size, step)]
+    others = [pool().submit(kernel, *part) for part in slices[1:]]
+    kernel(*slices[0])
+    for other in others:
+        other.result()
+
+
+def pool() -> ThreadPoolExecutor:
+    """The threads besides the caller."""
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max(get_num_threads() - 1, 1), "minigrad")
+    return _pool
+
+
+def forget() -> None:
+    """A forked process has none of its parent's threads."""
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget)
