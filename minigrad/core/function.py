@@ -50,6 +50,7 @@ class Function:
     primitive = False  # built-in: its impl works on arrays
     arrays = False  # its formulas run on arrays as they stand: a first-order backward needs no tensors (sweep.py)
     combined = True  # forward takes ctx
+    _watched = False  # forward has run under the Guard
     _both = False  # backward and vjp are defined, which is one too many
     Node: Any = Ctx
 
@@ -61,6 +62,7 @@ class Function:
             cls.backward = own["vjp"]
         elif "backward" in own:
             cls.vjp = own["backward"]
+        cls._watched = False
         cls.combined = cls.setup_context is Function.setup_context
         base = Full if cls.primitive else Ctx
         name = f"{cls.__name__}Backward" + ("0" if cls.primitive else "")
@@ -123,7 +125,7 @@ class Function:
                 "implementing both 'backward' and 'vjp' for a custom Function is not allowed",
                 "keep one of them: they are two names of the same method",
             )
-        if kwargs or not cls.combined:
+        if kwargs or not cls.combined and not complete(cls.forward, args):
             args = bind(cls, args, kwargs)
         return apply_at(current(), cls, args)
 
@@ -132,7 +134,11 @@ class Function:
         """Run the user's forward with gradients off and wire its outputs into the graph."""
         refuse_nested(cls, frame, args)
         ctx = cls.Node(None, tuple([isinstance(a, Tensor) and history(a) is not None for a in args]))
-        with use(Frame(Guard(cls, args), False, None, frame.inference, frame.but(grad=False, dual=None))):
+        inside = frame.but(grad=False, dual=None)
+        if current() is not frame or not cls._watched:  # the guard costs time: in plain code it looks at the first call
+            inside = Frame(Guard(cls, args), False, None, frame.inference, inside)
+        cls._watched = True
+        with use(inside):
             returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
             if not cls.combined:
                 call_user(cls, "setup_context", ctx, args, returned)
@@ -167,6 +173,15 @@ class Function:
             ctx._jvp, ctx._forward = False, None
         found = check_tangents(cls, ctx, as_tuple(result), outs)
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
+
+
+STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def complete(f: Any, args: tuple) -> bool:
+    """Whether a plain function takes just these arguments, so that nothing has to be filled in."""
+    code = getattr(f, "__code__", None)
+    return code is not None and code.co_argcount == len(args) and not code.co_kwonlyargcount and not code.co_flags & STARRED
 
 
 def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:

@@ -8,6 +8,7 @@ down, so it has no array of its own and none can be computed with by mistake.  M
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -495,6 +496,13 @@ def bottom(t: Tensor) -> Tensor:
     while type(t) is Box:
         t = t._value
     return t
+
+
+def layers_of(t: Tensor) -> Iterator:
+    """The transforms that see t in a way of their own, innermost first."""
+    while type(t) is Box:
+        yield t._layer
+        t = t._value
 
 
 def memory(t: Tensor) -> Version:

@@ -33,13 +33,16 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
         """A method that reads what was saved on single examples; its results have the batch dimension in front."""
         saved = ctx.saved_tensors
         with push(layer):
-            saved = boxed(saved, ctx._saved_dims if name == "backward" else ctx._forward_dims)
+            saved = boxed(saved, Batched.saved_dims if name == "backward" else Batched.forward_dims)
             out = call_user(cls, name, Example(ctx, saved), *boxed(args, dims))
         return tuple([in_front(layer, o) for o in as_tuple(out)])
 
     class Batched(Function):
         generate_vmap_rule = True
+        # the batch dimensions of outputs and saved tensors; here, as a ctx may be that of several such Functions
         out_dims: tuple = ()
+        saved_dims: tuple = ()
+        forward_dims: tuple = ()
 
         @staticmethod
         def forward(*args: Any) -> Any:
@@ -59,10 +62,10 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
                 call_user(
                     cls, "setup_context", ctx, boxed(inputs, in_dims), outs if isinstance(output, tuple) else outs[0]
                 )
-            ctx._saved, ctx._saved_dims = strip(layer, ctx._saved)
-            ctx._forward_dims = ctx._saved_dims
+            ctx._saved, Batched.saved_dims = strip(layer, ctx._saved)
+            Batched.forward_dims = Batched.saved_dims
             if ctx._forward is not None:
-                ctx._forward, ctx._forward_dims = strip(layer, ctx._forward)
+                ctx._forward, Batched.forward_dims = strip(layer, ctx._forward)
             ctx._nondiff, _ = strip(layer, ctx._nondiff)
             ctx._dirty, _ = strip(layer, ctx._dirty)
 
@@ -77,6 +80,7 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
             return tuple([t if t is None or d is None else t.movedim(0, d) for t, d in zip(out, Batched.out_dims)]) + out[len(Batched.out_dims):]
 
     Batched.__name__ = Batched.__qualname__ = cls.__name__
+    Batched.Node.__name__ = cls.Node.__name__
     return Batched
 
 

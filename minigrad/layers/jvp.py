@@ -12,12 +12,13 @@ from ..core.context import Frame, apply_at, use
 from ..core.edges import ViewOf
 from ..core.function import among, as_tuple, call_user, is_float
 from ..core.inplace import inplace, inplace_at, of_fixed_view, shares
-from ..core.tensor import Box, Tensor, version
+from ..core.tensor import Box, Tensor, layers_of, version
 from .transform import Transform, captured
 
 
 class Jvp(Transform):
-    """One running func.jvp.  A box's `_extra` is its tangent, None standing for zero."""
+    """One running func.jvp.  A box's `_extra` is its tangent, None standing for zero; that of a view is the view of its
+    base's tangent, which is kept beside it in `_tan`: should the base get another, it is derived again."""
 
     name = "jvp"
 
@@ -26,13 +27,17 @@ class Jvp(Transform):
         return Box(self, value, tangent)
 
     def tangent(self, a: Any) -> Tensor | None:
-        """The tangent one layer down.  A view made before its base had one has the same view of the base's."""
+        """The tangent one layer down."""
         if not self.owns(a):
             return None
-        view = a._view
-        if a._extra is None and view is not None and view.fn is not None and (t := self.tangent(view.parent)) is not None:
-            a._extra = view.fn.apply(t, *view.args)
+        if a._view is not None and a._view.fn is not None and (base := self.tangent(a._view.parent)) is not None:
+            self.derive(a, base)
         return a._extra
+
+    def derive(self, x: Any, base: Tensor) -> None:
+        """The tangent of a view is the view of its base's."""
+        if x._tan is not base:
+            x._extra, x._tan = x._view.fn.apply(base, *x._view.args), base
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer down, and its jvp beside it."""
@@ -52,7 +57,7 @@ class Jvp(Transform):
             outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
             self.renew(frame, cls, args, outs, results)
         if cls.primitive and cls.view and self.owns(args[0]):
-            outs[0]._view = ViewOf(args[0], cls, args[1:], None, version(outs[0]))
+            outs[0]._view, outs[0]._tan = ViewOf(args[0], cls, args[1:], None, version(outs[0])), tangents[0]
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
 
     def context(self, cls: Any, values: tuple, tangents: list, low: Any) -> Any:
@@ -105,16 +110,14 @@ class Jvp(Transform):
         """x's tangent becomes t, in the memory that the tangents of its base and its views share."""
         from ..ops.memory import Copy  # operations come after the layers
 
-        if is_float(x) and (t is not None or x._extra is not None):
-            inplace(Copy, self.zero_tangent(x), 0.0 if t is None else t)
+        if is_float(x) and (t is not None or self.tangent(x) is not None):
+            inplace(Copy, self.buffer(x, t), 0.0 if t is None else t)
 
-    def zero_tangent(self, x: Any) -> Tensor:
-        """x's tangent; made of zeros if it has none, as the same view of its base's tangent if x is a view."""
-        if self.tangent(x) is None:
-            view = x._view
-            x._extra = (
-                x._value.new_zeros(x.shape)
-                if view is None or view.fn is None
-                else view.fn.apply(self.zero_tangent(view.parent), *view.args)
-            )
+    def buffer(self, x: Any, t: Tensor | None) -> Tensor:
+        """The memory of x's tangent, with room for one t per example where a vmap below has them."""
+        if x._view is not None and x._view.fn is not None:
+            self.derive(x, self.buffer(x._view.parent, t))
+        elif t is not None and (x._extra is None or not set(layers_of(t)) <= set(layers_of(x._extra))):
+            zeros = t.new_zeros(x.shape, dtype=x.dtype)
+            x._extra = zeros if x._extra is None else zeros + x._extra
         return x._extra

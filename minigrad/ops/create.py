@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes
 from ..core.context import current
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Box, Tensor, layers_of
 from ..errors import error
 from .data import array_of, chosen, copied, filled, made, warn_copy
 from .memory import on_device
@@ -238,13 +238,6 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, req
     if value:
         array.fill(filled(value, array.dtype, "full"))
     return made(array, requires_grad, batches)
-
-
-def layers_of(t: Tensor) -> Iterator:
-    """The transforms that see t in a way of their own."""
-    while type(t) is Box:
-        yield t._layer
-        t = t._value
 
 
 def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:

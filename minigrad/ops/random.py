@@ -14,9 +14,9 @@ import numpy as np
 from ..core import dtypes
 from ..core.context import current
 from ..core.inplace import inplace
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, layers_of
 from ..errors import error
-from .create import factory, layers_of, number, sizes
+from .create import factory, number, sizes
 from .data import chosen, made
 from .families import NonDifferentiable, Operation
 from .generator import (
