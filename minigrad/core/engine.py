@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import Place, error, user_place
 from . import hooks
-from .context import OFF, current, use
+from .context import OFF, ON, current, use
 from .edges import Leaf, Port, key, meta, producer
 from .function import call_user
 from .node import Ctx, _anomaly
@@ -72,17 +72,15 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.
     """
     here = current()
-    watch = watcher(here)
-    pending, found = Pending(roots, wanted), {}
-    useful = pending.useful
-    place = None if keep else user_place()
+    pending, place = Pending(roots, wanted), None if keep else user_place()
+    if not create and (here is ON or here is OFF) and not GENERIC and all([type(g) is Tensor for g in grads]):
+        return sweep(pending, roots, grads, keep, place, step, reach)
+    watch, useful, found = watcher(here), pending.useful, {}
     with (
         pending,
         use(here.but(grad=True) if create else here.all_grad(False)),
         nullcontext() if watch is None else watch.running(),
     ):
-        if watch is None and not GENERIC and current() is OFF and all([type(g) is Tensor for g in grads]):
-            return sweep(pending, roots, grads, keep, place)
         for edge, g in zip(roots, grads, strict=True):
             pending.give(edge, g)
         while pending.heap:

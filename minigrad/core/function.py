@@ -414,10 +414,11 @@ def check_tangents(cls: type[Function], ctx: Ctx, tangents: tuple, outs: tuple) 
     return result
 
 
-def record(layer: Any, cls: Any, args: tuple, out: Any) -> None:
+def record(layer: Any, cls: Any, args: tuple, out: Any, edges: tuple | None = None) -> None:
     """Give `out` (one tensor, or a tuple) the node of the built-in operation `cls(*args)` as its history."""
     outs = out if isinstance(out, tuple) else (out,)
-    edges = tuple([history(a) if isinstance(a, Tensor) and a._layer is layer else None for a in args])
+    if edges is None:
+        edges = tuple([history(a) if isinstance(a, Tensor) and a._layer is layer else None for a in args])
     node = cls.Node(layer, edges)
     node._meta = describe(outs)
     for i, o in enumerate(outs):

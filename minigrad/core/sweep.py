@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import hooks
+from .context import OFF, use
 from .edges import Leaf, Port, producer
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, wrap
@@ -22,17 +23,15 @@ from .tensor import Tensor, wrap
 GENERIC = bool(os.environ.get("MINIGRAD_GENERIC"))  # keep to the definitions: no fast lanes
 
 
-def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any) -> dict:
-    """Push `grads` back from the edges `roots`; like engine.run, for a Pending that nobody else looks at."""
-    from .engine import step
-
+def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any) -> dict:
+    """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary."""
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
     heap: list = []
     wanted, useful, found = pending.wanted, pending.useful, {}
     free = None if keep else Freed(place)
     for edge, g in zip(roots, grads, strict=True):
         give(waiting, heap, edge, bare(g))
-    with np.errstate(all="ignore"):
+    with pending, use(OFF), np.errstate(all="ignore"):
         while heap:
             node = heappop(heap)[1]
             g = waiting.pop(node)
@@ -43,7 +42,7 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any) -> dict:
             if node.pull is not None and node._hooks is None:
                 pairs = node.pull(g, free)
             elif type(node) is Leaf:
-                finish(node, g)
+                finish(node, g, reach)
                 continue
             elif node._hooks is None and node._fn.arrays and type(g) is not list:
                 pairs = by_formulas(node, g, keep, place)
@@ -132,10 +131,8 @@ def look(node: Any, g: Any, wanted: set | None, found: dict) -> Any:
     return [bare(x) for x in gs] if type(g) is list else bare(gs[0])
 
 
-def finish(leaf: Leaf, g: Any) -> None:
+def finish(leaf: Leaf, g: Any, reach: Any) -> None:
     """Accumulate into a leaf's `.grad`, in memory of its own: nobody else may hold what a user may change."""
-    from .engine import reach
-
     t = leaf._ref()
     if leaf._hooks is not None or t is None or t._edge is not leaf:
         reach(leaf, [boxed(g)])

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 
 # Names that formulas may use on single numbers, and where a generated module imports them from.
-VECMATH = ("acos acosh asin asinh atan atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor log log10 log1p log2 "
-           "pow rsqrt sigmoid sin sinh sqrt tan tanh trunc where")  # fmt: skip
+VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log log10 "
+           "log1p log2 pow rsqrt sigmoid sin sinh sqrt tan tanh trunc where")  # fmt: skip
 SCALARS = dict.fromkeys(VECMATH.split(), "minigrad.kernels.vecmath")
-SCALARS |= dict.fromkeys(
-    ("atan2", "hypot", "isfinite", "isinf", "isnan", "lgamma", "e", "inf", "nan", "pi", "tau"), "math"
-)
+SCALARS |= dict.fromkeys(("isfinite", "isinf", "isnan", "lgamma", "e", "inf", "nan", "pi", "tau"), "math")
 SCALARS |= {"fmod": "numpy", "float32": "numpy"}
 F64 = np.dtype(np.float64)
 BUILTINS = ("abs", "round")

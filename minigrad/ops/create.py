@@ -121,7 +121,7 @@ def number(x: Any) -> Any:
 
 @factory("5", "1, 4", "1, 2.5, 0.5", "0, 10, 3", "5, -3, -2", "4, dtype=torch.float64")
 def arange(
-    start: Any,
+    start: Any = None,
     end: Any = None,
     step: Any = 1,
     *,
@@ -135,7 +135,11 @@ def arange(
     Raises RuntimeError for step 0 and for an end on the wrong side.
     """
     on_device(device)
-    start, end, step = [number(x) for x in ((0, start, step) if end is None else (start, end, step))]
+    if end is None:
+        start, end = 0, start
+    if end is None:
+        raise error(TypeError, "arange", "missing the argument end")
+    start, end, step = [number(x) for x in (0 if start is None else start, end, step)]
     if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.I8:
         start, end, step = int(start), int(end), int(step)
     if step == 0:

@@ -150,6 +150,8 @@ def scatter_(
 
 def scattered(do: Any, input: Tensor, dim: int, index: Tensor, src: Any, reduce: str | None) -> Tensor:
     """What the two forms of scatter do."""
+    if input.ndim == 0:
+        return scattered(do, input.reshape(1), dim, index, src, reduce).reshape(())
     if reduce is None:
         return do(Scatter, *lined_up("scatter", input, dim, index, src))
     if reduce not in ("add", "multiply"):

@@ -149,12 +149,17 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     "T(), 3",
     "T(2, 3), 0, -1",
     "T(3), torch.tensor([2])",
+    "torch.tensor([1, 0, 2])",
 )
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Every element (slice along `dim`) repeated, by a number or a tensor with one for each; flattened without `dim`.
 
     `repeat_interleave(repeats)` of an integer tensor alone gives the indices: each position as often as it says.
     """
+    if repeats is None:
+        input, repeats = wrap(np.arange(input.numel())), input
     if dim is None:
         input, dim = reshape(input, -1), 0
     d = axis(dim, input.ndim, "repeat_interleave")

@@ -90,8 +90,10 @@ class Primitive(Function):
         out = tuple([as_tensor(r) for r in raw]) if type(raw) is tuple else as_tensor(raw)
         if cls.view:
             link_view(frame, cls, args, out)
-        if frame.grad and cls.differentiable and any(isinstance(a, Tensor) and history(a) is not None for a in args):
-            record(None, cls, args, out)
+        if frame.grad and cls.differentiable:
+            edges = tuple([history(a) if isinstance(a, Tensor) else None for a in args])
+            if any([e is not None for e in edges]):
+                record(None, cls, args, out, edges)
         if frame is not ON and frame is not OFF:
             outs = out if type(out) is tuple else (out,)
             if frame.inference and not cls.view:
@@ -105,6 +107,8 @@ class Primitive(Function):
     def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
         """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
         try:
+            if cls.view:
+                return cls.impl(*arrays)
             with np.errstate(all="ignore"):
                 return (into or cls.impl)(*arrays)
         except Exception as e:

@@ -125,6 +125,7 @@ def named(f: Callable, name: str) -> Callable:
 
 # NumPy's words for a parameter, which PyTorch takes as well
 SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}
+SPELLINGS["split_size_or_sections"] = "split_size"  # of the method
 
 
 def with_keywords(f: Callable, name: str, out: bool) -> Callable:

@@ -347,9 +347,9 @@ def expand(input: Tensor, *size: Any) -> Tensor:
 
 
 @op("T(3, 1), (3, 4)", "T(3), (2, 3)", "T(), (2,)")
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """`expand` under NumPy's name."""
-    return expand(input, size)
+    return expand(input, *size)
 
 
 @op(method=False)

@@ -156,6 +156,10 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     >>> minigrad.norm(minigrad.tensor([3., 4.]))
     tensor(5.)
     """
+    if p == "nuc":
+        from .norms import matrix_norm
+
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     order = exponent(p)
     x, dims = floating(input, dtype, "norm"), axes(input, dim, "norm")
     if (order < 0 or order == math.inf) and count(x.shape, dims) == 0:

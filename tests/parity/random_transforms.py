@@ -173,13 +173,14 @@ MORE = [
     "torch.zeros(3, dtype=torch.float64)", "torch.zeros_like({t})", "{t}.new_zeros(2)", "torch.ones_like({t})",
     "{t}.prod()", "{t}.amax()", "{t}.logsumexp(0)", "{t}.sum(0)", "{t}.mT", "{t}.cumsum(-1)", "{t}.std(0)", "{t}.sqrt()",
     "{t}.cumprod(0)", "torch.sort({t}, -1)[0]", "{t}.topk(1, -1)[0]", "{t}[torch.tensor([0, 0])]", "{t}[torch.tensor(0)]",
-    "{t}.index_select(0, torch.tensor([0, -1 + 1]))", "torch.diff({t})", "{t}.norm()", "torch.outer({t}, {u})",
+    "{t}.index_select(0, torch.tensor([0]))", "torch.diff({t})", "{t}.norm()", "torch.outer({t}, {u})",
     "torch.where({t} > 0, {t}, {u} * 2)", "{t} ** 2", "{t} ** {u}.abs()", "2 ** {t}", "torch.hypot({t}, {u})",
     "torch.nn.functional.softplus({t})", "torch.lerp({t}, {u}, 0.25)", "torch.einsum('i,j->ij', {t}, {u})",
     "{t}.unfold(0, 1, 1)", "{t}.roll(1)", "torch.tril({t})", "{t}.float().double()", "torch.nn.functional.pad({t}, (1, 0))",
     "{t}.max(-1)[0]", "{t}.unbind(0)[-1]", "{t}.split(1)[0]", "torch.cat([{t}, {t}.sin()], -1)", "{t}.norm(dim=-1)",
     "torch.addcmul({t}, {u}, {t})", "{t}.view_as({t})", "{t}.masked_fill({t} > 1, 0.5)", "{t}.scatter(0, ({t} * 0).long(), {t})",
-    "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]", "{t}.tanh().atanh()", "{t}.repeat_interleave(2)",
+    "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]", "{t}.repeat_interleave(2)",
+    "{t}.float()", "({t} > 0.5) * {u}", "{t}.detach().long() + {u}", "torch.arange(2) * {t}", "{t}.double()",
 ]  # fmt: skip
 MORE_WRITES = [
     "{t}.index_add_(0, torch.tensor([0]), {u})", "{t}[torch.tensor([0, 0])] = {u}", "{t}[0].mul_({u})",
@@ -192,21 +193,27 @@ MORE_WRITES = [
 TRANSFORMS = {
     "grad": "torch.func.grad(lambda x, y: ({f}(x, y) ** 2).sum())(x, y)",
     "grad by y": "torch.func.grad(lambda x, y: ({f}(x, y) * 1.5).sum(), argnums=-1)(x, y)",
-    "grad by both": "sum(g.sum() for g in torch.func.grad(lambda x, y: {f}(x, y).sin().sum(), argnums=(0, 1))(x, y))",
+    "grad by both": "sum(g.sum() for g in torch.func.grad(lambda x, y: {f}(x, y).tanh().sum(), argnums=(0, 1))(x, y))",
     "grad at a scale": "torch.func.grad(lambda s: ({f}(x * s, y) * s).sum())(y.sum() + 1)",
-    "vjp": "(lambda pair: pair[1](pair[0].cos())[0])(torch.func.vjp(lambda x: {f}(x, y), x))",
-    "jvp": "torch.func.jvp(lambda x: {f}(x, y), (x,), (x.cos(),))[1]",
-    "jvp in both": "sum(torch.func.jvp({f}, (x, y), (x * 0 + 1, y.sin())))",
+    "vjp": "(lambda pair: pair[1](pair[0].tanh())[0])(torch.func.vjp(lambda x: {f}(x, y), x))",
+    "jvp": "torch.func.jvp(lambda x: {f}(x, y), (x,), (x.tanh(),))[1]",
+    "jvp in both": "sum(torch.func.jvp({f}, (x, y), (x * 0 + 1, y.tanh())))",
     "linearize": "torch.func.linearize(lambda x: {f}(x, y), x)[1](x + 1).detach()",
-    "jacrev": "torch.func.jacrev({f})(x, y).cos()",
-    "jacfwd": "torch.func.jacfwd({f}, argnums=1)(x, y).sin()",
+    "jacrev": "torch.func.jacrev({f})(x, y).tanh()",
+    "jacfwd": "torch.func.jacfwd({f}, argnums=1)(x, y).tanh()",
     "hessian": "torch.func.hessian(lambda x, y: {f}(x, y).sum())(x, y)",
-    "vmap": "torch.func.vmap({f})(torch.stack([x, x.sin(), x * x]), torch.stack([y, y + 1, y]))",
+    "vmap": "torch.func.vmap({f})(torch.stack([x, x.tanh(), x * x]), torch.stack([y, y + 1, y]))",
     "vmap by x": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), in_dims=(-1, None), out_dims=-1)(torch.stack([x, x * 2], -1), y)",
-    "vmap by y": "torch.func.vmap({f}, in_dims=(None, 0))(x, torch.stack([y, y.cos()])).sum(0)",
+    "vmap by y": "torch.func.vmap({f}, in_dims=(None, 0))(x, torch.stack([y, y.tanh()])).sum(0)",
     "vmap of rows": "torch.func.vmap({f}, in_dims=(0, None))(x, y)",
     "vmap of columns": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), in_dims=(-1, None), out_dims=1)(x.unsqueeze(0), y)",
-    "vmap in chunks": "torch.func.vmap({f}, chunk_size=2)(torch.stack([x, x.sin(), x * x]), torch.stack([y, y + 1, y])).sum(0)",
+    "vmap in chunks": "torch.func.vmap({f}, chunk_size=2)(torch.stack([x, x.tanh(), x * x]), torch.stack([y, y + 1, y])).sum(0)",
+    "vmap of grad": "torch.func.vmap(torch.func.grad(lambda y: {f}(x, y).sum()))(torch.stack([y, y.tanh()]))",
+    "vmap of jvp": "torch.func.vmap(lambda t: torch.func.jvp(lambda x: {f}(x, y), (x,), (t,))[1])(torch.stack([x, x + 1]))",
+    "captured": "(lambda w: torch.func.vmap(lambda y: {f}(w, y) * w.sum())(torch.stack([y, y.tanh()])))(x * 2)",
+    "inner step": "{f}(x - 0.1 * torch.func.grad(lambda x: {f}(x, y).sum())(x), y)",
+    "nested": "torch.func.grad(lambda s: torch.func.grad(lambda u: ({f}(x * s, y) * u * s).sum() * u)(s * 2))(y.sum() * 0.1)",
+    "nested jvp": "torch.func.jvp(lambda s: s * torch.func.jvp(lambda x: {f}(x * s, y), (x,), (x * s,))[1], (x.sum(),), (y.sum(),))[1]",
     "no_grad": "no_grad(lambda: {f}(x, y)) * {f}(x, y)",
     "detached": "{f}(x.detach(), y) * {f}(x, y)",
     "eager grad": "torch.autograd.grad(({f}((u := x * 1), y) * 2).sum() + u.sum(), u, create_graph=True)[0]",
@@ -223,6 +230,7 @@ class Program:
     lines: tuple
     result: str
     transforms: tuple
+    dual: bool = False
 
     @property
     def leaves(self):
@@ -246,8 +254,15 @@ class Program:
             text = TRANSFORMS[kind].format(f=f"f{i}")
             lines += [f"def f{i + 1}(x, y):  # {kind}", f"    return ({text}){after}", ""]
         lines += [*self.leaves, f"out = f{len(self.transforms)}(x, y)"]
-        lines += ["loss = (out * out.detach().cos()).sum() + sum(0 * t.sum() for t in (x, y, k))"]
-        lines += ["return out.detach(), attempt(torch.autograd.grad, loss, (x, y, k))"]
+        lines += ["loss = (out * out.detach().tanh()).sum() + sum(0 * t.sum() for t in (x, y, k))"]
+        if self.dual:
+            lines += ["fw = torch.autograd.forward_ad", "with fw.dual_level():"]
+            lines += [f"    dual = f{len(self.transforms)}(fw.make_dual(x, x.detach().tanh()), fw.make_dual(y, y.detach() + 1))"]
+            lines += ["    tangent = fw.unpack_dual(dual).tangent"]
+            lines += ["    tangent = out.detach() * 0 if tangent is None else tangent.detach()"]
+            lines += ["return out.detach(), attempt(torch.autograd.grad, loss, (x, y, k)), tangent"]
+        else:
+            lines += ["return out.detach(), attempt(torch.autograd.grad, loss, (x, y, k))"]
         return "\n".join(["def program(torch):", *(f"    {line}" if line else "" for line in lines), ""])
 
     def run(self, module):
@@ -266,7 +281,9 @@ def write(seed, torch):
     transforms = tuple((kind, choice.choice(AFTER)) for kind in kinds)
     if any(kind not in REVERSE for kind, _ in transforms):  # what autograd.grad does under vmap and jvp differs
         transforms = tuple((kind, after) for kind, after in transforms if kind != "eager grad")
-    return grow(Program(shapes, (), "x", transforms), choice, torch)
+    if "linearize" in kinds:  # which does not know of no_grad in PyTorch, though jvp does
+        transforms = tuple((kind, after) for kind, after in transforms if kind != "no_grad")
+    return grow(Program(shapes, (), "x", transforms, choice.random() < 0.2), choice, torch)
 
 
 def grow(program, choice, torch):

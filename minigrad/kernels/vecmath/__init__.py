@@ -10,6 +10,6 @@ Read lanes.py first: what the functions are made of.
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
 from .power import pow
-from .simple import ceil, copysign, floor, rsqrt, sqrt, trunc, where
+from .simple import ceil, copysign, floor, hypot, rsqrt, sqrt, trunc, where
 from .special import erf, erfc
-from .trigonometric import acos, asin, atan, cos, sin, tan
+from .trigonometric import acos, asin, atan, atan2, cos, sin, tan

@@ -8,7 +8,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .lanes import call, function, sign_of
+from .exponential import clamp
+from .lanes import F32, F64, INF, bits, call, from_bits, function, sign_of, two_product, two_sum
+from .lanes import where as select
 
 
 @function
@@ -21,6 +23,27 @@ def sqrt(x):
 def rsqrt(x):
     """1 / sqrt(x)."""
     return 1 / call("sqrt", x)
+
+
+@function
+def hypot(x, y):
+    """Length of the hypotenuse: scaled by a power of two, so that no square overflows or vanishes; float32 in float64."""
+    kind, x, y = x.v.type, abs(x.to(F64)), abs(y.to(F64))
+    if kind == F32:
+        length = call("sqrt", x * x + y * y)
+    else:
+        larger = select(x > y, x, y)
+        size = clamp(larger, 2.0**-1000, 2.0**1000)
+        unit = from_bits(bits(size) & (0x7FF << 52))
+        inverse = from_bits((2046 << 52) - bits(unit))
+        a, b = x * inverse, y * inverse
+        (aa, lost), (bb, more) = two_product(a, a), two_product(b, b)
+        square, rest = two_sum(aa, bb)
+        root = call("sqrt", square)
+        p, back = two_product(root, root)
+        low = select(root > 0, (((square - p) - back) + (rest + (lost + more))) * (0.5 / root), 0.0)
+        length = (root + low) * unit
+    return select((x == INF) | (y == INF), x.like(INF), length).to(kind)
 
 
 @function

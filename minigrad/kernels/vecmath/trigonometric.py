@@ -8,11 +8,13 @@ pi/2; larger arguments go to the C library (see `rarely`).  float32 is computed 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .exponential import TINY
 from .lanes import (  # fmt: skip
     F32,
     F64,
+    INF,
     Lane,
     bits,
     call,
@@ -120,19 +122,54 @@ ASIN = (
      0.01033528434814375622, 0.005404841167225711801, 0.01754187446296910956, -0.01506864898275234112,
      0.02890360027897670921),
 )  # fmt: skip
+ENDLESS = (2.0**30, 2.0**60)  # atan of more is pi/2
 HALF, HALF_LOW = (1.5707963705062866, 1.5707963267948966), (-4.371138828673793e-08, 6.123233995736766e-17)
+
+
+def arctangent(a: Lane, low: Any = 0.0) -> Lane:
+    """atan(a + low) for a >= 0: of -1/a, or of (a - 1) / (a + 1), where these are smaller."""
+    a = where(a > a.pick(*ENDLESS), a.like(a.pick(*ENDLESS)), a)
+    far, middle = a > 1 + math.sqrt(2), a > math.sqrt(2) - 1
+    (under, under_low), (above, above_low) = two_sum(a, -1), two_sum(a, 1)
+    over, over_low = (
+        where(far, -1.0, where(middle, under, a)),
+        where(far, 0.0, where(middle, under_low + low, a.like(low))),
+    )
+    below = where(far, a, where(middle, above, a.like(1.0)))
+    below_low = where(far, low, where(middle, above_low + low, a.like(0.0)))
+    inverse = 1 / below
+    t = over * inverse
+    p, lost = two_product(t, below)
+    t_low = (((over - p) - lost) + (over_low - t * below_low)) * inverse
+    share = where(far, 1.0, where(middle, 0.5, a.like(0.0)))
+    z = t * t
+    rest = t * z * polynomial(z, a.pick(*ATAN)) + (t_low + share * a.pick(*HALF_LOW))
+    return share * a.pick(*HALF) + (t + rest)
 
 
 @function
 def atan(x):
-    """The angle in (-pi/2, pi/2) whose tangent is x: of -1/x, or of (x - 1) / (x + 1), where these are smaller."""
+    """The angle in (-pi/2, pi/2) whose tangent is x."""
     a = abs(x)
-    far, middle = a > 1 + math.sqrt(2), a > math.sqrt(2) - 1
-    t = where(far, -1.0, where(middle, a - 1, a)) / where(far, a, where(middle, a + 1, x.like(1.0)))
-    share = where(far, 1.0, where(middle, 0.5, x.like(0.0)))
-    z = t * t
-    result = share * x.pick(*HALF) + (t + (t * z * polynomial(z, x.pick(*ATAN)) + share * x.pick(*HALF_LOW)))
-    return where(a < x.pick(*TINY), x, sign_of(result, x))
+    return where(a < x.pick(*TINY), x, sign_of(arctangent(a), x))
+
+
+@function
+def atan2(y, x):
+    """The angle in [-pi, pi] of the point (x, y), in float64 for float32."""
+    kind, y, x = x.v.type, y.to(F64), x.to(F64)
+    a, b = abs(x), abs(y)
+    steep = b > a
+    over, below = where(steep, a, b), where(steep, b, a)
+    q = over / below
+    p, lost = two_product(q, below)
+    low = where((below > 0) & (below < INF), ((over - p) - lost) / below, 0.0)
+    q = where(over == below, where(below == 0, 0.0, x.like(1.0)), q)
+    angle = arctangent(q, low)
+    left = sign_of(x.like(1.0), x) < 0
+    angle = where(steep, HALF[1] - (angle - HALF_LOW[1]), angle)
+    angle = where(left, 2 * HALF[1] - (angle - 2 * HALF_LOW[1]), angle)
+    return where((x != x) | (y != y), x + y, sign_of(angle, y)).to(kind)
 
 
 def arc(a: Lane) -> tuple[Lane, Lane, Lane]:
