@@ -75,6 +75,7 @@ class Tensor:
     nbytes = property(lambda t: t.numel() * t.itemsize, doc="Bytes of all elements.")
     layout = property(lambda t: "strided", doc="Tensors are strided; there is no other layout.")
     is_cuda = property(lambda t: t.device.type == "cuda", doc="Whether the memory is a GPU's.")
+    is_cpu = property(lambda t: t.device.type == "cpu", doc="Whether the memory is the computer's own.")
     is_sparse = property(lambda t: False, doc="There are no sparse tensors.")
 
     @property
@@ -364,7 +365,9 @@ class Tensor:
 
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, (Tensor, int, float, np.generic)):
-            raise error(RuntimeError, "in", f"only a number or a tensor can be in a tensor, got a {type(value).__name__}")
+            raise error(
+                RuntimeError, "in", f"only a number or a tensor can be in a tensor, got a {type(value).__name__}"
+            )
         return bool((self == value).any())
 
     def __reversed__(self) -> Tensor:
@@ -403,7 +406,9 @@ class Tensor:
 
 
 READABLE = "use minigrad's operations instead, or compute it outside of the transform"
-ESCAPED = "return it from the transformed function (with has_aux=True beside the result) instead of storing it elsewhere"
+ESCAPED = (
+    "return it from the transformed function (with has_aux=True beside the result) instead of storing it elsewhere"
+)
 
 
 class Foreign(RuntimeError):
@@ -427,7 +432,9 @@ class Box(Tensor):
         runs = current().has(self._layer)
         name, what = self._layer.name, f"this tensor of shape {tuple(self.shape)} belongs to"
         if runs:
-            e: Any = error(Foreign, name, f"{what} a running transform and has no memory for numpy() and the like", READABLE)
+            e: Any = error(
+                Foreign, name, f"{what} a running transform and has no memory for numpy() and the like", READABLE
+            )
         else:
             e = error(Foreign, name, f"{what} a transform that does not run here, from which it has escaped", ESCAPED)
         e.box, e.runs = self, runs
@@ -498,11 +505,17 @@ def bottom(t: Tensor) -> Tensor:
     return t
 
 
-def layers_of(t: Tensor) -> Iterator:
-    """The transforms that see t in a way of their own, innermost first."""
+def levels(t: Tensor) -> Iterator:
+    """t, and what it is one layer down, and so on to the plain tensor at the bottom."""
+    yield t
     while type(t) is Box:
-        yield t._layer
         t = t._value
+        yield t
+
+
+def layers_of(t: Tensor) -> set:
+    """The transforms that see t in a way of their own."""
+    return {b._layer for b in levels(t) if type(b) is Box}
 
 
 def memory(t: Tensor) -> Version:

@@ -26,7 +26,9 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     (tensor(9.), tensor(6.))
     """
     if not isinstance(primals, tuple) or not primals:
-        raise error(RuntimeError, "jvp", f"expected primals to be a non-empty tuple, got {primals!r}", "pass (x,) for one")
+        raise error(
+            RuntimeError, "jvp", f"expected primals to be a non-empty tuple, got {primals!r}", "pass (x,) for one"
+        )
     flat, spec = flatten(primals)
     directions = matching("jvp", flat, spec, tangents)
     with push(Jvp()) as layer:

@@ -35,7 +35,10 @@ def functional_call(
                 ValueError, "functional_call", f"{sorted(repeated)[0]!r} appears in several of the dictionaries"
             )
         given.update(d)
-    own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    own = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
     check_names(module, given, own, strict)
     if tie_weights:
         given = tied(given, own)

@@ -49,7 +49,7 @@ def results(who: str, result: Any) -> list:
 
 
 def inputs(who: str, what: str, tree: Any) -> list:
-    """The leaves of what is to be differentiated by: float tensors.  ValueError for other objects, RuntimeError for integers."""
+    """The leaves of what is to be differentiated by: float tensors.  Others raise ValueError, integers RuntimeError."""
     fix = "pass tensors there, and what is none by a closure or keyword"
     flat = tensors_only(ValueError, who, what, tree, fix)
     for leaf in flat:

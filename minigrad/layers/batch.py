@@ -63,7 +63,9 @@ class Batch(Transform):
             with use(frame.parent):
                 out, out_dims = cls.vmap(self.info(cls), dims, *values)
             return (
-                tuple([Box(self, o, d) for o, d in zip(out, out_dims)]) if type(out) is tuple else Box(self, out, out_dims)
+                tuple([Box(self, o, d) for o, d in zip(out, out_dims)])
+                if type(out) is tuple
+                else Box(self, out, out_dims)
             )
         rule, versions = self.rule(cls), [version(v) if isinstance(v, Tensor) else None for v in values]
         with use(frame.parent):
@@ -158,7 +160,10 @@ def checked_pair(cls: Any, result: Any) -> tuple:
     if not isinstance(out, (tuple, list)):
         if isinstance(dims, (tuple, list)):
             raise error(
-                RuntimeError, who, f"returned one output, but out_dims={dims!r}", "return one dimension, or None, for it"
+                RuntimeError,
+                who,
+                f"returned one output, but out_dims={dims!r}",
+                "return one dimension, or None, for it",
             )
         return [out], [dims]
     if not isinstance(dims, (tuple, list)) or len(dims) != len(out):

@@ -76,8 +76,8 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            out = under("jvp", ctx, tangents, in_dims)
-            return tuple([t if t is None or d is None else t.movedim(0, d) for t, d in zip(out, Batched.out_dims)]) + out[len(Batched.out_dims):]
+            out, dims = under("jvp", ctx, tangents, in_dims), Batched.out_dims
+            return tuple([t if t is None else t.movedim(0, d) for t, d in zip(out, dims)]) + out[len(dims) :]
 
     Batched.__name__ = Batched.__qualname__ = cls.__name__
     Batched.Node.__name__ = cls.Node.__name__

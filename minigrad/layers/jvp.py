@@ -117,7 +117,7 @@ class Jvp(Transform):
         """The memory of x's tangent, with room for one t per example where a vmap below has them."""
         if x._view is not None and x._view.fn is not None:
             self.derive(x, self.buffer(x._view.parent, t))
-        elif t is not None and (x._extra is None or not set(layers_of(t)) <= set(layers_of(x._extra))):
+        elif t is not None and (x._extra is None or not layers_of(t) <= layers_of(x._extra)):
             zeros = t.new_zeros(x.shape, dtype=x.dtype)
             x._extra = zeros if x._extra is None else zeros + x._extra
         return x._extra

@@ -235,7 +235,7 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, req
     on_device(device)
     batches: list = []
     if type(input) is Box:
-        own = set(layers_of(input))
+        own = layers_of(input)
         batches = [layer for layer in current().layers() if layer in own and hasattr(layer, "size")]
         shape = (*[layer.size for layer in batches], *shape)
     array = np.zeros(shape, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype))

@@ -171,7 +171,7 @@ def some(who: str, tensors: Any) -> tuple:
     """At least one tensor."""
     xs = tuple(tensors)
     if not xs:
-        raise error(RuntimeError, who, "expected a non-empty list of tensors")
+        raise error(ValueError if who == "cat" else RuntimeError, who, "expected a non-empty list of tensors")
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor):
             raise error(TypeError, who, f"expected tensors, but element {i} is a {type(x).__name__}")

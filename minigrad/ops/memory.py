@@ -145,6 +145,12 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return Alias.apply(input) if input is other else input.view(other.shape)
 
 
+@op("T(2, 3), T(3, 2)", "T(4, 3).mT, T(2, 6)", torch="Tensor.reshape_as")
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input` with the shape of `other`: a view where the memory allows it, else a copy."""
+    return input.reshape(other.shape)
+
+
 @op("T(1, 3), T(2, 3)", torch="Tensor.expand_as")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` broadcast to the shape of `other`, without copying."""

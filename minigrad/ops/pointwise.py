@@ -56,14 +56,23 @@ class Sub(Pointwise):
 
     @classmethod
     def impl(cls, x: Any, y: Any) -> np.ndarray:
-        if is_bool(x) or is_bool(y):
-            raise error(
-                RuntimeError,
-                "sub",
-                "Subtraction, the `-` operator, with a bool tensor is not supported",
-                "use `^` or logical_xor() for two bool tensors, `~` or logical_not() to invert a mask",
-            )
+        refuse_bools(x, y)
         return run.forward(cls, (x, y))
+
+
+class SubScaled(Pointwise):
+    """x - alpha * y."""
+
+    name = "sub"
+    kernel = lambda x, y, alpha: x - alpha * y
+    dx = lambda: 1
+    dy = lambda alpha: -alpha
+    statics = 1
+
+    @classmethod
+    def impl(cls, x: Any, y: Any, alpha: Any) -> np.ndarray:
+        refuse_bools(x, y)
+        return run.forward(cls, (x, y, alpha))
 
 
 class Mul(Pointwise):
@@ -97,7 +106,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
 @choice(*[s for s in BINARY if "B(" not in s], *SCALED, cls=Sub, aliases=("subtract",))
 def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """Difference, input - alpha * other.  Raises RuntimeError for bools, and for a float `alpha` with integers."""
-    return (Sub, (input, other)) if alpha == 1 else (AddScaled, (input, other, -scale("sub", alpha, input, other)))
+    return (Sub, (input, other)) if alpha == 1 else (SubScaled, (input, other, scale("sub", alpha, input, other)))
 
 
 subtract = sub
@@ -115,6 +124,17 @@ def scale(who: str, alpha: Any, *operands: Any) -> Any:
             "convert a tensor to float first, or pass an integer",
         )
     return alpha
+
+
+def refuse_bools(*operands: Any) -> None:
+    """A truth value cannot be subtracted, nor subtracted from."""
+    if any(is_bool(a) for a in operands):
+        raise error(
+            RuntimeError,
+            "sub",
+            "Subtraction, the `-` operator, with a bool tensor is not supported",
+            "use `^` or logical_xor() for two bool tensors, `~` or logical_not() to invert a mask",
+        )
 
 
 def is_bool(a: Any) -> bool:

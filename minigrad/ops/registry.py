@@ -123,9 +123,14 @@ def named(f: Callable, name: str) -> Callable:
     return f
 
 
-# NumPy's words for a parameter, which PyTorch takes as well
-SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}
-SPELLINGS["split_size_or_sections"] = "split_size"  # of the method
+# other words for a parameter that PyTorch takes: NumPy's, and that of the method split
+SPELLINGS = {
+    "dim": "axis",
+    "keepdim": "keepdims",
+    "dim0": "axis0",
+    "dim1": "axis1",
+    "split_size_or_sections": "split_size",
+}
 
 
 def with_keywords(f: Callable, name: str, out: bool) -> Callable:

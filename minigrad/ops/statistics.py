@@ -145,11 +145,12 @@ def std_mean(
 
 @op("T(3, 4)", "T(3, 4), 'fro', 1", "T(2, 3, 4), 1, (0, -1), True", "T(3, 4), 3, 0", "T(3, 4), 1.5, 0",
     "T(3, 4), 0.5, 0", "T(3, 4), -1", "T(3, 4), float('inf'), 1", "T(3, 4), -float('inf'), 1", "T()", "T(0)",
-    "T(0, 3), 1, 0", "T(4, 3).mT, 2, 0", "T(3), dtype=torch.float64", out=True)  # fmt: skip
+    "T(0, 3), 1, 0", "T(4, 3).mT, 2, 0", "T(3), dtype=torch.float64", "T(3, 2), 'nuc'", out=True)  # fmt: skip
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The vector norm (sum |x|**p)**(1/p) of all elements, or over the dimensions `dim`.
 
-    `p` is a number, or "fro" for 2; inf and -inf give the largest and smallest |x|, 0 the number of non-zero elements.
+    `p` is a number, or "fro" for 2; inf and -inf give the largest and smallest |x|, 0 the number of non-zero elements,
+    "nuc" the nuclear norm of matrices.
     Raises RuntimeError for integers, and for the norms that an empty tensor does not have.
 
     >>> import minigrad

@@ -76,7 +76,16 @@ def test_bools_add_as_or_and_multiply_as_and():
     assert torch.square(b).tolist() == [1, 0] and (b**2).dtype == torch.int64
 
 
-@pytest.mark.parametrize("f", [lambda b: b - b, lambda b: b - True, lambda b: T([1, 2]) - b, lambda b: -b])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda b: b - b,
+        lambda b: b - True,
+        lambda b: T([1, 2]) - b,
+        lambda b: torch.sub(T([1, 2]), b, alpha=2),
+        lambda b: -b,
+    ],
+)
 def test_bools_cannot_be_subtracted_or_negated(f):
     with pytest.raises(RuntimeError, match="operator, .* a bool tensor is not supported"):
         f(T([True, False]))
@@ -168,6 +177,7 @@ def test_scaled_sums():
     assert torch.add(T([1, 2]), T([3, 4]), alpha=2).tolist() == [7, 10]
     assert torch.sub(T([1, 2]), T([3, 4]), alpha=2).tolist() == [-5, -6]
     assert torch.add(2, T([1.0]), alpha=2).tolist() == [4.0]
+    assert torch.sub(T([3], dtype=torch.uint8), T([2], dtype=torch.uint8), alpha=2).tolist() == [255]
     y = leaf(1.0)
     assert grad(torch.add(T([1.0]), y, alpha=2.5), y)[0].item() == 2.5
     with pytest.raises(RuntimeError, match="alpha must not be a floating point number"):

@@ -164,6 +164,8 @@ def test_keywords_that_pytorch_takes_besides_the_parameters_names():
     assert minigrad.permute(input=x, dims=(1, 0)).shape == x.permute(dims=(1, 0)).shape == (3, 2)
     assert x.reshape(shape=(3, 2)).shape == x.view(size=(3, 2)).shape == (3, 2)
     assert x[:1].expand(size=(4, 3)).shape == (4, 3) and x.repeat(repeats=(2, 1)).shape == (4, 3)
+    assert x.split(split_size=1)[1].tolist() == [[3.0, 4.0, 5.0]] and x[0].broadcast_to(4, 3).shape == (4, 3)
+    assert minigrad.arange(end=3).tolist() == [0, 1, 2]
     out = minigrad.empty(0)
     assert minigrad.sum(x, axis=0, out=out) is out and out.tolist() == [3.0, 5.0, 7.0]
     with pytest.raises(TypeError, match="twice"):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from .harness import Raised, attempt, differences, run
 from .random_programs import BINARY, COPIES, UNARY, VIEWS, WRITES, shares_memory
 
-HEAD = '''\
+HEAD = """\
 class Cube(torch.autograd.Function):
     generate_vmap_rule = True
 
@@ -163,7 +163,7 @@ class Double(torch.autograd.Function):  # in place
     @staticmethod
     def jvp(ctx, tangent):
         return tangent.mul_(2)
-'''
+"""
 SHAPES = [(), (), (1,), (2,), (3,), (0,), (2, 3), (1, 3), (2, 1), (3, 0), (2, 2)]
 CUSTOM = [
     "Cube.apply({t})[0]", "Cube.apply({t})[1]", "sum(Cube.apply({t}))", "Affine.apply({t}, {u}, 2)",
@@ -176,11 +176,11 @@ MORE = [
     "{t}.index_select(0, torch.tensor([0]))", "torch.diff({t})", "{t}.norm()", "torch.outer({t}, {u})",
     "torch.where({t} > 0, {t}, {u} * 2)", "{t} ** 2", "{t} ** {u}.abs()", "2 ** {t}", "torch.hypot({t}, {u})",
     "torch.nn.functional.softplus({t})", "torch.lerp({t}, {u}, 0.25)", "torch.einsum('i,j->ij', {t}, {u})",
-    "{t}.unfold(0, 1, 1)", "{t}.roll(1)", "torch.tril({t})", "{t}.float().double()", "torch.nn.functional.pad({t}, (1, 0))",
+    "{t}.unfold(0, 1, 1)", "{t}.roll(1, 0)", "{t}.mT.tril()", "{t}.float().double()", "torch.nn.functional.pad({t}, (1, 0))",
     "{t}.max(-1)[0]", "{t}.unbind(0)[-1]", "{t}.split(1)[0]", "torch.cat([{t}, {t}.sin()], -1)", "{t}.norm(dim=-1)",
-    "torch.addcmul({t}, {u}, {t})", "{t}.view_as({t})", "{t}.masked_fill({t} > 1, 0.5)", "{t}.scatter(0, ({t} * 0).long(), {t})",
-    "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]", "{t}.repeat_interleave(2)",
-    "{t}.float()", "({t} > 0.5) * {u}", "{t}.detach().long() + {u}", "torch.arange(2) * {t}", "{t}.double()",
+    "torch.addcmul({t}, {u}, {t})", "{t}.view_as({t})", "{t}.masked_fill({t} > 1, 0.5)",
+    "{t}.scatter(0, ({t} * 0).long(), {t})", "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]", "{t}.repeat_interleave(2)",
+    "({t} > 0.5) * {u}", "{t}.detach().long() + {u}", "torch.arange(2) * {t}", "{t}.double()",
 ]  # fmt: skip
 MORE_WRITES = [
     "{t}.index_add_(0, torch.tensor([0]), {u})", "{t}[torch.tensor([0, 0])] = {u}", "{t}[0].mul_({u})",
@@ -203,22 +203,24 @@ TRANSFORMS = {
     "jacfwd": "torch.func.jacfwd({f}, argnums=1)(x, y).tanh()",
     "hessian": "torch.func.hessian(lambda x, y: {f}(x, y).sum())(x, y)",
     "vmap": "torch.func.vmap({f})(torch.stack([x, x.tanh(), x * x]), torch.stack([y, y + 1, y]))",
-    "vmap by x": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), in_dims=(-1, None), out_dims=-1)(torch.stack([x, x * 2], -1), y)",
+    "vmap by x": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), (-1, None), -1)(torch.stack([x, x * 2], -1), y)",
     "vmap by y": "torch.func.vmap({f}, in_dims=(None, 0))(x, torch.stack([y, y.tanh()])).sum(0)",
     "vmap of rows": "torch.func.vmap({f}, in_dims=(0, None))(x, y)",
-    "vmap of columns": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), in_dims=(-1, None), out_dims=1)(x.unsqueeze(0), y)",
-    "vmap in chunks": "torch.func.vmap({f}, chunk_size=2)(torch.stack([x, x.tanh(), x * x]), torch.stack([y, y + 1, y])).sum(0)",
+    "vmap of columns": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), (-1, None), 1)(x.unsqueeze(0), y)",
+    "vmap in chunks": "torch.func.vmap({f}, chunk_size=2)(torch.stack([x, x.tanh(), x * x]), torch.stack([y, y + 1, y]))",
     "vmap of grad": "torch.func.vmap(torch.func.grad(lambda y: {f}(x, y).sum()))(torch.stack([y, y.tanh()]))",
     "vmap of jvp": "torch.func.vmap(lambda t: torch.func.jvp(lambda x: {f}(x, y), (x,), (t,))[1])(torch.stack([x, x + 1]))",
     "captured": "(lambda w: torch.func.vmap(lambda y: {f}(w, y) * w.sum())(torch.stack([y, y.tanh()])))(x * 2)",
     "inner step": "{f}(x - 0.1 * torch.func.grad(lambda x: {f}(x, y).sum())(x), y)",
     "nested": "torch.func.grad(lambda s: torch.func.grad(lambda u: ({f}(x * s, y) * u * s).sum() * u)(s * 2))(y.sum() * 0.1)",
-    "nested jvp": "torch.func.jvp(lambda s: s * torch.func.jvp(lambda x: {f}(x * s, y), (x,), (x * s,))[1], (x.sum(),), (y.sum(),))[1]",
+    "nested jvp": "torch.func.jvp(lambda s: s * torch.func.jvp(lambda x: {f}(x * s, y), (x,), (x * s,))[1],"
+    " (x.sum(),), (y.sum(),))[1]",
     "no_grad": "no_grad(lambda: {f}(x, y)) * {f}(x, y)",
     "detached": "{f}(x.detach(), y) * {f}(x, y)",
     "eager grad": "torch.autograd.grad(({f}((u := x * 1), y) * 2).sum() + u.sum(), u, create_graph=True)[0]",
 }
 REVERSE = ("grad", "grad by y", "grad by both", "grad at a scale", "vjp", "no_grad", "detached", "eager grad")
+FORWARD = ("linearize", "jacfwd", "hessian")
 AFTER = ["", "", "", ".sum()", ".tanh()", " * x.sum()", ".sum(0)"]
 
 
@@ -257,7 +259,8 @@ class Program:
         lines += ["loss = (out * out.detach().tanh()).sum() + sum(0 * t.sum() for t in (x, y, k))"]
         if self.dual:
             lines += ["fw = torch.autograd.forward_ad", "with fw.dual_level():"]
-            lines += [f"    dual = f{len(self.transforms)}(fw.make_dual(x, x.detach().tanh()), fw.make_dual(y, y.detach() + 1))"]
+            lines += ["    duals = fw.make_dual(x, x.detach().tanh()), fw.make_dual(y, y.detach() + 1)"]
+            lines += [f"    dual = f{len(self.transforms)}(*duals)"]
             lines += ["    tangent = fw.unpack_dual(dual).tangent"]
             lines += ["    tangent = out.detach() * 0 if tangent is None else tangent.detach()"]
             lines += ["return out.detach(), attempt(torch.autograd.grad, loss, (x, y, k)), tangent"]
@@ -277,16 +280,23 @@ def write(seed, torch):
     choice = random.Random(seed)
     shapes = tuple(choice.choice(SHAPES) for _ in "xyk")
     depth = choice.choice([0, 1, 1, 2, 2, 2, 3])
-    kinds = choice.choices(list(TRANSFORMS), [0.1 if k == "linearize" else 1 for k in TRANSFORMS], k=depth)  # slow in torch
+    kinds = choice.choices(
+        list(TRANSFORMS), [0.1 if k == "linearize" else 1 for k in TRANSFORMS], k=depth
+    )  # slow in torch
     transforms = tuple((kind, choice.choice(AFTER)) for kind in kinds)
     if any(kind not in REVERSE for kind, _ in transforms):  # what autograd.grad does under vmap and jvp differs
         transforms = tuple((kind, after) for kind, after in transforms if kind != "eager grad")
-    if "linearize" in kinds:  # which does not know of no_grad in PyTorch, though jvp does
-        transforms = tuple((kind, after) for kind, after in transforms if kind != "no_grad")
-    return grow(Program(shapes, (), "x", transforms, choice.random() < 0.2), choice, torch)
+    if "linearize" in kinds:  # in PyTorch it knows nothing of no_grad, and its result cannot be differentiated
+        transforms = tuple((kind, after) for kind, after in transforms if kind not in ("no_grad", "linearize"))
+        transforms = (*transforms, ("linearize", ""))
+    dual = "linearize" not in kinds and choice.random() < 0.2
+    # PyTorch is silently wrong for custom Functions under nested forward modes, and under no_grad in a transform
+    forward = dual + sum("jvp" in kind or kind in FORWARD for kind in kinds)
+    custom = forward < 2 and "nested jvp" not in kinds and "no_grad" not in kinds
+    return grow(Program(shapes, (), "x", transforms, dual), choice, torch, custom)
 
 
-def grow(program, choice, torch):
+def grow(program, choice, torch, custom):
     """The program with random lines in f0, all of which have been run once in eager mode."""
     env, lines = {"torch": torch}, []
     exec("\n".join([*HEAD.splitlines(), *program.leaves, "leaves = x, y, k", "x, y = x * 1, y * 1"]), env)
@@ -306,7 +316,9 @@ def grow(program, choice, torch):
             method = choice.choice(VIEWS if kind < 0.42 else COPIES if kind < 0.45 else UNARY).format(t=t)
             expression = f"{t}{method}" if method.startswith("[") else f"{t}.{method}"
         else:
-            expression = choice.choice(BINARY if kind < 0.65 else CUSTOM if kind < 0.78 else MORE).format(t=t, u=u)
+            expression = choice.choice(BINARY if kind < 0.65 else CUSTOM if kind < 0.78 and custom else MORE).format(
+                t=t, u=u
+            )
         if attempt(exec, f"v{number} = {expression}", env) is None and env[f"v{number}"].numel() <= 12:
             names.append(f"v{number}")
             lines.append(f"v{number} = {expression}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .lanes import Lane, fast_two_sum, function, nearest, polynomial, pow2, scale, sign_of, where
+from .lanes import Lane, fast_two_sum, function, nearest, polynomial, pow2, scale, sign_of, two_product, where
 
 LOG2E = 1 / math.log(2)
 LN2 = (0.693359375, 0.693147180369123816490)  # the leading digits, so few that k * LN2 is exact: Cephes, fdlibm
@@ -86,8 +86,10 @@ def sigmoid(x):
     """1 / (1 + exp(-x)), by the exponential that cannot overflow."""
     t, i = reduce(clamp(-abs(x), x.pick(*LOWEST), 0.0))
     total, lost = fast_two_sum(1, scale(1 + t, i))
-    q = (1 - lost) / total
-    return where(x < 0, scale(q + q * t, i), q)
+    q = 1 / total
+    p, rest = two_product(q, total)
+    low = ((1 - p) - rest - q * lost) * q
+    return where(x < 0, scale(q + (q * t + low * (1 + t)), i), q + low)
 
 
 # Sources: Cephes, tanh.c, tanhf.c, sinh.c, sinhf.c (Moshier 1989 to 1995): rational functions of x*x.

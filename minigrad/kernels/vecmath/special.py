@@ -36,6 +36,7 @@ ERFC, ERFC_K, ERFC_END = (
      2.995837117500771085e-7, -8.212727962120367549e-7, 6.700530939264911996e-8, 1.047294057109156396e-7,
      -1.221839340193151316e-8, -1.017633574837564624e-8),
 ), (3, 4), (10.2, 27.3)  # fmt: skip
+FIRST_LOW = -4.4e-17  # what the first coefficient of ERFC loses in float64
 
 
 @function
@@ -59,17 +60,20 @@ def erfc(x):
     x = x.to(F64)
     near = x + x * polynomial(x * x, ERF[1])
     a = clamp(abs(x), 0.0, end)
-    r = polynomial((a - k) / (a + k), coefficients)
+    t = (a - k) / (a + k)
+    higher = t * polynomial(t, coefficients[1:])
     if single:
-        far = exp_single(-a * a) * r / (1 + 2 * a)
+        far = exp_single(-a * a) * (coefficients[0] + higher) / (1 + 2 * a)
         return where(abs(x) < limit, 1 - near, where(x < 0, 2 - far, far)).to(kind)
+    r, r_low = fast_two_sum(coefficients[0], higher)
+    r_low = r_low + FIRST_LOW
     square, lost = two_product(a, a)
-    p, i = reduce(-square, -lost)
-    p, p_low = fast_two_sum(1, p)
+    e, i = reduce(-square, -lost)
+    p, p_low = fast_two_sum(1, e)
     below, rest = two_sum(1, 2 * a)
     over, low = two_product(p, r)
     inverse = 1 / below
     q = over * inverse
     back, lost = two_product(q, below)
-    far = scale(q + (((over - back) - lost) + (low + p_low * r - q * rest)) * inverse, i)
+    far = scale(q + (((over - back) - lost) + (low + (p_low * r + p * r_low) - q * rest)) * inverse, i)
     return where(abs(x) < limit, 1 - near, where(x < 0, 2 - far, far))

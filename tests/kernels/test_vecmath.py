@@ -1,0 +1,157 @@
+"""The functions of vecmath: errors, edge values, dtypes, and that loops over them become vector code."""
+
+import os
+import re
+import subprocess
+import sys
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.special
+
+from tests.kernels.reference import BINARY, DTYPES, INF, NAN, UNARY, evaluate, in_domain, loop, samples, worst
+
+LIMIT = 2.0  # units in the last place
+NUMPY = {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
+         "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
+         "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "rsqrt": lambda x: 1 / np.sqrt(x)}  # fmt: skip
+# how far NumPy's float64 functions are from exact, in float32's units: far less than what is tested
+ids = lambda dtype: np.dtype(dtype).name
+
+
+def same(values, expected, rtol):
+    """Equal, with the signs of zeros."""
+    np.testing.assert_allclose(values, expected, rtol=rtol, atol=0)
+    signs = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(values[signs]), np.signbit(expected[signs]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+@pytest.mark.parametrize("name", UNARY)
+def test_error_is_at_most_two_units(name, dtype):
+    x = in_domain(name, samples(name, dtype, 60))
+    found, at = worst(evaluate(name, x), [UNARY[name][0](mp.mpf(v)) for v in x.tolist()], dtype)
+    assert found <= LIMIT, f"{name}({x[at]!r}) is wrong by {found} units"
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_error_in_float32_is_at_most_two_units_on_a_dense_grid(name):
+    every = np.arange(0, 2**32, 4001, dtype=np.uint32).view(np.float32)
+    x = in_domain(name, every[np.isfinite(every)])
+    with np.errstate(all="ignore"):
+        exact = NUMPY.get(name, getattr(np, name, None))(x.astype(np.float64))
+    keep = np.abs(exact) < 3.4028235e38
+    unit = np.ldexp(1.0, np.maximum(np.frexp(exact[keep])[1] - 24, -149))
+    error = np.abs(evaluate(name, x)[keep] - exact[keep]) / unit
+    assert error.max() <= LIMIT, f"{name}({x[keep][error.argmax()]!r}) is wrong by {error.max()} units"
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+@pytest.mark.parametrize("name", BINARY)
+def test_error_of_two_arguments_is_at_most_two_units(name, dtype):
+    r, top = np.random.default_rng(3), 30 if dtype == np.float32 else 300
+    x = np.concatenate([10.0 ** r.uniform(-top, top, 400), 1 + r.normal(size=200) * 1e-4, r.uniform(0.1, 3, 200)])
+    x = np.abs(x).astype(dtype)
+    if name == "pow":  # results of every size
+        logs = np.where(x == 1, 1, np.log(x.astype(np.float64)))
+        y = (r.uniform(-1, 1, x.size) * (88 if dtype == np.float32 else 709) / logs).astype(dtype)
+    else:
+        x *= r.choice([-1, 1], x.size).astype(dtype)
+        y = (x * 10.0 ** r.uniform(-3, 3, x.size) * r.choice([-1, 1], x.size)).astype(dtype)
+    exact = [BINARY[name](mp.mpf(a), mp.mpf(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    found, at = worst(evaluate(name, x, y), exact, dtype)
+    assert found <= LIMIT, f"{name}({x[at]!r}, {y[at]!r}) is wrong by {found} units"
+
+
+def edge_values(dtype):
+    """Zeros, infinities, NaN, denormals, the largest numbers, integers, each with both signs."""
+    f = np.finfo(dtype)
+    ends = [f.max, f.tiny, f.smallest_subnormal, 5 * f.smallest_subnormal]
+    x = np.array([0.0, INF, 1.0, 2.0, 0.5, 3.0, 1000.0, 1e-10, 1e5, 1e10, *ends], dtype)
+    return np.concatenate([x, -x, np.array([NAN], dtype)])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+@pytest.mark.parametrize("name", UNARY)
+def test_edge_values_are_numpys(name, dtype):
+    x = np.tile(edge_values(dtype), 3)  # in whole vectors and in the rest of the loop
+    with np.errstate(all="ignore"):
+        expected = NUMPY.get(name, getattr(np, name, None))(x.astype(np.float64)).astype(dtype)
+    if name == "sigmoid" and dtype == np.float64:
+        expected[x == -1000] = 0
+    same(evaluate(name, x), expected, 1e-6 if dtype == np.float32 else 1e-14)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+@pytest.mark.parametrize("name", BINARY)
+def test_edge_values_of_two_arguments_are_numpys(name, dtype):
+    x, y = (a.ravel().copy() for a in np.meshgrid(edge_values(dtype), edge_values(dtype)))
+    with np.errstate(all="ignore"):
+        expected = NUMPY.get(name, getattr(np, name, None))(x, y)
+    same(evaluate(name, x, y), expected, 1e-6 if dtype == np.float32 else 1e-14)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_huge_angles_are_reduced_exactly(name, dtype):
+    x = (10.0 ** np.linspace(6, 37 if dtype == np.float32 else 307, 100)).astype(dtype)
+    with mp.workprec(1400):
+        exact = [UNARY[name][0](mp.mpf(v)) for v in x.tolist()]
+    assert worst(evaluate(name, x), exact, dtype)[0] <= LIMIT
+
+
+def test_one_huge_angle_leaves_its_neighbours_as_they_were():
+    x = np.linspace(-3, 3, 99)
+    usual = evaluate("sin", x)
+    for i in range(0, 99, 7):
+        y = x.copy()
+        y[i] = 1e22
+        found = evaluate("sin", y)
+        assert found[i] == pytest.approx(-0.8522008497671888) and (np.delete(found, i) == np.delete(usual, i)).all()
+
+
+def test_exact_powers_have_exact_logarithms():
+    assert (evaluate("log2", 2.0 ** np.arange(-1074, 1024)) == np.arange(-1074, 1024)).all()
+    assert (evaluate("log10", 10.0 ** np.arange(0, 23)) == np.arange(0, 23)).all()
+    assert (evaluate("exp2", np.arange(-149, 128, dtype=np.float32)) == np.ldexp(1.0, np.arange(-149, 128))).all()
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_loops_become_vector_code(name):
+    arity = 2 if name in BINARY else 1
+    for dtype in DTYPES:
+        evaluate(name, *[np.ones(40, dtype)] * arity)
+    assembly = loop(name, arity).inspect_asm()
+    registers = {"x86_64": r"\b[vx]?\w*p[sd]\b.*%[xyz]mm", "aarch64": r"\bv\d+\.(2d|4s)", "arm64": r"\bv\d+\.(2d|4s)"}
+    machine = os.uname().machine if hasattr(os, "uname") else "AMD64"
+    pattern = registers.get(machine.replace("AMD64", "x86_64"))
+    if pattern is None:
+        pytest.skip(f"what vector code looks like on {machine} is not written here")
+    for signature, text in assembly.items():
+        packed = (
+            r"\bv?(div|mul|sqrt|fn?m(add|sub)\d*)p[sd]\b"
+            if "mm" in pattern
+            else r"\bf(div|mul|sqrt|ml[as])\b.*\bv\d+\.(2d|4s)"
+        )
+        assert re.search(packed, text), f"{name}{signature} runs number by number"
+        assert re.search(pattern, text)
+
+
+def test_processors_without_fused_multiplication_get_the_same_accuracy():
+    code = """
+import numpy as np, mpmath as mp
+from minigrad.kernels.vecmath import lanes
+from tests.kernels.reference import UNARY, evaluate, in_domain, samples, worst
+assert not lanes.has_fma()
+for name in ("sin", "erfc", "log10"):
+    x = in_domain(name, samples(name, np.float64, 30))
+    assert worst(evaluate(name, x), [UNARY[name][0](mp.mpf(v)) for v in x.tolist()], np.float64)[0] <= 2, name
+"""
+    environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+
+
+def test_importing_minigrad_imports_no_compiler():
+    code = "import sys, minigrad; assert not {'numba', 'llvmlite'} & set(sys.modules), 'numba'"
+    subprocess.run([sys.executable, "-c", code], check=True)
