@@ -48,9 +48,6 @@ REVERSE = {
     "vjp of a dictionary": lambda t: t.func.vjp(lambda x: {"a": x * 2}, t.ones(2))[1]({"a": t.ones(2)}),
     "vjp with aux": lambda t: t.func.vjp(lambda x: (x * 2, x.sum()), t.ones(2), has_aux=True)[::2],
     "vjp of the identity": lambda t: t.func.vjp(lambda x: x, t.tensor(3.0))[1](t.tensor(2.0)),
-    "vjp twice without its graph": block("""
-_, pull = t.func.vjp(lambda x: x**2, t.tensor(3.0))
-return pull(t.tensor(1.0), retain_graph=False), pull(t.tensor(2.0))"""),
     "vjp of an eager tensor": block("""
 x = t.tensor(3.0, requires_grad=True)
 value, pull = t.func.vjp(lambda x: x**3, x)
@@ -66,7 +63,10 @@ return w.grad"""),
     )(t.ones(2)),
     "what is tracked inside": block("""
 seen = []
-t.func.grad(lambda x: (seen.append([x.requires_grad, x.is_leaf, (x * 2).requires_grad, x.detach().requires_grad]), x)[1])(t.tensor(3.0))
+def f(x):
+    seen.append([x.requires_grad, x.is_leaf, (x * 2).requires_grad, x.detach().requires_grad])
+    return x
+t.func.grad(f)(t.tensor(3.0))
 return seen"""),
     "a perturbation that must not be confused": lambda t: t.func.grad(
         lambda x: x * t.func.grad(lambda y: x + y)(t.tensor(2.0))
@@ -81,6 +81,9 @@ except KeyError:
 return t.func.grad(lambda x: x * x)(t.tensor(3.0))"""),
 }
 REVERSE_ERRORS = {
+    "vjp twice without its graph": block("""
+_, pull = t.func.vjp(lambda x: x**2, t.tensor(3.0))
+return pull(t.tensor(1.0), retain_graph=False), pull(t.tensor(2.0))"""),
     "no scalar": lambda t: t.func.grad(lambda x: x * 2)(t.ones(3)),
     "no tensor": lambda t: t.func.grad(lambda x: 3.0)(t.ones(3)),
     "integer input": lambda t: t.func.grad(lambda x: x.sum().double())(t.ones(3).long()),

@@ -1,0 +1,83 @@
+"""The text of kernels: constants in the dtype of the loop, vecmath's functions, and what cannot be compiled."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.kernels import cache, formula, generate, run
+from minigrad.ops.compare import where
+from minigrad.ops.families import Pointwise
+from minigrad.ops.registry import TABLE
+
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+FACTOR, NEVER = 0.25, math.inf
+
+
+def text(f, dtype=F32):
+    return formula.scalar_text(f, dtype)
+
+
+def test_constants_take_the_dtype_of_the_kernel():
+    f = lambda x: 2 * x + 0.5
+    assert text(f) == "float32(2) * x + float32(0.5)"
+    assert text(f, F64) == "2 * x + 0.5"
+    assert text(lambda x: x * math.pi) == "x * float32(pi)"
+
+
+def test_functions_and_powers_are_vecmaths():
+    assert text(lambda x: math.exp(x) ** 2) == "exp(x) ** 2"
+    assert text(lambda x, y: x**y) == "pow(x, y)"
+    assert text(lambda x: 2.0**x) == "exp2(x)"
+    assert text(lambda x: x**0.5) == "pow(x, float32(0.5))"
+    assert text(lambda x, y: x**y, np.dtype(np.int64)) == "x ** y"
+
+
+def test_prelude_defines_what_the_formula_names():
+    lines = formula.prelude([lambda x: where(x > NEVER, math.exp(x), FACTOR * x)], F32).split("\n")
+    assert lines[0] == "from minigrad.kernels.vecmath import exp, where"
+    assert lines[-2:] == ["NEVER = float32(float('inf'))", "FACTOR = float32(0.25)"]
+
+
+def test_helper_operations_are_defined_in_the_dtype_too():
+    text = formula.prelude([lambda x: softplus(x, 1.0, 20.0)], F32)  # noqa: F821
+    assert "def softplus(x, beta, threshold):\n    return where(" in text and "import exp, log1p, where" in text
+
+
+def test_formula_with_an_unknown_function_has_no_kernel():
+    unknown = print
+    assert formula.prelude([lambda x: unknown(x)], F32) is None
+    assert generate.forward("none", lambda x: unknown(x), (True,), F32) is None
+
+
+@pytest.mark.parametrize("name", ["gelu", "softplus", "mish", "silu", "logsigmoid", "tanh", "lerp", "elu", "log1p"])
+def test_kernels_of_float32_compute_in_float32(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path))
+    cls = TABLE[name].cls
+    is_array = tuple(i < len(cls.names) - cls.statics for i in range(len(cls.names)))
+    x = np.linspace(-2, 2, 64, dtype=np.float32)
+    module = cache.build(f"float32_{name}", generate.forward(name, cls.kernel, is_array, F32))
+    f = getattr(module, f"{name}_forward")
+    f(*[x if a else np.float32(0.5) for a in is_array], np.empty_like(x))
+    (code,) = f.inspect_llvm().values()
+    assert "x float>" in code, "not vectorised"
+    assert "x double>" not in code and "fpext" not in code
+
+
+def test_large_arrays_take_the_quicker_of_numpy_and_the_kernel(monkeypatch):
+    assert run.quicker(TABLE["exp"].cls, F32, run.QUICK_FROM)
+    assert not run.quicker(TABLE["exp"].cls, np.dtype(np.int64), run.QUICK_FROM)
+    assert not run.quicker(TABLE["add"].cls, F32, 10**9)
+    monkeypatch.setattr(run, "parts", lambda size: 4)
+    assert run.quicker(TABLE["log2"].cls, F32, 10**7)
+    monkeypatch.setattr(run, "QUICK_FROM", 10)
+    x = np.linspace(0.1, 3, 100, dtype=np.float32)
+    out = minigrad.log2(minigrad.tensor(x))
+    assert out.dtype == minigrad.float32
+    np.testing.assert_allclose(out.numpy(), np.log2(x), rtol=1e-6, atol=1e-7)
+
+
+def test_every_pointwise_name_that_is_quick_has_a_kernel():
+    for name in run.QUICK:
+        assert issubclass(TABLE[name].cls, Pointwise) and TABLE[name].cls.ufunc is not None

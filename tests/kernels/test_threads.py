@@ -1,0 +1,101 @@
+"""Kernels on several threads: same results, from whichever threads they are called."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.kernels import run, threads
+
+
+@pytest.fixture
+def four(monkeypatch):
+    """Four threads, and slices so small that they are used."""
+    monkeypatch.setattr(threads, "GRAIN", 1000)
+    monkeypatch.setattr(run, "QUICK_FROM", 1000)
+    before = threads.get_num_threads()
+    threads.set_num_threads(4)
+    yield
+    threads.set_num_threads(before)
+
+
+def value_and_gradient(x):
+    x = minigrad.tensor(x).requires_grad_()
+    y = minigrad.sin(x).tanh()
+    (g,) = minigrad.autograd.grad(y.sum(), x)
+    return y.detach().numpy(), g.numpy()
+
+
+@pytest.mark.parametrize("size", [3999, 4000, 40_001])
+def test_results_do_not_depend_on_the_threads(four, size):
+    x = np.linspace(-2, 2, size)
+    shared = value_and_gradient(x)
+    threads.set_num_threads(1)
+    for a, b in zip(shared, value_and_gradient(x), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-15)
+    np.testing.assert_allclose(shared[0], np.tanh(np.sin(x)), rtol=1e-14)
+
+
+def test_every_element_is_computed_once(four):
+    seen = []
+
+    def kernel(x, factor, out):
+        seen.append(out.size)
+        out[:] += factor * x
+
+    for size in (4000, 4001, 4063, 5000, 123_457):
+        seen.clear()
+        out = np.zeros(size)
+        threads.launch(kernel, [np.arange(size), 2.0, out])
+        assert (out == 2.0 * np.arange(size)).all()
+        assert sum(seen) == size and len(seen) == 4
+
+
+def test_several_threads_may_run_kernels_at_once(four):
+    x = np.linspace(-2, 2, 30_000)
+    expected, wrong = value_and_gradient(x), []
+
+    def work():
+        for _ in range(20):
+            found = value_and_gradient(x)
+            if not all((a == b).all() for a, b in zip(found, expected, strict=True)):
+                wrong.append(threading.get_ident())
+
+    workers = [threading.Thread(target=work) for _ in range(6)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert not wrong
+
+
+def test_error_in_one_slice_reaches_the_caller(four):
+    def kernel(x, out):
+        if x[0] > 0:
+            raise FloatingPointError("in a thread")
+
+    with pytest.raises(FloatingPointError, match="in a thread"):
+        threads.launch(kernel, [np.arange(8000), np.empty(8000)])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_forked_process_has_threads_of_its_own(four):
+    x = np.linspace(-2, 2, 30_000)
+    expected = value_and_gradient(x)[0]
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (value_and_gradient(x)[0] == expected).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_small_arrays_stay_with_the_caller():
+    assert threads.parts(threads.GRAIN) == 1
+
+
+@pytest.mark.parametrize(("n", "kind"), [(0, RuntimeError), (-2, RuntimeError), (1.5, TypeError), (True, TypeError)])
+def test_number_of_threads_is_checked(n, kind):
+    with pytest.raises(kind, match="set_num_threads: expected"):
+        threads.set_num_threads(n)
