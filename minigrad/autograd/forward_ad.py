@@ -12,7 +12,6 @@ from ..core.context import current, enter, use
 from ..core.dual import Level, tangent_of
 from ..core.function import is_float
 from ..core.tensor import Tensor
-from ..layers.transform import Transform
 from ..errors import error
 
 
@@ -45,7 +44,7 @@ class dual_level:
 def enter_dual_level() -> int:
     """Open the dual level.  Raises RuntimeError if one is open."""
     frame = current()
-    if inside := [layer.name for layer in frame.layers() if isinstance(layer, Transform)]:
+    if inside := [layer.name for layer in frame.layers() if not layer.transparent]:
         raise error(
             RuntimeError,
             "enter_dual_level",

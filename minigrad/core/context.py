@@ -17,6 +17,7 @@ class Layer:
     """One running transform.  Layers are compared by identity, so there are no level numbers to confuse."""
 
     name = "eager"
+    transparent = True  # it sees tensors as the layer below does
 
     def handles(self, fn: type, args: tuple) -> bool:
         """Whether this layer has to process `fn(*args)`: it does when it owns one of the arguments."""
@@ -74,6 +75,16 @@ class Frame:
                 return True
             frame = frame.parent
         return False
+
+    def plain(self) -> Frame:
+        """The innermost frame outside of all transforms, where plain tensors are at home."""
+        frame, found = self, self
+        while frame is not None:
+            if not frame.layer.transparent:
+                assert frame.parent is not None
+                found = frame.parent
+            frame = frame.parent
+        return found
 
     def layers(self) -> list:
         """The layers around, outermost first."""

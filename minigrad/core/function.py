@@ -11,7 +11,7 @@ import inspect
 from typing import Any
 
 from ..errors import error, user_place
-from .context import Frame, apply_at, current, use
+from .context import Frame, apply_at, current, recordings, use
 from .dual import push_tangents
 from .edges import Leaf, Port, ViewOf
 from .guard import Guard
@@ -128,6 +128,11 @@ class Function:
         if kwargs or not cls.combined and not complete(cls.forward, args):
             args = bind(cls, args, kwargs)
         return apply_at(current(), cls, args)
+
+    @classmethod
+    def keeps_number(cls, node: Any) -> bool:
+        """Whether a number among the operands counts as saved; users' Functions keep numbers as attributes, as they like."""
+        return False
 
     @classmethod
     def _eager(cls, frame: Frame, args: tuple) -> Any:
@@ -425,3 +430,5 @@ def record(layer: Any, cls: Any, args: tuple, out: Any, edges: tuple | None = No
         if o._np_dtype.kind == "f":
             o._edge = node if len(outs) == 1 else Port(node, i)
     node._saved = cls.keep(args, outs, edges)
+    for recording in recordings:
+        recording.claim(node)

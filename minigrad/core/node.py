@@ -80,7 +80,7 @@ class Node:
 
     def _free(self, place: Place | None) -> None:
         """Drop saved tensors; a later backward through here says where this one was called."""
-        if type(self._saved) is tuple and any([type(s) is Saved for s in self._saved]):
+        if type(self._saved) is tuple and (any([type(s) is Saved for s in self._saved]) or self._fn.keeps_number(self)):
             self._saved = Freed(place)
 
     @property

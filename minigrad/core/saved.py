@@ -53,7 +53,7 @@ def save(t: Any, index: int | None = None) -> Any:
     if t._layer is None and (hooks := _hooks.get()):
         pack, unpack = hooks[-1]
         before = version(t)
-        with use(current().all_grad(False)):
+        with use(current().plain().all_grad(False)):
             packed = pack(t if index is None else t.detach())
         if version(t) != before:
             raise error(
@@ -75,7 +75,7 @@ def unpack(saved: Any, node: Any) -> Any:
         return saved
     t, layer = saved.tensor, node._layer
     if saved.unpack is not None:
-        with use(current().all_grad(False)):
+        with use(current().plain().all_grad(False)):
             t = saved.unpack(t)
         if not isinstance(t, Tensor):
             raise error(TypeError, "saved_tensors_hooks", f"the unpack hook returned {type(t).__name__}, not a tensor")

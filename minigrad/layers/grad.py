@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
-from ..core.context import Frame, apply_at, current, push, use
+from ..core.context import Frame, apply_at, current, push, recordings, use
 from ..core.edges import Leaf, Port
 from ..core.function import among, as_tuple, call_user, check_dirty, describe, is_float, record
 from ..core.inplace import check_writable, inplace_at, link_view, rebase, regraph, shares, twin
@@ -68,6 +68,8 @@ class Grad(Transform):
                     o._edge = ctx if len(outs) == 1 else Port(ctx, i)
                     if among(r, dirty):
                         rebase(self, o)
+        for recording in recordings:
+            recording.claim(ctx)
         ctx._dirty = ctx._nondiff = ()  # as in Function._eager
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
 

@@ -19,6 +19,7 @@ class Transform(Layer):
     """A running transform of a function."""
 
     name = "transform"
+    transparent = False
 
     def owns(self, a: Any) -> bool:
         """Whether a is a box of this layer."""

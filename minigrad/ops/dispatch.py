@@ -157,7 +157,7 @@ def write_pull(cls: Any, names: tuple, read: list, users: dict) -> str:
         edges=edges,
         node_edges=", ".join(f"node.n{k}" for k in names),
         read="\n    ".join(lines) or "pass",
-        forget=write_forget(names, read),
+        forget=write_forget(read, users, names),
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
         fused=f"elif g.size >= {run.FUSE_FROM}:\n        return large_pull(cls, ({edges},), g, ({', '.join(read)},), {read!r})"
         if read
@@ -166,19 +166,13 @@ def write_pull(cls: Any, names: tuple, read: list, users: dict) -> str:
     )
 
 
-def write_forget(names: tuple, read: list) -> str:
-    """The lines that free what was saved.  A number, kept as a tensor, was not saved: a second backward may use it."""
+def write_forget(read: list, users: dict, names: tuple) -> str:
+    """The lines that free what was saved."""
     if not read:
         return "pass"
-    if len(names) == 1:
-        lines = [f"node.{k} = None" for k in read]
-        return "\n        ".join(["if free is not None:", *lines, "node._freed = free"])
-    number = names[1]
-    real = [f"{k} is not None" for k in read if k != number]
-    real += [f"{number} is not None and node._kept is None"] if number in read else []
-    lines = [f"node.{k} = None" for k in read if k != number]
-    lines += [f"node.{number} = node.{number} if node._kept is not None else None"] if number in read else []
-    return "\n        ".join([f"if free is not None and ({' or '.join(real)}):", *lines, "node._freed = free"])
+    kept = "" if all(len(users[k]) == len(names) for k in read) else f" and ({' or '.join(f'{k} is not None' for k in read)})"
+    lines = [f"node.{k} = None" for k in read]
+    return "\n        ".join([f"if free is not None{kept}:", *lines, "node._freed = free"])
 
 
 def load(cls: Any, scope: dict) -> tuple:
@@ -228,7 +222,7 @@ def flat_class(cls: Any, names: tuple, read: list) -> type:
 
     def forget(node: Any, place: Any) -> None:
         """Drop the saved tensors."""
-        if any([type(s) is Saved for s in node._saved]):
+        if node._freed is None and any([getattr(node, k) is not None for k in read]):
             node._freed = Freed(place)
             for k in read:
                 setattr(node, k, None)

@@ -78,6 +78,13 @@ class Pointwise(Primitive):
         return run.forward(cls, args)
 
     @classmethod
+    def keeps_number(cls, node: Any) -> bool:
+        """A number that a formula reads is kept like a tensor, as in PyTorch: `x * 2` cannot run backward twice."""
+        read = {n for i, e in enumerate(node._edges) if e is not None for n in cls.reads.get(i, ())}
+        operands = cls.names[: len(cls.names) - cls.statics]
+        return any(n in read and isinstance(s, (int, float)) for n, s in zip(operands, node._saved))
+
+    @classmethod
     def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
         """Numbers among the operands become 0-d tensors: x / 0.0 is an infinity, not an exception."""
         a = bound[j] if j < n_args else None

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import autograd
+import numpy as np
+
+from ..core import engine
 from ..core.edges import Leaf, key, producer
 from ..core.node import Ctx
 from ..core.saved import Freed, Saved
-from ..core.tensor import Tensor, history
+from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from ..ops.primitive import ShapeOf
 from .recording import Event, Group, Noted, Record, bottom
@@ -45,8 +47,8 @@ def record_of(tensor: Tensor) -> Record:
         rec.notes.append("the backward pass has freed what it needs; call backward(retain_graph=True) to keep it")
     else:
         with rec:
-            leaves = [v.tensor for v in rec.values if v.kind == "parameter" and v.tensor is not None]
-            autograd.grad([tensor], leaves, [tensor.new_ones(tensor.shape)], retain_graph=True, allow_unused=True)
+            ones = wrap(np.ones(tensor.shape, tensor._np_dtype))
+            engine.run([edge], [ones], {(leaf, 0) for leaf in rec.leaves}, keep=True)
     return rec
 
 
@@ -91,7 +93,7 @@ def argument(rec: Record, node: Any, i: int, edge: Any, known: dict) -> Any:
         return untracked(rec, node, i)
     if key(edge) not in known:
         leaf = producer(edge)
-        index = known[key(edge)] = add(rec, "parameter", *leaf._meta[0])
+        index = known[key(edge)] = rec.leaves[leaf] = add(rec, "parameter", *leaf._meta[0])
         if (t := leaf._ref()) is not None:
             describe(rec, index, t)
             rec.values[index].tensor = t

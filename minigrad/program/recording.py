@@ -87,6 +87,8 @@ class Record(Layer):
         self.notes: list[str] = []  # what could not be recorded, and why
         self.level = Level() if jvp else None
         self._seeded: list[tuple] = []
+        self.leaves: dict[Leaf, int] = {}  # of a record made from a graph: the value of each end
+        self._last: tuple = (None, None)  # the latest group and event
         self._ids: dict[int, int] = {}  # id of an array -> its value now
         self._node_group: dict[Any, tuple] = {}  # node -> (group, event)
         self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
@@ -279,6 +281,7 @@ class Record(Layer):
         """What came out: values, the nodes that were made, what they keep, and tangents."""
         event.outputs = [self.ref(o, "computed") for o in outs if isinstance(o, Tensor)]
         group.events.append(event)
+        self._last = (group, event)
         for o in outs:
             edge = o._edge if isinstance(o, Tensor) else None
             if edge is not None and type(edge) is not Leaf and producer(edge) not in self._node_group:
@@ -288,6 +291,12 @@ class Record(Layer):
                 if (tangent := tangent_of(t, below.dual)) is not None:
                     group.tangents[i] = self.ref(tangent, "tangent")
                     self.ran_jvp = True
+
+    def claim(self, node: Any) -> None:
+        """A node of a Grad layer that runs inside this recording: it is made when its operation has run below, and noted."""
+        group, event = self._last
+        if node._layer is not None and event is not None and event.cls is node._fn and node not in self._node_group:
+            self.note_node(group, event, node)
 
     def note_node(self, group: Group, event: Event, node: Any) -> None:
         """A node that belongs to the group, and the tensors it keeps."""
@@ -336,8 +345,9 @@ class Record(Layer):
         self.ran_backward = True
         if type(node) is Leaf:
             t = node._ref()
-            if t is not None and id(bottom(t)) in self._ids and grads[0] is not None:
-                self.add_gradient(self._ids[id(bottom(t))], grads[0])
+            value = self.leaves.get(node) if t is None else self._ids.get(id(bottom(t)))
+            if value is not None and grads[0] is not None:
+                self.add_gradient(value, grads[0])
             return
         group, event = self._node_group.get(node, (None, None))
         if group is None:
