@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ..core.context import current, enter, use
 from ..core.dual import Level, tangent_of
-from ..core.function import is_float
 from ..core.tensor import Tensor
+from ..core.wiring import is_float
 from ..errors import error
 
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.context import current
-from ..core.function import Function, as_tuple, tensors_in
+from ..core.function import Function
 from ..core.node import Ctx, describe
 from ..core.tensor import Tensor, history
+from ..core.wiring import as_tuple, tensors_in
 from ..errors import error
 from ..ops.primitive import Primitive
 from .grad_mode import no_grad

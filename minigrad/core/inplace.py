@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import error, user_place
-from .context import EAGER, Frame, current
+from .context import EAGER, Frame, current, use
 from .edges import INFERENCE, Leaf, ViewOf
 from .hooks import move_retained
 from .tensor import Box, Tensor, bottom, history, memory, version, wrap
@@ -66,12 +66,13 @@ def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     if fn.update is None:
         result = fn.compute(x._a, *arrays)
         check_result(x, result, name)
+    if tracked and 0 in fn.keeps:  # backward needs the value that is about to be overwritten, and its tangent
+        before._a, before._ver = x._a.copy(), None
+        before._tan = None if frame.dual is None else copied_tangent(frame, x)
     if frame.dual is not None:
         from .dual import write_tangent
 
         write_tangent(frame, fn, x, tuple(with_memory))
-    if tracked and 0 in fn.keeps:  # backward needs the value that is about to be overwritten
-        before._a, before._ver = x._a.copy(), None
     if fn.update is None:
         np.copyto(x._a, result, casting="unsafe")
     else:  # writes only where something changes
@@ -80,6 +81,15 @@ def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     if tracked:
         regraph(None, fn, before, x, tuple(with_memory))
     return x
+
+
+def copied_tangent(frame: Frame, x: Tensor) -> tuple | None:
+    """The tangent of x in memory of its own, as tensors carry it."""
+    from .dual import tangent_of
+
+    t = tangent_of(x, frame.dual)
+    with use(frame.but(dual=None)):
+        return None if t is None else (frame.dual, t.clone())
 
 
 def shares(a: Tensor, x: Tensor) -> bool:

@@ -51,7 +51,11 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
                 pairs = [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
             for edge, g in pairs:
                 if edge is not None and g is not None:
-                    if useful is not None and producer(edge) not in useful and (producer(edge), index(edge)) not in wanted:
+                    if (
+                        useful is not None
+                        and producer(edge) not in useful
+                        and (producer(edge), index(edge)) not in wanted
+                    ):
                         continue
                     if edge in waiting and type(edge) is not Port:
                         waiting[edge] = waiting[edge] + g

@@ -16,13 +16,14 @@ import numpy as np
 from ..errors import error
 from . import dtypes
 from .context import current
+from .convert import Conversions, address, storage
 from .device import CPU, Size, device
 from .edges import INFERENCE, Leaf, Port, Version, place_of, producer
 
 new = object.__new__
 
 
-class Tensor:
+class Tensor(Conversions):
     """An n-dimensional array that can remember how it was computed.
 
     `Tensor(data)` makes a tensor of the default dtype as PyTorch's legacy constructor does; `minigrad.tensor` is the
@@ -284,126 +285,6 @@ class Tensor:
         self._edge = None
         return self
 
-    # ------------------------------------------------------------------ out of the graph
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The memory as a NumPy array, shared with the tensor.
-
-        Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
-        forward of a Function).
-        """
-        if not force and current().grad and history(self) is not None:
-            raise error(
-                RuntimeError,
-                "numpy",
-                "can't call numpy() on a tensor that requires grad",
-                "use tensor.detach().numpy()",
-            )
-        return self._a
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        a = self.numpy()
-        if copy is False and dtype is not None and a.dtype != dtype:
-            raise ValueError("cannot convert the dtype of a tensor without a copy")
-        return a.astype(dtype, copy=bool(copy)) if dtype is not None else a.copy() if copy else a
-
-    def __dlpack__(self, **options: Any):
-        if self.requires_grad:
-            raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
-        return self._a.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self._a.__dlpack_device__()
-
-    def item(self):
-        """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
-        if self._a.size != 1:
-            raise error(
-                RuntimeError,
-                "item",
-                f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
-                "index one element first, or use .tolist()",
-            )
-        return self._a.item()
-
-    def tolist(self):
-        """All values as nested lists of Python numbers."""
-        return self._a.tolist()
-
-    def __bool__(self) -> bool:
-        if self.numel() != 1:
-            raise error(
-                RuntimeError,
-                "bool",
-                f"the truth of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
-                "use .any() or .all()",
-            )
-        return bool(self.item())
-
-    def _number(self) -> Any:
-        if self.numel() != 1:
-            raise error(
-                ValueError,
-                "float",
-                f"only one element tensors can be converted to Python scalars, this one has shape {tuple(self.shape)}",
-                "index one element first, or use .tolist()",
-            )
-        return self.item()
-
-    def __float__(self) -> float:
-        return float(self._number())
-
-    def __int__(self) -> int:
-        return int(self._number())
-
-    def __index__(self) -> int:
-        if self._np_dtype.kind == "f":
-            raise error(TypeError, "index", f"a {self.dtype} tensor is no index", "convert with int(x)")
-        return int(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self._number())
-
-    def __contains__(self, value: Any) -> bool:
-        if not isinstance(value, (Tensor, int, float, np.generic)):
-            raise error(
-                RuntimeError, "in", f"only a number or a tensor can be in a tensor, got a {type(value).__name__}"
-            )
-        return bool((self == value).any())
-
-    def __reversed__(self) -> Tensor:
-        return self.flip(tuple(range(self.ndim)))
-
-    def __repr__(self) -> str:
-        from .printing import text
-
-        return text(self)
-
-    def __format__(self, spec: str) -> str:
-        return object.__format__(self, spec) if self.shape or self._layer is not None else format(self.item(), spec)
-
-    def __reduce__(self):
-        if not self.is_leaf:
-            raise error(
-                RuntimeError,
-                "pickle",
-                f"only leaf tensors can be pickled: this one is the result of {self.grad_fn.name()}",
-                "use .detach() first",
-            )
-        return restore, (type(self), self._a, self.requires_grad, None)
-
-    def __deepcopy__(self, memo: dict) -> Tensor:
-        if not self.is_leaf:
-            raise error(
-                RuntimeError,
-                "deepcopy",
-                f"only leaf tensors can be deep-copied: this one is the result of {self.grad_fn.name()}",
-                "use .detach().clone()",
-            )
-        if id(self) not in memo:
-            grad = None if self._grad is None else self._grad.__deepcopy__(memo)
-            memo[id(self)] = restore(type(self), copied(self._a, memo), self.requires_grad, grad)
-        return memo[id(self)]
-
 
 READABLE = "use minigrad's operations instead, or compute it outside of the transform"
 ESCAPED = (
@@ -462,40 +343,6 @@ def wrap(array: np.ndarray) -> Tensor:
     t._a = array
     t._edge = t._ver = t._view = t._tan = t._grad = None
     return t
-
-
-def restore(cls: type, array: np.ndarray, requires_grad: bool, grad: Tensor | None) -> Tensor:
-    """A leaf as pickle and deepcopy rebuild it."""
-    t = new(cls)
-    t._a = array
-    t._edge = t._ver = t._view = t._tan = None
-    t._grad = grad
-    if requires_grad:
-        t._edge = Leaf(t)
-    return t
-
-
-def copied(a: np.ndarray, memo: dict) -> np.ndarray:
-    """A deep copy of an array; those that share memory share it afterwards too."""
-    whole = storage(a)
-    if not whole.flags.c_contiguous:
-        return a.copy(order="K")
-    key = ("storage", id(whole))
-    if key not in memo:
-        memo[key] = whole.copy()
-    return np.ndarray(a.shape, a.dtype, memo[key], address(a) - address(whole), a.strides)
-
-
-def address(a: np.ndarray) -> int:
-    """Where an array's first element lies in memory."""
-    return a.__array_interface__["data"][0]
-
-
-def storage(a: np.ndarray) -> np.ndarray:
-    """The array that owns the memory."""
-    while isinstance(a.base, np.ndarray):
-        a = a.base
-    return a
 
 
 def bottom(t: Tensor) -> Tensor:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.context import push
-from ..core.function import Function, as_tuple, call_user
+from ..core.function import Function, call_user
 from ..core.tensor import Box, Tensor
+from ..core.wiring import as_tuple
 from .batch import Batch, in_front
 
 

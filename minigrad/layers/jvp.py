@@ -10,9 +10,10 @@ from typing import Any
 
 from ..core.context import Frame, apply_at, use
 from ..core.edges import ViewOf
-from ..core.function import among, as_tuple, call_user, is_float
+from ..core.function import call_user
 from ..core.inplace import inplace, inplace_at, of_fixed_view, shares
 from ..core.tensor import Box, Tensor, layers_of, version
+from ..core.wiring import among, as_tuple, is_float
 from .transform import Transform, captured
 
 

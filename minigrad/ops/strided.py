@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor, address, storage, wrap
+from ..core.convert import address, storage
+from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .families import Linear, View
 from .index import Index, Take, Untake

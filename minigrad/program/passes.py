@@ -8,8 +8,8 @@ from typing import Any
 
 from .. import autograd
 from ..core.edges import Leaf
-from ..core.function import tensors_in
 from ..core.tensor import Tensor, history
+from ..core.wiring import tensors_in
 from ..errors import error, user_frame
 from .recording import Record
 

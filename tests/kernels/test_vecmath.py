@@ -10,7 +10,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.special
+from numba import njit
 
+from minigrad.kernels import vecmath
 from tests.kernels.reference import BINARY, DTYPES, INF, NAN, UNARY, evaluate, in_domain, loop, samples, worst
 
 LIMIT = 2.0  # units in the last place
@@ -111,6 +113,18 @@ def test_one_huge_angle_leaves_its_neighbours_as_they_were():
         assert found[i] == pytest.approx(-0.8522008497671888) and (np.delete(found, i) == np.delete(usual, i)).all()
 
 
+def test_sine_cosine_and_tangent_go_together_in_one_loop():
+    @njit(error_model="numpy")
+    def kernel(x_, out_):
+        for i in range(out_.size):
+            out_[i] = vecmath.sin(x_[i]) + 2 * vecmath.cos(x_[i]) + 3 * vecmath.tan(x_[i])
+
+    x = np.append(np.linspace(-9, 9, 200), [1e9, -1e300])
+    out = np.empty_like(x)
+    kernel(x, out)
+    np.testing.assert_allclose(out, np.sin(x) + 2 * np.cos(x) + 3 * np.tan(x), rtol=1e-12)
+
+
 def test_exact_powers_have_exact_logarithms():
     assert (evaluate("log2", 2.0 ** np.arange(-1074, 1024)) == np.arange(-1074, 1024)).all()
     assert (evaluate("log10", 10.0 ** np.arange(0, 23)) == np.arange(0, 23)).all()
@@ -142,6 +156,8 @@ assert not lanes.has_fma()
 for name in ("sin", "erfc", "log10"):
     x = in_domain(name, samples(name, np.float64, 30))
     assert worst(evaluate(name, x), [UNARY[name][0](mp.mpf(v)) for v in x.tolist()], np.float64)[0] <= 2, name
+y, x = 10.0 ** -np.linspace(300, 322, 99), 10.0 ** -np.linspace(300, 321, 99)
+assert worst(evaluate("atan2", y, x), [mp.atan2(a, b) for a, b in zip(y.tolist(), x.tolist())], np.float64)[0] <= 2
 """
     environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -179,7 +179,8 @@ MORE = [
     "{t}.unfold(0, 1, 1)", "{t}.roll(1, 0)", "{t}.mT.tril()", "{t}.float().double()", "torch.nn.functional.pad({t}, (1, 0))",
     "{t}.max(-1)[0]", "{t}.unbind(0)[-1]", "{t}.split(1)[0]", "torch.cat([{t}, {t}.sin()], -1)", "{t}.norm(dim=-1)",
     "torch.addcmul({t}, {u}, {t})", "{t}.view_as({t})", "{t}.masked_fill({t} > 1, 0.5)",
-    "{t}.scatter(0, ({t} * 0).long(), {t})", "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]", "{t}.repeat_interleave(2)",
+    "{t}.scatter(0, ({t} * 0).long(), {t})", "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]",
+    "{t}.repeat_interleave(2)",
     "({t} > 0.5) * {u}", "{t}.detach().long() + {u}", "torch.arange(2) * {t}", "{t}.double()",
 ]  # fmt: skip
 MORE_WRITES = [
@@ -205,7 +206,7 @@ TRANSFORMS = {
     "vmap": "torch.func.vmap({f})(torch.stack([x, x.tanh(), x * x]), torch.stack([y, y + 1, y]))",
     "vmap by x": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), (-1, None), -1)(torch.stack([x, x * 2], -1), y)",
     "vmap by y": "torch.func.vmap({f}, in_dims=(None, 0))(x, torch.stack([y, y.tanh()])).sum(0)",
-    "vmap of rows": "torch.func.vmap({f}, in_dims=(0, None))(x, y)",
+    "vmap of rows": "torch.func.vmap({f}, in_dims=(0, None))(x.unsqueeze(1), y)",
     "vmap of columns": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), (-1, None), 1)(x.unsqueeze(0), y)",
     "vmap in chunks": "torch.func.vmap({f}, chunk_size=2)(torch.stack([x, x.tanh(), x * x]), torch.stack([y, y + 1, y]))",
     "vmap of grad": "torch.func.vmap(torch.func.grad(lambda y: {f}(x, y).sum()))(torch.stack([y, y.tanh()]))",
@@ -268,11 +269,23 @@ class Program:
             lines += ["return out.detach(), attempt(torch.autograd.grad, loss, (x, y, k))"]
         return "\n".join(["def program(torch):", *(f"    {line}" if line else "" for line in lines), ""])
 
-    def run(self, module):
-        """The result as plain data."""
-        namespace = {"attempt": attempt}
-        exec(self.source, namespace)
+    def run(self, module, loop=False):
+        """The result as plain data; `loop` runs the function under vmap for each example."""
+        namespace = {"attempt": attempt, "loop_of": lambda *args, **kwargs: loop_of(module, *args, **kwargs)}
+        exec(self.source.replace("torch.func.vmap", "loop_of") if loop else self.source, namespace)
         return run(namespace["program"], module)
+
+
+def loop_of(torch, f, in_dims=0, out_dims=0, chunk_size=None):
+    """vmap(f) as a loop over the examples."""
+
+    def mapped(*args):
+        dims = in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(args)
+        size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
+        results = [f(*[a if d is None else a.select(d, i) for a, d in zip(args, dims)]) for i in range(size)]
+        return torch.stack(results, out_dims)
+
+    return mapped
 
 
 def write(seed, torch):
@@ -286,9 +299,8 @@ def write(seed, torch):
     transforms = tuple((kind, choice.choice(AFTER)) for kind in kinds)
     if any(kind not in REVERSE for kind, _ in transforms):  # what autograd.grad does under vmap and jvp differs
         transforms = tuple((kind, after) for kind, after in transforms if kind != "eager grad")
-    if "linearize" in kinds:  # in PyTorch it knows nothing of no_grad, and its result cannot be differentiated
-        transforms = tuple((kind, after) for kind, after in transforms if kind not in ("no_grad", "linearize"))
-        transforms = (*transforms, ("linearize", ""))
+    if "linearize" in kinds:  # wrong in PyTorch around other transforms, and its result cannot be differentiated
+        transforms = (("linearize", ""),)
     dual = "linearize" not in kinds and choice.random() < 0.2
     # PyTorch is silently wrong for custom Functions under nested forward modes, and under no_grad in a transform
     forward = dual + sum("jvp" in kind or kind in FORWARD for kind in kinds)
@@ -328,11 +340,17 @@ def grow(program, choice, torch, custom):
 
 
 def found(program, torch, minigrad):
-    """What differs between PyTorch and minigrad; nothing for a program that PyTorch itself refuses."""
+    """What differs between PyTorch and minigrad; nothing for a program that PyTorch refuses, or whose result is NaN.
+
+    PyTorch's vmap lets pass, and at times computes wrongly, what would be an error for a single example: where a loop
+    over the examples disagrees with it, the loop counts.
+    """
     wanted = program.run(torch)
-    if isinstance(wanted, Raised) or isinstance(wanted[1], Raised):
+    if isinstance(wanted, Raised) or isinstance(wanted[1], Raised) or "nan" in repr(wanted):
         return []
-    return differences(wanted, program.run(minigrad))
+    result = program.run(minigrad)
+    lines = differences(wanted, result)
+    return differences(program.run(torch, loop=True), result) if lines and "vmap" in program.source else lines
 
 
 def shrink(program, differs):

@@ -163,7 +163,7 @@ def atan2(y, x):
     over, below = where(steep, a, b), where(steep, b, a)
     q = over / below
     p, lost = two_product(q, below)
-    low = where((below > 0) & (below < INF), ((over - p) - lost) / below, 0.0)
+    low = where((over > 2.0**-900) & (below < INF), ((over - p) - lost) / below, 0.0)  # denormals lose too much
     q = where(over == below, where(below == 0, 0.0, x.like(1.0)), q)
     angle = arctangent(q, low)
     left = sign_of(x.like(1.0), x) < 0

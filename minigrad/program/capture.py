@@ -1,0 +1,395 @@
+"""Capture: run a function once and note every primitive operation with its values, backward included.
+
+The Trace layer hands the function boxes, as the transforms do, so that no value can be read unnoticed: `item()`, `if` and
+`numpy()` on a traced tensor end the capture (Refused).  A write in place makes a new value of the memory; whoever reads that
+memory through another view afterwards is refused too.  Recording (recording.py) notes what a person wants to see of a
+program; a capture notes what a program needs to be run again without Python.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from ..core import engine
+from ..core.context import OFF, Frame, apply_at, current, use
+from ..core.edges import Leaf, key
+from ..core.function import call_user, describe, record
+from ..core.inplace import check_writable, inplace_at, link_view, regraph, shares, twin
+from ..core.tensor import Box, Tensor, history, wrap
+from ..core.wiring import among, as_tuple
+from ..errors import PACKAGE, Place, user_frame
+from ..layers.grad import Grad
+from ..ops.families import Pointwise
+from ..ops.primitive import Primitive
+
+BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
+capturing: ContextVar[Trace | None] = ContextVar("minigrad.capture", default=None)
+
+
+class Refused(RuntimeError):
+    """What the function does cannot be compiled.  `loud`: the user should be told."""
+
+    def __init__(self, why: str, place: Place | None = None, loud: bool = True):
+        super().__init__(f"{why}" + (f"\n  at {place}" if place else ""))
+        self.why, self.place, self.loud = why, place, loud
+
+
+class Value:
+    """One array of the program at one moment."""
+
+    __slots__ = ("array", "born", "content", "dtype", "kind", "name", "shape")
+
+    def __init__(self, kind: str, array: Any, born: int, name: str = ""):
+        self.kind, self.array, self.born, self.name = kind, array, born, name  # input | number | constant | computed
+        self.shape, self.dtype = array.shape, array.dtype
+        self.content: Any = None  # of a number, or a constant
+
+
+class Step:
+    """One primitive that ran.  `written`: the value whose memory it wrote its result to, in place."""
+
+    __slots__ = ("args", "cls", "outs", "phase", "place", "written")
+
+    def __init__(self, cls: Any, args: list, outs: list, place: Any, phase: str, written: Any = None):
+        self.cls, self.args, self.outs, self.place, self.phase, self.written = cls, args, outs, place, phase, written
+
+
+class Number(float):
+    """An argument that is a float.  As an operand it stays a parameter; whoever computes or decides with it is noticed."""
+
+    def __new__(cls, value: float, name: str, touched: set):
+        made = float.__new__(cls, value)
+        made.name, made.touched = name, touched  # type: ignore[attr-defined]
+        return made
+
+
+def noticed(method: str) -> Any:
+    """A method of float that leaves a note."""
+    plain = getattr(float, method)
+
+    def run(self: Any, *args: Any) -> Any:
+        if args and isinstance(args[0], Tensor):
+            return NotImplemented
+        self.touched.add(self.name)
+        return plain(self, *args)
+
+    return run
+
+
+for _name in ("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow neg pos abs "
+              "bool int float trunc floor ceil round eq ne lt le gt ge hash repr str format").split():  # fmt: skip
+    setattr(Number, f"__{_name}__", noticed(f"__{_name}__"))
+
+
+class Trace(Grad):
+    """One running capture."""
+
+    name = "compile"
+
+    def __init__(self, environment: Any):
+        self.steps: list[Step] = []
+        self.inputs: list[tuple[Value, Any]] = []  # and the tensor it stands for
+        self.hidden: list[tuple[Value, Any]] = []  # and how to look the tensor up
+        self.refused: Refused | None = None
+        self.phase = "forward"
+        self._outside = {id(t): (name, get) for name, get, t in environment.tensors}
+        self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
+        self._known: dict[int, Value] = {}  # id of an array -> what it holds now
+        self._written: list[tuple[int, np.ndarray]] = []
+        self._clock = 0
+        self._kept: list = []
+        self.nonleaf = False
+
+    # ------------------------------------------------------------------ values
+    def enter(self, t: Tensor, name: str) -> Box:
+        """An input: a box around a copy, for a capture changes nothing outside."""
+        value = wrap(same_layout(t._a))
+        b = self.box(value)
+        edge = history(t)
+        if edge is not None:
+            self.nonleaf |= type(edge) is not Leaf
+            b._edge = edge if type(edge) is Leaf and name == "" else Leaf(b)
+        self._known[id(value._a)] = Value("input", value._a, 0, name)
+        self._boxes[id(t)] = b
+        self._kept.append((t, b))
+        return b
+
+    def argument(self, t: Tensor, name: str) -> Box:
+        """An argument of the function."""
+        b = self.enter(t, name)
+        self.inputs.append((self.value(b), b))
+        return b
+
+    def own(self, a: Any) -> Any:
+        """A tensor as this layer sees it: one from outside becomes a hidden input."""
+        if not isinstance(a, Tensor) or self.owns(a):
+            return a
+        if type(a) is Box:
+            raise self.refuse("it uses a tensor of another transform")
+        if id(a._a) in self._known:
+            return self.box(a)
+        if id(a) not in self._boxes:
+            if id(a) not in self._outside:
+                raise self.refuse("it uses a tensor that is neither an argument nor in a variable that it names")
+            name, get = self._outside[id(a)]
+            b = self.enter(a, "")
+            v = self.value(b)
+            v.name = name
+            self.hidden.append((v, get, b))
+        return self._boxes[id(a)]
+
+    def value(self, b: Box) -> Value:
+        """What a box holds now."""
+        a = b._value._a
+        v = self._known.get(id(a))
+        if v is None:
+            raise self.refuse("it reads a tensor that was made in a way that is not recorded")
+        for time, memory in self._written:
+            if v.born < time and memory is not a and np.may_share_memory(memory, a):
+                raise self.refuse("it reads memory that was written through another view")
+        return v
+
+    def note(self, kind: str, array: np.ndarray, content: Any = None) -> Value:
+        """A new value."""
+        self._clock += 1
+        v = self._known[id(array)] = Value(kind, array, self._clock)
+        v.content = content
+        return v
+
+    def adopt(self, value: Tensor) -> Box:
+        """A tensor made inside: a constant."""
+        if self.phase == "random":
+            raise self.refuse("it draws random numbers", loud=False)
+        fresh = wrap(np.array(value._a))
+        self.note("constant", fresh._a, fresh._a.copy())
+        return self.box(fresh)
+
+    def number(self, a: float, kind: Any) -> Box:
+        """A Python number among an operation's operands."""
+        b = self.box(wrap(np.array(float.__float__(a) if isinstance(a, float) else a, kind)))
+        self.note("number", b._value._a, a)
+        return b
+
+    def refuse(self, why: str, loud: bool = True) -> Refused:
+        """The exception that ends the capture; remembered, should the user's code catch it."""
+        frame = user_frame(2)
+        place = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+        self.refused = self.refused or Refused(why, place, loud)
+        return self.refused
+
+    def readable(self, t: Box) -> Tensor:
+        raise self.refuse("it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call")
+
+    def detach(self, t: Box) -> Box:
+        return self.box(t._value.detach())
+
+    # ------------------------------------------------------------------ operations
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        """Run the operation on the values, and note it."""
+        place = self.look_around()
+        args = tuple([self.own(a) for a in args])
+        needs = tuple([self.tracks(frame, a) for a in args])
+        if not cls.primitive:
+            return self.custom_function(frame, cls, args, needs)
+        if cls.name in BY_MEMORY or cls.name == "draw":
+            raise self.refuse(f"{cls.name} depends on how a tensor lies in memory")
+        if self.nonleaf and self.phase == "forward" and engine.running.get() is not None:
+            raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
+        given = [self.given(a) for a in args]
+        low = apply_at(frame.parent, cls, tuple([self.inner(plain(a)) for a in args]))
+        lows = low if isinstance(low, tuple) else (low,)
+        lows = tuple([wrap(o._a.copy()) if id(o._a) in self._known else o for o in lows])
+        self.steps.append(Step(cls, given, [self.note("computed", o._a) for o in lows], place, self.phase))
+        out = tuple([self.box(o) for o in lows])
+        out = out if isinstance(low, tuple) else out[0]
+        if cls.view and self.owns(args[0]):
+            link_view(frame, cls, args, out)
+        if any(needs) and cls.differentiable:
+            record(self, cls, self.as_tensors(cls, args), out)
+        return out
+
+    def given(self, a: Any) -> Any:
+        """An argument as a step keeps it."""
+        if isinstance(a, Tensor):
+            return self.value(a)
+        if holds_tensor(a):
+            raise self.refuse("it passes tensors inside lists to an operation")
+        return a
+
+    def as_tensors(self, cls: Any, args: tuple) -> tuple:
+        """Numbers among the operands as 0-d tensors, for formulas would make tensors of them that nobody has noted."""
+        if not issubclass(cls, Pointwise):
+            return tuple([plain(a) for a in args])
+        kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype.kind == "f"), np.dtype("f8"))
+        n = len(args) - cls.statics
+        return tuple([self.number(a, kind) if i < n and isinstance(a, (int, float)) else plain(a)
+                      for i, a in enumerate(args)])  # fmt: skip
+
+    def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
+        """A user's Function that may be traced through: its forward and backward are steps of the program."""
+        if not cls.is_traceable:
+            raise self.refuse(f"it calls the Function {cls.__name__}, which does not say is_traceable = True")
+        ctx = cls.Node(self, needs)
+        with use(frame.but(grad=False)):
+            low = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
+            if not cls.combined:
+                call_user(cls, "setup_context", ctx, args, low)
+        if ctx._dirty:
+            raise self.refuse(f"{cls.__name__} writes to its inputs")
+        lows = as_tuple(low)
+        outs = tuple([self.box(self.own(o)._value) if isinstance(o, Tensor) else o for o in lows])
+        ctx._meta, ctx._given = describe(outs), describe(args)
+        if any(needs):
+            from ..core.edges import Port
+
+            ctx._edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
+            ctx._keep(args, lows, outs, args)
+            for i, (r, o) in enumerate(zip(lows, outs)):
+                if isinstance(o, Tensor) and o._np_dtype.kind == "f" and not among(r, ctx._nondiff):
+                    o._edge = ctx if len(outs) == 1 else Port(ctx, i)
+        ctx._dirty = ctx._nondiff = ()
+        return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
+
+    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """A write: the memory holds a new value from now on."""
+        place, written = self.look_around(), x
+        x, others = self.own(x), tuple([self.own(o) for o in others])
+        tracked = fn.differentiable and any([self.tracks(frame, a) for a in (x, *others)])
+        if x._view is not None:
+            raise self.refuse("it writes to a view")
+        check_writable(frame, x, tracked, fn.function_name() + "_")
+        if tracked:
+            others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
+        old, given = self.value(x), [self.given(o) for o in others]
+        before = twin(x)
+        with use(frame.parent):
+            before._value = x._value.clone()
+            inplace_at(frame.parent, fn, x._value, tuple([self.inner(plain(o)) for o in others]))
+        self._known[id(before._value._a)] = old
+        self._kept.append(before)
+        new = self.note("computed", x._value._a)
+        new.array = x._value._a.copy()
+        self._kept.append(x._value)
+        self._written.append((self._clock, x._value._a))
+        self.steps.append(Step(fn, [old, *given], [new], place, self.phase, old))
+        if tracked:
+            regraph(self, fn, before, x, self.as_tensors(fn, (x, *others))[1:])
+        return written
+
+    def look_around(self) -> Place | None:
+        """The user's line; his variables give their names to the values."""
+        frame = user_frame(3)
+        if frame is None:
+            return None
+        for name, v in list(frame.f_locals.items()):
+            self.call_it(name, v)
+        return Place(frame.f_code.co_filename, frame.f_lineno)
+
+    def call_it(self, name: str, v: Any, depth: int = 0) -> None:
+        """Note the name of a variable on the value that it holds."""
+        if self.owns(v):
+            known = self._known.get(id(v._value._a))
+            if known is not None and not known.name and name.isidentifier():
+                known.name = name
+        elif depth < 2 and isinstance(v, (tuple, list)) and len(v) <= 64:
+            for i, part in enumerate(v):
+                self.call_it(f"{name}_{i}", part, depth + 1)
+        elif depth < 2 and isinstance(v, dict) and len(v) <= 64:
+            for k, part in v.items():
+                self.call_it(f"{name}_{k}", part, depth + 1)
+
+    # ------------------------------------------------------------------ backward
+    def differentiate(self, outs: list, by: list) -> tuple[list, list]:
+        """Run backward from the boxes `outs` to the boxes `by`: the values of the seeds, and of the gradients (or None)."""
+        self.phase = "backward"
+        seeds = []
+        for o in outs:
+            g = self.box(wrap(np.ones(o.shape, o._np_dtype)))
+            self._clock += 1
+            self._known[id(g._value._a)] = Value("input", g._value._a, 0, "grad_" + (self.value(o).name or "output"))
+            seeds.append(g)
+        edges = [history(b) for b in by]
+        found = engine.run([history(o) for o in outs], seeds, {key(e) for e in edges}, keep=True)
+        grads = [found.get(key(e)) for e in edges]
+        return [self.value(g) for g in seeds], [None if g is None else self.value(self.own(g)) for g in grads]
+
+
+@contextmanager
+def tracing(trace: Trace, grad: bool):
+    """Run under a capture."""
+    watch_reading()
+    token = capturing.set(trace)
+    try:
+        with use(Frame(trace, grad, None, False, OFF)):
+            yield trace
+    except Refused:
+        raise
+    except Exception as e:
+        raise trace.refused or e from None
+    finally:
+        capturing.reset(token)
+    if trace.refused is not None:
+        raise trace.refused
+
+
+_watched = False
+
+
+def watch_reading() -> None:
+    """Have item(), tolist() and numpy() of tensors from outside noticed during captures; installed by the first one."""
+    global _watched
+    if _watched:
+        return
+    _watched = True
+    for name in ("item", "tolist", "numpy", "__dlpack__", "data_ptr"):
+        setattr(Tensor, name, noticing(getattr(Tensor, name)))
+
+
+def noticing(method: Any) -> Any:
+    """A method that reads a tensor's memory, refused during a capture when it is the user who calls it."""
+    from functools import wraps
+
+    @wraps(method)
+    def run(self: Tensor, *args: Any, **options: Any) -> Any:
+        trace = capturing.get()
+        if trace is not None and type(self) is not Box and current() is not OFF:
+            raise trace.refuse(f"it reads the value of a tensor ({method.__name__}), which differs from call to call")
+        return method(self, *args, **options)
+
+    return run
+
+
+def plain(a: Any) -> Any:
+    """A lifted number as Python's own."""
+    return float.__pos__(a) if isinstance(a, Number) else a
+
+
+def holds_tensor(a: Any) -> bool:
+    """Whether a tensor is hidden in a structure."""
+    if isinstance(a, (tuple, list)):
+        return any(map(holds_tensor, a))
+    return isinstance(a, Tensor) or isinstance(a, dict) and any(map(holds_tensor, a.values()))
+
+
+def same_layout(a: np.ndarray) -> np.ndarray:
+    """A copy that lies in memory as the original does."""
+    if a.flags.c_contiguous:
+        return a.copy()
+    if not a.size:
+        return np.empty_like(a)
+    low = sum(min(0, (n - 1) * s) for n, s in zip(a.shape, a.strides))
+    high = sum(max(0, (n - 1) * s) for n, s in zip(a.shape, a.strides)) + a.itemsize
+    out = np.ndarray(a.shape, a.dtype, np.zeros(high - low, np.uint8).data, -low, a.strides)
+    if 0 not in a.strides:
+        out[...] = a
+        return out
+    inner = tuple([slice(0, 1) if s == 0 else slice(None) for s in a.strides])
+    out[inner] = a[inner]
+    return out
+
+
+__all__ = ["PACKAGE", "Number", "Primitive", "Refused", "Step", "Trace", "Value", "capturing", "tracing"]
