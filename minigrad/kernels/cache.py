@@ -88,10 +88,11 @@ class Compiled:
         return f"{self.name}.{hashlib.sha256(text.encode()).hexdigest()[:16]}.bin"
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The compiled function, or None."""
+        """The compiled function, or None.  Numba's own cache first loads all that compiling needs, a third of a second."""
         from numba.core.compiler import CompileResult
+        from numba.core.runtime import rtsys
 
-        target.refresh()
+        rtsys.initialize(target)
         data = read(self.file(signature, target.codegen()))
         if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
             return None

@@ -3,7 +3,7 @@
 Function.apply, Primitive and the families say what an operation means; what stands here is the same, specialised: no loop
 over arguments, one slot for each edge and saved value instead of tuples, the formulas on arrays.  Anything unusual (a
 transform, a dual level, hooks on saved tensors, mixed dtypes) takes the general way.  The text of an operation is written
-when it is first used; `python -m minigrad.ops.dispatch mul` prints it.  MINIGRAD_GENERIC=1 switches the road off.
+when it is first used; `python -m minigrad.ops mul` prints it.  MINIGRAD_GENERIC=1 switches the road off.
 
 What each choice below is worth in time was measured: arrays instead of Tensors in a first-order backward, NumPy's scalars
 instead of 0-d arrays there, flat nodes, and numbers kept as tensors are the large ones.
@@ -170,7 +170,11 @@ def write_forget(read: list, users: dict, names: tuple) -> str:
     """The lines that free what was saved."""
     if not read:
         return "pass"
-    kept = "" if all(len(users[k]) == len(names) for k in read) else f" and ({' or '.join(f'{k} is not None' for k in read)})"
+    kept = (
+        ""
+        if all(len(users[k]) == len(names) for k in read)
+        else f" and ({' or '.join(f'{k} is not None' for k in read)})"
+    )
     lines = [f"node.{k} = None" for k in read]
     return "\n        ".join([f"if free is not None{kept}:", *lines, "node._freed = free"])
 
@@ -307,15 +311,3 @@ NAMES = {
     **{"number": next_number, "history": history, "save": save, "ndarray": np.ndarray},
     **{"twin": twin, "array": array, "zeros": zeros, "fit": sum_down, "large_pull": large_pull, "constant": constant},
 }
-
-
-if __name__ == "__main__":
-    import sys
-
-    from minigrad.ops.registry import TABLE
-
-    for asked in sys.argv[1:]:
-        cls = TABLE[asked].cls
-        if not hasattr(cls, "text"):
-            specialise(cls)
-        print(cls.text)

@@ -1,0 +1,111 @@
+"""The fast road gives what the definitions give, in every corner that it does not cover itself."""
+
+import os
+import subprocess
+import sys
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.ops import dispatch
+from minigrad.ops.registry import TABLE
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+WRITTEN = [n for n, e in sorted(TABLE.items()) if e.cls is not None and dispatch.specialisable(e.cls)]
+
+
+def operands(name, size=3):
+    random = np.random.default_rng(0)
+    n = len(TABLE[name].cls.names)
+    return [minigrad.tensor(random.uniform(0.2, 0.9, size), requires_grad=True) for _ in range(n)]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("size", [(), (3,), (70, 80)])
+def test_gradient_is_that_of_the_definition(name, size):
+    cls = TABLE[name].cls
+    fast, slow = operands(name, size), operands(name, size)
+    results = cls.apply(*fast), dispatch.definition(cls, *slow)
+    assert np.array_equal(results[0].detach().numpy(), results[1].detach().numpy(), equal_nan=True)
+    if not results[1].requires_grad:
+        assert not results[0].requires_grad
+        return
+    for result in results:
+        result.backward(minigrad.full(result.shape, 0.7, dtype=minigrad.float64))
+    for a, b in zip(fast, slow):
+        assert np.allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
+def test_the_definitions_alone_pass_the_same_programs():
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/test_engine_programs.py"]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "MINIGRAD_GENERIC": "1"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_infinities_are_no_warnings_even_where_warnings_are_errors():
+    x = minigrad.tensor([0.0, 1.0], requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = 1.0 / x
+        z = minigrad.log(x)
+        (y.sum() + z.sum()).backward()
+    assert (y[0].item(), z[0].item()) == (np.inf, -np.inf)
+
+
+def test_shapes_that_do_not_meet_are_explained():
+    with pytest.raises(RuntimeError, match=r"mul: the shapes \(2,\) and \(3,\) cannot be broadcast together"):
+        minigrad.ones(2) * minigrad.ones(3)
+
+
+def test_a_number_that_backward_reads_counts_as_saved():
+    x = minigrad.tensor([1.0], requires_grad=True)
+    y = (x * 2).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.backward()
+    z = (x + 2).sum()
+    z.backward()
+    z.backward()
+    assert x.grad.tolist() == [4.0]
+
+
+def test_negative_zero_and_nan_are_not_mistaken_for_kept_numbers():
+    x = minigrad.tensor([1.0])
+    assert np.signbit((x * -0.0).numpy()).all() and not np.signbit((x * 0.0).numpy()).any()
+    assert np.isnan((x * float("nan")).numpy()).all() and (x * 2.0).item() == 2.0
+
+
+def test_saved_operand_that_is_written_is_noticed():
+    x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2)
+    z = x * y
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_a_leafs_gradient_never_shares_memory():
+    x, y, seed = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True), minigrad.ones(2)
+    (x + y).backward(seed)
+    x.grad.fill_(5.0)
+    assert y.grad.tolist() == [1.0, 1.0] and seed.tolist() == [1.0, 1.0]
+
+
+def test_a_node_takes_few_bytes():
+    x, n = minigrad.ones(1, requires_grad=True), 10_000
+    y = x * 1.5
+    tracemalloc.start()
+    for _ in range(n):
+        y = y * 1.5
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size / n < 400  # the node, the tensor that is gone, and the kept shape
+
+
+def test_the_text_of_an_operation_can_be_printed():
+    done = subprocess.run([sys.executable, "-m", "minigrad.ops", "mul"], capture_output=True, text=True)
+    assert "def mul(x, y):" in done.stdout and "def pull(node, g, free):" in done.stdout
