@@ -16,7 +16,7 @@ from typing import Any
 from ..core.context import current
 from ..core.function import Function
 from ..core.node import Ctx, describe
-from ..core.tensor import Tensor, history
+from ..core.tensor import Box, Tensor, history, levels
 from ..core.wiring import as_tuple, tensors_in
 from ..errors import error
 from ..ops.primitive import Primitive
@@ -71,21 +71,28 @@ def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
     """The results with a DelayedError as their history, where they may depend on something that requires grad."""
     read = list(tensors_in(grads))
     ctx = ctx._context() if isinstance(ctx, NestedIOFunction) else ctx
+    saved = list(tensors_in(ctx.saved_tensors))
 
     def refused(o: Any) -> Any:
         if not isinstance(o, Tensor):
             return o
         own = o._layer is ctx._layer
-        known = read if own else [*read, *tensors_in(ctx.saved_tensors)]
-        edges = [history(t) for t in known if t._layer is o._layer] + (list(ctx._edges) if own else [])
-        edges = [e for e in edges if e is not None]
-        if edges:
-            o = o.detach()
-            o._edge = DelayedError.Node(o._layer, tuple(edges))
-            o._edge._meta = describe((o,))
-        return o
+        known = [v for t in (read if own else [*read, *saved]) for v in levels(t)]
+        return delayed(o, known, [e for e in ctx._edges if e is not None] if own else [])
 
     return mapped(outs, refused)
+
+
+def delayed(o: Tensor, known: list, edges: list) -> Tensor:
+    """o with a DelayedError as its history, at each layer that tracks something of what is known or has these edges."""
+    edges = edges + [e for t in known if t._layer is o._layer and (e := history(t)) is not None]
+    below = delayed(o._value, known, []) if type(o) is Box else None
+    if edges or type(o) is Box and below is not o._value:
+        o = Box(o._layer, below, o._extra) if type(o) is Box else o.detach()
+    if edges:
+        o._edge = DelayedError.Node(o._layer, tuple(edges))
+        o._edge._meta = describe((o,))
+    return o
 
 
 # ---------------------------------------------------------------------- nested inputs and outputs

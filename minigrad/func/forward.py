@@ -8,7 +8,7 @@ from typing import Any
 from ..core.context import push
 from ..core.tensor import Tensor
 from ..errors import error
-from ..layers.grad import Grad, transpose
+from ..layers.grad import Tape, transpose
 from ..layers.jvp import Jvp
 from .reverse import pull
 from .tree import described, flatten, inputs, rebuild, results, split_aux, tree_map, zeros
@@ -95,7 +95,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
         raise error(RuntimeError, "linearize", "got no tensors to linearize at", "pass tensors as primals")
     inputs("linearize", "the primals", primals)
     start = [zeros(p) for p in flat]
-    with push(Grad()) as tape:
+    with push(Tape()) as tape:
         variables = [tape.variable(z) for z in start]
         result, tangent = jvp(func, primals, rebuild(spec, variables))
     value, ends = tree_map(tape.inner, result), flatten(tangent)[0]

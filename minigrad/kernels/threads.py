@@ -7,7 +7,6 @@ threads at once.  Small arrays stay with the caller: waking a thread and waiting
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,13 @@ from ..errors import error
 
 GRAIN = 1 << 18  # elements that are worth a thread
 _threads: int | None = None
-_pool: ThreadPoolExecutor | None = None
+_pool: Any = None
 
 
 def get_num_threads() -> int:
     """The number of threads that large kernels are split among: as many as there are processors for this process.
 
-    >>> import minigrad
-    >>> minigrad.get_num_threads() >= 1
+    >>> get_num_threads() >= 1
     True
     """
     global _threads
@@ -66,9 +64,11 @@ def launch(kernel: Any, args: list) -> None:
         other.result()
 
 
-def pool() -> ThreadPoolExecutor:
+def pool() -> Any:
     """The threads besides the caller."""
     global _pool
+    from concurrent.futures import ThreadPoolExecutor
+
     if _pool is None:
         _pool = ThreadPoolExecutor(max(get_num_threads() - 1, 1), "minigrad")
     return _pool

@@ -117,9 +117,8 @@ class Batch(Transform):
                 "return None for an output that is the same for all examples",
             )
         dim %= value.ndim
-        return next((a for a in written if self.owns(a) and a._value is value and a._extra == dim), None) or Box(
-            self, value, dim
-        )
+        same = [a for a in written if self.owns(a) and a._value is value and a._extra == dim]
+        return same[0] if same else Box(self, value, dim)
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The write happens below, on the value with its batch dimension."""

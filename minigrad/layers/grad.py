@@ -94,6 +94,18 @@ class Grad(Transform):
         return x
 
 
+class Tape(Grad):
+    """Records under no_grad too: what a linear map does to tangents is no derivative, which no_grad would stop."""
+
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        """As if gradients were on here."""
+        return super().process(frame.but(grad=True), cls, args)
+
+    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """The same for writes."""
+        return super().inplace(frame.but(grad=True), fn, x, others)
+
+
 def transpose(f: Callable, like: tuple, cotangents: tuple) -> tuple:
     """For a linear f of one tensor per member of `like`: its transpose applied to cotangents of its results.
 

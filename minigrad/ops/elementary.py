@@ -354,8 +354,18 @@ class Polygamma(Elementary):
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
 
 
-@choice("1, T(3, 4)", "2, T(3)", "0, T()", "1, T(0)", "1, T(4, 3).mT", cls=Polygamma, domain=POSITIVE, inplace=False, in_formulas=False,
-        method=lambda self, n: polygamma(n, self))  # fmt: skip
+@choice(
+    "1, T(3, 4)",
+    "2, T(3)",
+    "0, T()",
+    "1, T(0)",
+    "1, T(4, 3).mT",
+    cls=Polygamma,
+    domain=POSITIVE,
+    inplace=False,
+    in_formulas=False,
+    method=lambda self, n: polygamma(n, self),
+)
 def polygamma(n: int, input: Tensor) -> Any:
     """The n-th derivative of digamma.  Raises RuntimeError for negative n.
 

@@ -182,7 +182,9 @@ class Trace(Grad):
         return self.refused
 
     def readable(self, t: Box) -> Tensor:
-        raise self.refuse("it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call")
+        raise self.refuse(
+            "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
+        )
 
     def detach(self, t: Box) -> Box:
         return self.box(t._value.detach())

@@ -22,7 +22,22 @@ from ..core.dtypes import dtype
 from ..core.tensor import Tensor
 from ..errors import PACKAGE
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), slice, range, dtype, np.dtype, np.generic, device)
+PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    type(...),
+    slice,
+    range,
+    dtype,
+    np.dtype,
+    np.generic,
+    device,
+)
 LIMIT = 3000  # entries; what reads more than that is not watched
 ARRAY = 1 << 16  # bytes of a NumPy array that is compared at each call
 SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "next", "id",
@@ -162,7 +177,9 @@ class Environment:
             else:
                 self.guard(partial(scope.get, n, MISSING), MISSING, is_same)
         for n in code.co_names:
-            if n == "random" and any(isinstance(scope.get(m), types.ModuleType) and scope[m] is np for m in code.co_names):
+            if n == "random" and any(
+                isinstance(scope.get(m), types.ModuleType) and scope[m] is np for m in code.co_names
+            ):
                 raise Unwatched("it uses numpy.random, whose results change from call to call")
 
     def look_class(self, name: str, cls: type) -> None:

@@ -48,7 +48,7 @@ def test_wrong_argnums(argnums):
 @pytest.mark.parametrize("make", [lambda a, b: {"u": a, "v": b}, lambda a, b: [a, b], lambda a, b: (a, b), Pair])
 def test_trees(make):
     tree = make(torch.tensor([1.0, 2.0]), torch.tensor(3.0))
-    found = grad(lambda t: (sum(v.sum() ** 2 for v in (t.values() if isinstance(t, dict) else t))))(tree)
+    found = grad(lambda t: sum(v.sum() ** 2 for v in (t.values() if isinstance(t, dict) else t)))(tree)
     assert type(found) is type(tree)
     u, v = found.values() if isinstance(found, dict) else found
     assert (u.tolist(), v.item()) == ([6.0, 6.0], 6.0)

@@ -28,7 +28,9 @@ def test_in_and_out_dims(dim):
 
 def test_in_dims_nested_like_the_arguments():
     d = {"a": torch.ones(3, 2), "b": [torch.ones(2, 3), 5]}
-    assert vmap(lambda d, y: d["a"] * d["b"][0] * y, ({"a": 0, "b": [1, None]}, None))(d, 2.0).tolist() == [[2.0] * 2] * 3
+    assert (
+        vmap(lambda d, y: d["a"] * d["b"][0] * y, ({"a": 0, "b": [1, None]}, None))(d, 2.0).tolist() == [[2.0] * 2] * 3
+    )
     assert vmap(lambda p: p[0] * p[1], ((0, 0),))((torch.ones(3), torch.ones(3))).tolist() == [1.0] * 3
 
 

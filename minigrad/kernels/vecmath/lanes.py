@@ -20,6 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 
 BOOL, I32, I64, F32, F64 = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
+INF, NAN = math.inf, math.nan
 WIDTHS = (2, 4, 8, 16)  # how many lanes the processors' vectors have
 CONTRACT = ("contract",)
 
@@ -306,6 +307,3 @@ def keep(module: ir.Module, functions: list) -> None:
         used = ir.GlobalVariable(module, t, "llvm.compiler.used")
         used.linkage, used.section = "appending", "llvm.metadata"
     used.value_type, used.type, used.initializer = t, ir.PointerType(t), ir.Constant(t, entries)
-
-
-INF, NAN = math.inf, math.nan
