@@ -50,6 +50,7 @@ from .core.dtypes import int64 as long
 from .core.printing import get_printoptions, printoptions, set_printoptions
 from .core.tensor import Tensor
 from .func import vmap
+from .kernels.threads import get_num_threads, set_num_threads
 from .nn.functional import (  # fmt: skip
     adaptive_avg_pool1d,
     alpha_dropout,

@@ -15,7 +15,7 @@ import minigrad
 
 ROOT = Path(__file__).parent.parent
 IMPORT_ALLOWANCE = 0.15  # seconds beyond numba's own import
-ROUNDS = 5
+ROUNDS = 9
 
 # Folders of one machine. What follows a letter, digit or dot is part of a longer address and means something else; ada
 # is the user that our examples invent.

@@ -1,4 +1,5 @@
-"""The command `minigrad`: `minigrad render prog.py:NAME` draws what a program computes.
+"""The command `minigrad`: `minigrad render prog.py:NAME` draws what a program computes, `minigrad doctor` looks at the
+installation, and `minigrad warmup` compiles kernels ahead.
 
 minigrad, Graphviz and Matplotlib are imported when a command needs them, so that help comes at once.  What goes wrong
 in the user's program ends with 1 and the user's lines of the traceback; what is wrong with the command ends with 2;
@@ -28,7 +29,7 @@ def _version() -> str:
 
 app = App(
     name="minigrad",
-    help="Draw the forward, backward and jvp pass of a program.",
+    help="Draw the forward, backward and jvp pass of a program, and look after its kernels.",
     help_format="plaintext",
     version=_version,
 )
@@ -72,6 +73,50 @@ def render(
         except OSError as refused:
             raise Usage(f"{place} cannot be written: {refused.strerror}.") from refused
         print(f"wrote {place}")
+
+
+@app.command
+def doctor(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+    """Say what is there for minigrad to run with, and what to do about what is missing.
+
+    Parameters
+    ----------
+    json
+        Write the findings as JSON: a list of {name, found, advice}, advice being empty where nothing is wrong.
+    """
+    from .doctor import as_json, examine, show
+
+    findings = examine()
+    print(as_json(findings)) if json else show(findings)
+
+
+@app.command
+def warmup(*, everything: Annotated[bool, Parameter(name=["--all"], negative="")] = False) -> None:
+    """Compile the common kernels now, for float32 and float64, so that no program has to wait for them.
+
+    Parameters
+    ----------
+    everything
+        Compile the kernels of all operations.
+    """
+    import time
+
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    import minigrad  # noqa: F401  its operations are what is compiled
+    from minigrad.kernels import cache
+    from minigrad.kernels.warmup import jobs, tally
+
+    start, todo = time.perf_counter(), jobs(everything)
+    with Progress(TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task("", total=len(todo))
+        for name, compile_it in todo:
+            bar.update(task, description=name)
+            compile_it()
+            bar.advance(task)
+    made, kept = tally()
+    place = cache.folder() or "no folder: there is no home, so nothing was kept"
+    print(f"{made} kernels compiled, {kept} found, in {time.perf_counter() - start:.1f} s; cache: {place}")
 
 
 def _target(target: str) -> tuple[Path, str]:

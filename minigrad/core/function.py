@@ -49,7 +49,9 @@ class Function:
     is_traceable = False
     vmap: Any = None
     primitive = False  # built-in: its impl works on arrays
-    arrays = False  # its formulas run on arrays as they stand: a first-order backward needs no tensors (sweep.py)
+    # a first-order backward needs no tensors (sweep.py): True where the formulas run on arrays as they stand, or a function
+    # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
+    arrays: Any = False
     combined = True  # forward takes ctx
     _watched = False  # forward has run under the Guard
     _both = False  # backward and vjp are defined, which is one too many

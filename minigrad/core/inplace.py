@@ -94,7 +94,10 @@ def copied_tangent(frame: Frame, x: Tensor) -> tuple | None:
 
 def shares(a: Tensor, x: Tensor) -> bool:
     """Whether a write to x would change a, which the operation may have to keep."""
-    return np.may_share_memory(bottom(a)._a, bottom(x)._a)
+    p, q = bottom(a), bottom(x)
+    if p is q or p._ver is not None and p._ver is q._ver:  # also where there are no elements
+        return True
+    return np.may_share_memory(p._a, q._a)
 
 
 def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:

@@ -44,9 +44,9 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
             elif type(node) is Leaf:
                 finish(node, g, reach)
                 continue
-            elif node._hooks is None and node._fn.arrays and type(g) is not list:
-                pairs = by_formulas(node, g, keep, place)
-            else:
+            elif (
+                node._hooks is not None or not node._fn.arrays or (pairs := on_arrays(node, g, keep, place)) is None
+            ):
                 gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
                 pairs = [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
             for edge, g in pairs:
@@ -65,14 +65,20 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
     return found
 
 
-def by_formulas(node: Any, g: Any, keep: bool, place: Any) -> list:
-    """One node's backward where the operation's formulas run on arrays as they stand."""
+def on_arrays(node: Any, g: Any, keep: bool, place: Any) -> list | None:
+    """One node's backward where the operation has one on arrays; None where it leaves that to its formulas on tensors."""
     fn, edges = node._fn, node._edges
     bound = tuple([bare(unpack(s, node)) if type(s) is Saved else s for s in node._alive()])
-    outs = [None if e is None else fn.evaluate(i, bound, len(edges), (g,)) for i, e in enumerate(edges)]
+    gs = g if type(g) is list else (g,)
+    if fn.arrays is True:
+        outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
+    else:
+        outs = fn.arrays(gs, bound)
+        if outs is None:
+            return None
     if not keep:
         node._free(place)
-    return [(e, None if e is None else fitted(d, e)) for e, d in zip(edges, outs)]
+    return [(e, None if e is None or d is None else fitted(d, e)) for e, d in zip(edges, outs)]
 
 
 def fitted(d: Any, edge: Any) -> Any:

@@ -106,8 +106,9 @@ class Tensor(Conversions):
 
     def stride(self, dim: int | None = None):
         """Steps in memory, in elements, from one index of a dimension to the next."""
-        if self._a.size:
-            steps = tuple([s // self._a.itemsize for s in self._a.strides])
+        a = example(self)
+        if a.size:
+            steps = tuple([s // a.itemsize for s in a.strides])
         else:  # NumPy has zeros there
             steps = tuple([math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)])
         return steps if dim is None else steps[dim]
@@ -122,7 +123,7 @@ class Tensor(Conversions):
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
-        return self._a.flags.c_contiguous
+        return example(self).flags.c_contiguous
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is float32 or float64."""
@@ -350,6 +351,17 @@ def bottom(t: Tensor) -> Tensor:
     while type(t) is Box:
         t = t._value
     return t
+
+
+def example(t: Tensor) -> np.ndarray:
+    """An array with t's layout in memory; under vmap that of one example."""
+    if type(t) is not Box:
+        return t._a
+    a = example(t._value)
+    if t.ndim == t._value.ndim:
+        return a
+    at = (slice(None),) * t._extra
+    return a[(*at, 0)] if a.shape[t._extra] else np.empty(t.shape, a.dtype)
 
 
 def levels(t: Tensor) -> Iterator:

@@ -115,9 +115,11 @@ def grad(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Cal
     tensor(12.)
     """
 
+    both = grad_and_value(func, argnums, has_aux)
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        gradient, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        gradient, value = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
     return wrapper

@@ -198,14 +198,14 @@ def lower(layer: Batch, o: Any, d: Any, func: Callable) -> Any:
             f"vmap({name_of(func)}): the function must only return tensors, got {type(o).__name__}",
             "set out_dims to None for an output that is the same for all examples",
         )
-    value = o._value.movedim(o._extra, 0) if mine else o.expand((layer.size, *o.shape))
+    value, place = (o._value, o._extra) if mine else (o.expand((layer.size, *o.shape)), 0)
     if not -value.ndim <= d < value.ndim:
         raise error(
             IndexError,
             "vmap",
             f"vmap({name_of(func)}): out_dim {d!r} is out of range for an output with {value.ndim} dimensions",
         )
-    return value.movedim(0, d)
+    return value.movedim(place, d)
 
 
 def name_of(func: Callable) -> str:

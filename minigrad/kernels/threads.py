@@ -46,14 +46,14 @@ def parts(size: int) -> int:
 
 
 def launch(kernel: Any, args: list) -> None:
-    """kernel(*args), where all arrays among the arguments are flat and of one size."""
-    size = args[-1].size
-    n = parts(size)
+    """kernel(*args), where all arrays among the arguments are flat and of one size, or have one number of rows."""
+    out = args[-1]
+    n = parts(out.size)
     if n < 2:
         kernel(*args)
         return
-    step = (size // n + 63) // 64 * 64  # whole cache lines
-    slices = [[a[i : i + step] if isinstance(a, np.ndarray) else a for a in args] for i in range(0, size, step)]
+    step = (len(out) // n + 63) // 64 * 64 if out.ndim == 1 else -(-len(out) // n)  # whole cache lines, or rows
+    slices = [[a[i : i + step] if isinstance(a, np.ndarray) else a for a in args] for i in range(0, len(out), step)]
     try:
         others = [pool().submit(kernel, *part) for part in slices[1:]]
     except RuntimeError:  # the interpreter is shutting down

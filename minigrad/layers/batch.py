@@ -186,9 +186,9 @@ def meet(o: Any, dim: int | None, x_dim: int, rank: int) -> Any:
         return o
     if dim is None:
         return o if o.ndim <= rank - x_dim else o.unsqueeze(o.ndim - (rank - x_dim))
-    o = o.movedim(dim, 0)
-    o = o.reshape(o.shape[:1] + (1,) * (rank + 1 - o.ndim) + o.shape[1:])
-    return o.movedim(0, x_dim)
+    o = o.movedim(dim, 0) if dim else o
+    o = o.reshape(o.shape[:1] + (1,) * (rank + 1 - o.ndim) + o.shape[1:]) if o.ndim <= rank else o
+    return o.movedim(0, x_dim) if x_dim else o
 
 
 def batched(f: Callable, args: tuple, dims: tuple, size: int, randomness: str = "error") -> Any:
@@ -204,7 +204,9 @@ def in_front(layer: Batch, o: Any) -> Any:
     """A result with its batch dimension in front; what is the same for all examples is repeated."""
     if not isinstance(o, Tensor):
         return o
-    return o._value.movedim(o._extra, 0) if layer.owns(o) else o.expand((layer.size, *o.shape))
+    if not layer.owns(o):
+        return o.expand((layer.size, *o.shape))
+    return o._value.movedim(o._extra, 0) if o._extra else o._value
 
 
 def batched_grad(outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -> tuple:

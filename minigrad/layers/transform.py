@@ -58,7 +58,7 @@ class Transform(Layer):
                 f"is used under `{self.name}` and must override the setup_context staticmethod: a forward that takes ctx "
                 "would keep tensors of another layer",
                 "split its forward in two; what it saves besides inputs and outputs has to be an output as well:\n"
-                + SEPARATE_FORM.format(parameters=parameters(cls)),
+                + separate_form(cls),
             )
         return cls
 
@@ -84,21 +84,20 @@ class Transform(Layer):
         return out
 
 
-SEPARATE_FORM = """\
+def separate_form(cls: Any) -> str:
+    """The code to write in place of a combined forward."""
+    found = list(inspect.signature(cls.forward).parameters.values())[1:]
+    names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found]
+    return f"""\
     @staticmethod
-    def forward({parameters}):
-        ...                          # compute, without ctx
+    def forward({", ".join([str(p) for p in found])}):
+        ...  # compute, without ctx
         return output
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        {parameters}, = inputs
-        ctx.save_for_backward(...)   # inputs and outputs; numbers as attributes: ctx.n = n"""
-
-
-def parameters(cls: Any) -> str:
-    """The parameters of a combined forward, without ctx, as its author wrote them."""
-    return ", ".join([str(p) for p in list(inspect.signature(cls.forward).parameters.values())[1:]])
+        {names[0] + "," if len(names) == 1 else ", ".join(names)} = inputs
+        ctx.save_for_backward(...)  # inputs and outputs; numbers as attributes: ctx.n = n"""
 
 
 def captured(layer: Layer, who: str, x: Tensor) -> Exception:

@@ -152,7 +152,7 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
     """A batched tensor with the batch in front and `rank` dimensions behind it; others as they are."""
     if dim is None:
         return a
-    a = a.movedim(dim, 0)
+    a = a.movedim(dim, 0) if dim else a
     return a if a.ndim == rank + 1 else a.reshape(a.shape[:1] + (1,) * (rank + 1 - a.ndim) + a.shape[1:])
 
 

@@ -10,7 +10,7 @@ from ..core import dtypes
 from ..core.device import CPU, device
 from ..core.engine import sum_to
 from ..core.inplace import inplace
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Tensor
 from ..errors import error
 from .families import Linear, View
 from .primitive import Primitive
@@ -90,7 +90,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 @op("T(4, 3).mT", "T(3)", torch="Tensor.contiguous")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The same tensor if its memory is in row-major order without gaps, else a copy that is."""
-    if type(input) is not Box and input._a.flags.c_contiguous:
+    if input.is_contiguous():
         return input
     return Contiguous.apply(input)
 

@@ -10,11 +10,11 @@ import numpy as np
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .families import Linear
-from .index import Index, Take
+from .index import Index, Take, data_dependent
 from .memory import Contiguous
 from .reduce import axis
 from .registry import op
-from .shape import Reshape, expand, reshape, shape_from, tensors_from, transpose, unsqueeze
+from .shape import Reshape, expand, layout, reshape, shape_from, tensors_from, transpose, unsqueeze
 from .slices import index_select
 
 
@@ -165,7 +165,9 @@ def repeat_interleave(
     d = axis(dim, input.ndim, "repeat_interleave")
     input = input if input.ndim else reshape(input, 1)
     if isinstance(repeats, Tensor) and repeats.numel() != 1:
-        counts = repeats.numpy(force=True)
+        counts, lead = layout(repeats)
+        if lead:  # each example would have a result of its own length
+            raise data_dependent("repeat_interleave")
         if counts.shape != (input.shape[d],):
             raise error(
                 RuntimeError,

@@ -230,4 +230,6 @@ def front(a: Any, dim: int | None, size: int) -> Any:
     """A tensor with its batch dimension in front; one that has none is repeated there."""
     if not isinstance(a, Tensor):
         return a
-    return a.expand((size, *a.shape)) if dim is None else a.movedim(dim, 0)
+    if dim is None:
+        return a.expand((size, *a.shape))
+    return a.movedim(dim, 0) if dim else a

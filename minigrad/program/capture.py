@@ -102,6 +102,7 @@ class Trace(Grad):
         self._written: list[tuple[int, np.ndarray]] = []
         self._clock = 0
         self._kept: list = []
+        self.outside: list[Tensor] = []
         self.nonleaf = False
 
     # ------------------------------------------------------------------ values
@@ -115,7 +116,7 @@ class Trace(Grad):
             b._edge = edge if type(edge) is Leaf and name == "" else Leaf(b)
         self._known[id(value._a)] = Value("input", value._a, 0, name)
         self._boxes[id(t)] = b
-        self._kept.append((t, b))
+        self.outside.append(t)
         return b
 
     def argument(self, t: Tensor, name: str) -> Box:
@@ -285,7 +286,7 @@ class Trace(Grad):
     def look_around(self) -> Place | None:
         """The user's line; his variables give their names to the values."""
         frame = user_frame(3)
-        if frame is None:
+        if frame is None or self.phase == "backward":  # the lines of a backward are the caller's
             return None
         for name, v in list(frame.f_locals.items()):
             self.call_it(name, v)

@@ -76,14 +76,16 @@ class Writer:
         late = [(p, v) for p, v in self.writes if p not in self.direct and p.shape]
         if late:
             blocks.append((False, [f"{self.array(p)}[...] = {self.array(v)}" for p, v in late]))
-        returned = list(dict.fromkeys([low.base(v) if v.kind != "uniform" else v for v in self.outputs]))
-        results = [self.array(v) for v in self.outputs]
+        results = []
+        for v in self.outputs:
+            lines, text = self.whole(v)
+            results.append(text)
+            blocks += [(False, lines)] if lines else []
         body = self.assemble(blocks, results)
         head = self.head()
         text = f"{head}\n\n\n{body}"
-        params = [p for p in self.parameters()]
-        del returned
-        return Program(text, self.entry, params, self.outputs, tuple(self.statics), self.direct, self.groups)
+        check(text)
+        return Program(text, self.entry, self.parameters(), self.outputs, tuple(self.statics), self.direct, self.groups)
 
     def head(self) -> str:
         """The module's first lines: what it is, imports, constants, helpers."""
@@ -488,6 +490,14 @@ class Writer:
             step = "{} + " + text
         else:
             step = None
+        if not dims:  # only sizes of 1 are reduced
+            term = self.cast(text, x.dtype, out.dtype)
+            if not out.shape:
+                body.append(f"{name} = {term}")
+                return
+            before.append(f"{name} = np.empty({self.shape(out)}, np.{out.dtype.name})")
+            body.append(f"{name}[{', '.join(kept)}] = {term}")
+            return
         if dims == live[len(live) - len(dims) :]:
             level = 0 if flat else len(live) - len(dims)
             running = f"{name}_sum" if out.shape or wide != out.dtype else name
@@ -576,55 +586,39 @@ class Writer:
     def pick(self, op: Op) -> list[str]:
         """The negative of each row's element at its class."""
         x, target = op.ins
-        lines, (x_text, t_text) = [], self.both(op, x, target)
+        lines, text = self.whole(x)
         name = self.name(op.outs[0], "loss")
-        ignore = op.data["ignore"]
         return [
-            *self.pending,
             *lines,
-            f"{name} = np.empty({self.sizes(op.outs[0])[0]}, np.{x.dtype.name})",
+            f"{name} = np.empty({self.shape(op.outs[0])}, np.{x.dtype.name})",
             f"for i0 in range({name}.size):",
-            f"    k = {t_text}[i0]",
-            f"    if k == {ignore}:",
+            f"    k = {self.at(target, ['0' if target.shape[0] == 1 else 'i0'])}",
+            f"    if k == {op.data['ignore']}:",
             f"        {name}[i0] = 0",
-            f"    elif k < 0 or k >= {x_text}.shape[1]:",
+            f"    elif k < 0 or k >= {text}.shape[1]:",
             '        raise IndexError("class out of bounds")',
             "    else:",
-            f"        {name}[i0] = -{x_text}[i0, k]",
+            f"        {name}[i0] = -{text}[i0, k]",
         ]
 
-    def both(self, op: Op, *values: V) -> list[str]:
-        """Several values as arrays in memory; self.pending has the lines to run before."""
-        self.pending: list[str] = []
-        texts = []
-        for v in values:
-            more, text = self.whole(v)
-            self.pending += more
-            texts.append(text)
-        return texts
+    def at(self, v: V, index: list) -> str:
+        """One element of any value."""
+        return self.element(*self.low.resolve(v, index))
 
     def scatter(self, op: Op) -> list[str]:
         """x with numbers added at places of each row."""
-        x, index, src = op.ins
-        index_text, src_text = self.both(op, index, src)
-        lines = self.pending
-        name = self.name(op.outs[0], "scatter")
-        if x.kind == "uniform":
-            start = f"{name} = {self.array(x)}"
-        else:
-            more, text = self.whole(x)
-            lines, start = [*lines, *more], f"{name} = {text}.copy()"
-        width = self.sizes(index)[1]
-        return [
-            *lines,
-            start,
-            f"for i0 in range({self.sizes(index)[0]}):",
-            f"    for i1 in range({width}):",
-            f"        k = {index_text}[i0, i1]",
-            f"        if k < 0 or k >= {name}.shape[1]:",
-            '            raise IndexError("index out of bounds")',
-            f"        {name}[i0, k] += {src_text}[i0, i1]",
+        x, places, src = op.ins
+        lines, text = self.whole(x)
+        name, index = self.name(op.outs[0], "scatter"), loop_index(places.shape)
+        lines.append(f"{name} = {text}" if x.kind == "uniform" else f"{name} = {text}.copy()")
+        body = [
+            f"k = {self.at(places, index)}",
+            f"if k < 0 or k >= {name}.shape[1]:",
+            '    raise IndexError("index out of bounds")',
+            f"{name}[{index[0]}, k] += {self.at(src, index)}",
         ]
+        self.nest(lines, places, index, body)
+        return lines
 
     def call(self, op: Op) -> list[str]:
         """A call of the operation itself."""
@@ -688,7 +682,22 @@ def call(which: tuple, *args: Any) -> tuple:
     outs = raw if type(raw) is tuple else (raw,)
     if dtype is not None:
         return tuple([np.array(np.broadcast_to(o, arrays[0].shape), dtype) for o in outs])
-    return tuple([np.asarray(o) for o in outs])
+    return tuple([o if isinstance(o, np.ndarray) and o.flags.c_contiguous else np.array(o, order="C") for o in outs])
+
+
+def check(text: str) -> None:
+    """Every name in a generated module is defined there: a slip of ours must not wait for the compiler."""
+    module = ast.parse(text)
+    known = {n.id for n in ast.walk(module) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    known |= {n.name for n in ast.walk(module) if isinstance(n, ast.FunctionDef)}
+    known |= {
+        a.asname or a.name for n in ast.walk(module) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names
+    }
+    for f in (n for n in module.body if isinstance(n, ast.FunctionDef)):
+        own = {a.arg for a in f.args.args}
+        for n in ast.walk(f):
+            if isinstance(n, ast.Name) and n.id not in known | own and not hasattr(builtins, n.id):
+                raise NameError(f"{n.id} is not defined in the generated {f.name}")
 
 
 def parse(text: str) -> ast.expr:
@@ -725,4 +734,8 @@ def comment(op: Op) -> str:
 
 def said(op: Op, a: float) -> bool:
     """Whether the number stands in the user's line."""
-    return op.place is not None and re.search(rf"(?<![\w.]){int(a)}(\.0*)?(?![\w.])", op.place.code) is not None
+    return (
+        op.place is None
+        or not op.place.code
+        or re.search(rf"(?<![\w.]){int(a)}(\.0*)?(?![\w.])", op.place.code) is not None
+    )

@@ -20,7 +20,8 @@ from .capture import Number, Step, Value
 
 F4, F8, I8, BOOL = np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
 HANDLED = (F4, F8, I8, BOOL)
-EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logical_and", "logical_or", "logical_not"}
+EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logical_and", "logical_or", "logical_not",
+         "logical_xor", "bitwise_and", "bitwise_or"}  # fmt: skip
 LOGICAL = EXACT - {"add", "sub", "mul", "lt", "le", "gt", "ge"}
 # NumPy's functions for these do what the formulas do not: they round half to even, know of integers, ...
 NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamma", "polygamma", "lgamma", "sinc"}
@@ -245,13 +246,17 @@ class Count:
         self.x, self.dims = x, dims
 
 
-def shifted_by_peak(low: Lowering, x: V, dims: tuple, finite: bool) -> tuple[V, V]:
-    """x minus its maximum over dims, and that maximum (0 in place of an infinite one if `finite`)."""
+def shifted_by_peak(low: Lowering, x: V, dims: tuple) -> V:
+    """x minus its maximum over dims."""
     top = reduction(low, "max", x, dims, True)
-    if finite:
-        top = formula_map(low, "t if isfinite(t) else t * 0 if t != t else zero", {"t": top, "zero": 0.0}, top.shape, x.dtype,
-                          None, [("math", "isfinite")])  # fmt: skip
-    return formula_map(low, "x - t", {"x": x, "t": top}, x.shape, x.dtype), top
+    return formula_map(low, "x - t", {"x": x, "t": top}, x.shape, x.dtype)
+
+
+def finite_peak(low: Lowering, x: V, dims: tuple) -> V:
+    """The maximum over dims; 0 in place of an infinite one."""
+    top = reduction(low, "max", x, dims, True)
+    ins, needs = {"t": top, "zero": 0.0}, [("math", "isfinite")]
+    return formula_map(low, "t if isfinite(t) else zero", ins, top.shape, x.dtype, None, needs)
 
 
 def exp_of(low: Lowering, x: V) -> V:
@@ -260,15 +265,14 @@ def exp_of(low: Lowering, x: V) -> V:
 
 def softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
     out = low.out()
-    e = exp_of(low, shifted_by_peak(low, x, dims, False)[0])
+    e = exp_of(low, shifted_by_peak(low, x, dims))
     total = reduction(low, "sum", e, dims, True)
     formula_map(low, "e / s", {"e": e, "s": total}, x.shape, x.dtype, out)
     return True
 
 
-def log_softmax_rule(low: Lowering, step: Step, x: V, dims: tuple, finite: bool = False, out: V | None = None) -> bool:
-    out = out or low.out()
-    shifted, _ = shifted_by_peak(low, x, dims, finite)
+def log_softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
+    out, shifted = low.out(), shifted_by_peak(low, x, dims)
     total = reduction(low, "sum", exp_of(low, shifted), dims, True)
     formula_map(low, "x - log(s)", {"x": shifted, "s": total}, x.shape, x.dtype, out, [(VEC, "log")])
     return True
@@ -276,9 +280,7 @@ def log_softmax_rule(low: Lowering, step: Step, x: V, dims: tuple, finite: bool 
 
 def logsumexp_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
     out = low.out()
-    top = reduction(low, "max", x, dims, True)
-    top = formula_map(low, "t if isfinite(t) else zero", {"t": top, "zero": 0.0}, top.shape, x.dtype, None,
-                      [("math", "isfinite")])  # fmt: skip
+    top = finite_peak(low, x, dims)
     e = exp_of(low, formula_map(low, "x - t", {"x": x, "t": top}, x.shape, x.dtype))
     total = reduction(low, "sum", e, dims, True)
     kept = out if keepdim else None
@@ -292,9 +294,7 @@ def cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ign
     if len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
         return False
     loss, log_probabilities = low.out(0), low.out(1)
-    top = reduction(low, "max", x, (1,), True)
-    top = formula_map(low, "t if isfinite(t) else zero", {"t": top, "zero": 0.0}, top.shape, x.dtype, None,
-                      [("math", "isfinite")])  # fmt: skip
+    top = finite_peak(low, x, (1,))
     shifted = formula_map(low, "x - t", {"x": x, "t": top}, x.shape, x.dtype)
     total = reduction(low, "sum", exp_of(low, shifted), (1,), True)
     formula_map(low, "x - log(s)", {"x": shifted, "s": total}, x.shape, x.dtype, log_probabilities, [(VEC, "log")])
@@ -314,6 +314,21 @@ def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) 
     if not fits or src.dtype != x.dtype or index.shape[0] > x.shape[0] or step.written is not None:
         return False
     low.add("scatter", [x, index, src], [low.out()], "scatter_add")
+    return True
+
+
+def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bool:
+    if (
+        not simple(value)
+        or x.dtype.kind != "f"
+        or mask.dtype != BOOL
+        or isinstance(value, V)
+        and value.dtype != x.dtype
+    ):
+        return False
+    out = low.out()
+    low.add("map", [x, mask, value], [out], "masked_fill", tree=ast.parse("value if mask else x", mode="eval").body,
+            params=("x", "mask", "value"), kinds=[x.dtype, BOOL, x.dtype], needs={}, natural=x.dtype)  # fmt: skip
     return True
 
 
@@ -423,7 +438,13 @@ RULES: dict[str, Callable] = {
         "Softmax": softmax_rule,
         "LogSoftmax": log_softmax_rule,
     },
-    **{"Logsumexp": logsumexp_rule, "CrossEntropy": cross_entropy_rule, "NLL": nll_rule, "ScatterAdd": scatter_rule},
+    **{
+        "Logsumexp": logsumexp_rule,
+        "CrossEntropy": cross_entropy_rule,
+        "NLL": nll_rule,
+        "ScatterAdd": scatter_rule,
+        "MaskedFill": masked_fill_rule,
+    },
     **{"Permute": permute_rule, "Expand": expand_rule, "Reshape": reshape_rule, "Clone": copy_rule, "Alias": copy_rule},
     **{"Contiguous": copy_rule, "To": to_rule, "Copy": write_rule},
 }

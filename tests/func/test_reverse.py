@@ -31,9 +31,11 @@ def test_agrees_with_eager_mode():
     assert torch.equal(grad(lambda x: (w @ x).tanh().sum())(x.detach()), eager)
 
 
-@pytest.mark.parametrize("argnums, wanted", [(0, 6.0), (1, 9.0), (-1, 9.0), (-2, 6.0), ((0, 1), (6.0, 9.0)), ((-1, 0), (9.0, 6.0))])  # fmt: skip
+@pytest.mark.parametrize(
+    "argnums, wanted", [(0, 6.0), (1, 9.0), (-1, 9.0), (-2, 6.0), ((0, 1), (6.0, 9.0)), ((-1, 0), (9.0, 6.0))]
+)
 def test_argnums(argnums, wanted):
-    found = grad(lambda x, y: x * x * y / y * y / 2 * 2 / y * y, argnums)(torch.tensor(3.0), torch.tensor(1.0))
+    found = grad(lambda x, y: x * x * y, argnums)(torch.tensor(3.0), torch.tensor(1.0))
     assert type(found) is (tuple if isinstance(argnums, tuple) else torch.Tensor)
     found = [g.item() for g in found] if isinstance(found, tuple) else found.item()
     assert found == (list(wanted) if isinstance(wanted, tuple) else wanted)

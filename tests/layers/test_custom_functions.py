@@ -197,7 +197,8 @@ def functions_in_backward_and_jvp():
 def functions_in_forward():
     F = function(forward=lambda x: Cube.apply(x)[1], generate_vmap_rule=True,
                  setup_context=lambda ctx, i, o: (ctx.save_for_backward(*i), ctx.save_for_forward(*i)),
-                 backward=lambda ctx, g: 6 * ctx.saved_tensors[0] * g, jvp=lambda ctx, t: 6 * ctx.saved_tensors[0] * t)  # fmt: skip
+                 backward=lambda ctx, g: 6 * ctx.saved_tensors[0] * g,
+                 jvp=lambda ctx, t: 6 * ctx.saved_tensors[0] * t)  # fmt: skip
     return F.apply
 
 

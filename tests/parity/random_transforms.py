@@ -171,7 +171,7 @@ CUSTOM = [
 ]  # fmt: skip
 MORE = [
     "torch.zeros(3, dtype=torch.float64)", "torch.zeros_like({t})", "{t}.new_zeros(2)", "torch.ones_like({t})",
-    "{t}.prod()", "{t}.amax()", "{t}.logsumexp(0)", "{t}.sum(0)", "{t}.mT", "{t}.cumsum(-1)", "{t}.std(0)", "{t}.sqrt()",
+    "{t}.prod()", "{t}.amax()", "{t}.softmax(0)", "{t}.sum(0)", "{t}.mT", "{t}.cumsum(-1)", "{t}.std(0)", "{t}.sqrt()",
     "{t}.cumprod(0)", "torch.sort({t}, -1)[0]", "{t}.topk(1, -1)[0]", "{t}[torch.tensor([0, 0])]", "{t}[torch.tensor(0)]",
     "{t}.index_select(0, torch.tensor([0]))", "torch.diff({t})", "{t}.norm()", "torch.outer({t}, {u})",
     "torch.where({t} > 0, {t}, {u} * 2)", "{t} ** 2", "{t} ** {u}.abs()", "2 ** {t}", "torch.hypot({t}, {u})",

@@ -1,0 +1,273 @@
+"""Kernels that work on one row at a time: softmax, log_softmax, standardisation (layer norm) and cross-entropy.
+
+A row that has just been read lies in the processor's nearest memory, so all steps on it cost one trip to the far one.
+Each function here returns None where NumPy serves as well: small arrays, other layouts.  The operations' formulas are the
+definitions; tests/kernels/test_rows.py compares the two.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..core.sweep import GENERIC
+from .cache import load
+from .run import FUSE_FROM
+from .threads import launch
+
+# Sums run in several lanes at once, so their terms may be reordered; halves are added pairwise, which keeps the error of
+# long rows small.  The maximum of floats is taken on integers, which LLVM does in lanes without leave to ignore NaN: the
+# bits of positive floats have the order of the floats, those of negative ones the reverse.
+SOURCE = '''"""Rows of {real}: softmax, log_softmax, standardisation, cross-entropy, and their backward."""
+
+from math import isfinite, sqrt
+
+import numpy as np
+from minigrad.kernels.vecmath import exp, log
+from numba import njit
+from numpy import {real} as real, {whole} as whole
+
+BELOW_SIGN, SIGN = whole({mask}), whole({shift})
+
+
+@njit(nogil=True, forceinline=True)
+def turned(bits):
+    return whole(bits ^ ((bits >> SIGN) & BELOW_SIGN))
+
+
+@njit(nogil=True)
+def largest(x):
+    top = whole({lowest})
+    for i in range(x.size):
+        top = whole(max(top, turned(x[i].view(np.{whole}))))
+    return turned(top).view(np.{real})
+
+
+@njit(nogil=True, fastmath={{"reassoc"}})
+def sum_of_few(x):
+    total = real(0)
+    for i in range(x.size):
+        total += x[i]
+    return total
+
+
+@njit(nogil=True)
+def sum_of(x):
+    if x.size <= 1024:
+        return sum_of_few(x)
+    half = x.size // 128 * 64
+    return sum_of(x[:half]) + sum_of(x[half:])
+
+
+@njit(nogil=True, fastmath={{"reassoc"}})
+def dot_of_few(x, y, mean):
+    total = real(0)
+    for i in range(x.size):
+        total += x[i] * (y[i] - mean)
+    return total
+
+
+@njit(nogil=True)
+def dot(x, y, mean):
+    """The sum of x * (y - mean)."""
+    if x.size <= 1024:
+        return dot_of_few(x, y, mean)
+    half = x.size // 128 * 64
+    return dot(x[:half], y[:half], mean) + dot(x[half:], y[half:], mean)
+
+
+@njit(nogil=True, error_model="numpy")
+def softmax(x_, out_):
+    for r in range(len(x_)):
+        x, out = x_[r], out_[r]
+        top = largest(x)
+        for i in range(out.size):
+            out[i] = exp(x[i] - top)
+        total = sum_of(out)
+        for i in range(out.size):
+            out[i] = out[i] / total
+
+
+@njit(nogil=True, error_model="numpy")
+def softmax_backward(g_, out_, dx_):
+    for r in range(len(g_)):
+        g, out, dx = g_[r], out_[r], dx_[r]
+        total = dot(g, out, real(0))
+        for i in range(dx.size):
+            dx[i] = (g[i] - total) * out[i]
+
+
+@njit(nogil=True, error_model="numpy")
+def shifted_log(x, top, out):
+    """x - log(sum(exp(x))), where top has been taken off before and log is that of the sum."""
+    for i in range(out.size):
+        out[i] = exp(x[i] - top)
+    lost = log(sum_of(out))
+    for i in range(out.size):
+        out[i] = x[i] - top - lost
+
+
+@njit(nogil=True, error_model="numpy")
+def log_softmax(x_, out_):
+    for r in range(len(x_)):
+        shifted_log(x_[r], largest(x_[r]), out_[r])
+
+
+@njit(nogil=True, error_model="numpy")
+def log_softmax_backward(g_, out_, dx_):
+    for r in range(len(g_)):
+        g, out, dx = g_[r], out_[r], dx_[r]
+        total = sum_of(g)
+        for i in range(dx.size):
+            dx[i] = g[i] - exp(out[i]) * total
+
+
+@njit(nogil=True, error_model="numpy")
+def standardize(x_, eps, mean_, variance_, out_):
+    n = real(x_.shape[1])
+    for r in range(len(x_)):
+        x, out = x_[r], out_[r]
+        mean = sum_of(x) / n
+        for i in range(out.size):
+            out[i] = x[i] - mean
+        variance = dot(out, out, real(0)) / n
+        std = real(sqrt(variance + eps))
+        for i in range(out.size):
+            out[i] = out[i] / std
+        mean_[r], variance_[r] = mean, variance
+
+
+@njit(nogil=True, error_model="numpy")
+def standardize_backward(g_, x_, mean_, variance_, eps, dx_):
+    n = real(x_.shape[1])
+    for r in range(len(x_)):
+        g, x, dx, mean = g_[r], x_[r], dx_[r], mean_[r]
+        factor = real(1) / real(sqrt(variance_[r] + eps))
+        level = sum_of(g) / n
+        along = dot(g, x, mean) / n * factor * factor * factor
+        for i in range(dx.size):
+            dx[i] = (g[i] - level) * factor - along * (x[i] - mean)
+
+
+@njit(nogil=True, error_model="numpy")
+def cross_entropy(x_, target_, ignore, loss_, out_):
+    for r in range(len(x_)):
+        x, out, target = x_[r], out_[r], target_[r]
+        top = largest(x)
+        shifted_log(x, top if isfinite(top) else real(0), out)
+        loss_[r] = -out[target] if target != ignore else real(0)
+
+
+@njit(nogil=True, error_model="numpy")
+def cross_entropy_backward(g_, target_, ignore, log_, dx_):
+    for r in range(len(log_)):
+        log_p, dx, target = log_[r], dx_[r], target_[r]
+        g = g_[r] if target != ignore else real(0)
+        for i in range(dx.size):
+            dx[i] = exp(log_p[i]) * g
+        if target != ignore:
+            dx[target] -= g
+'''
+
+
+@cache
+def module(dtype: np.dtype) -> Any:
+    """The kernels for one dtype."""
+    n = 8 * dtype.itemsize
+    mask = (1 << (n - 1)) - 1
+    text = SOURCE.format(real=dtype.name, whole=f"int{n}", mask=mask, shift=n - 1, lowest=-mask - 1)
+    return load(f"rows_{dtype.name}", text)
+
+
+def table(x: Any, dims: tuple) -> np.ndarray | None:
+    """x as rows, if it lies in memory so that `dims` are in them, and is worth a kernel."""
+    first = x.ndim - len(dims)
+    if x.size < FUSE_FROM or GENERIC or x.dtype.kind != "f" or dims != tuple(range(first, x.ndim)):
+        return None
+    return x.reshape(-1, math.prod(x.shape[first:])) if x.flags.c_contiguous else None
+
+
+def rows(a: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """An array as rows like those of another; copied where it is broadcast."""
+    return np.ascontiguousarray(a).reshape(like.shape)
+
+
+def each(a: np.ndarray) -> np.ndarray:
+    """One value for each row, as a kernel takes them."""
+    return np.ascontiguousarray(a).reshape(-1)
+
+
+def softmax(x: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
+    """Softmax, or its logarithm, over the last dimensions."""
+    t = table(x, dims)
+    if t is None:
+        return None
+    out = np.empty(x.shape, x.dtype)
+    kernels = module(x.dtype)
+    launch(kernels.log_softmax if log else kernels.softmax, [t, out.reshape(t.shape)])
+    return out
+
+
+def softmax_backward(g: np.ndarray, out: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
+    """The gradient of either by x."""
+    t = table(out, dims)
+    if t is None:
+        return None
+    dx, kernels = np.empty(out.shape, out.dtype), module(out.dtype)
+    launch(kernels.log_softmax_backward if log else kernels.softmax_backward, [rows(g, t), t, dx.reshape(t.shape)])
+    return dx
+
+
+def standardize(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
+    """(x - mean) / sqrt(variance + eps), the mean and the variance, over the last dimensions."""
+    t = table(x, dims)
+    if t is None:
+        return None
+    kept = x.shape[: x.ndim - len(dims)] + (1,) * len(dims)
+    out, mean, variance = np.empty(x.shape, x.dtype), np.empty(kept, x.dtype), np.empty(kept, x.dtype)
+    args = [t, x.dtype.type(eps), each(mean), each(variance), out.reshape(t.shape)]
+    launch(module(x.dtype).standardize, args)
+    return out, mean, variance
+
+
+def standardize_backward(
+    g: np.ndarray, x: np.ndarray, mean: np.ndarray, variance: np.ndarray, dims: tuple, eps: float
+) -> np.ndarray | None:
+    """The gradient by x of the first of them."""
+    t = table(x, dims)
+    if t is None:
+        return None
+    dx = np.empty(x.shape, x.dtype)
+    args = [rows(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)]
+    launch(module(x.dtype).standardize_backward, args)
+    return dx
+
+
+def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:
+    """The loss at each row's class, which the caller has checked, and the log_softmax."""
+    t = table(x, (dim,))
+    if t is None:
+        return None
+    loss, log_p = np.empty(target.shape, x.dtype), np.empty(x.shape, x.dtype)
+    launch(module(x.dtype).cross_entropy, [t, classes(target), ignore, loss.reshape(-1), log_p.reshape(t.shape)])
+    return loss, log_p
+
+
+def cross_entropy_backward(
+    g: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int
+) -> np.ndarray | None:
+    """The gradient of the loss by x."""
+    t = table(log_p, (dim,))
+    if t is None:
+        return None
+    dx = np.empty(log_p.shape, log_p.dtype)
+    launch(module(log_p.dtype).cross_entropy_backward, [each(g), classes(target), ignore, t, dx.reshape(t.shape)])
+    return dx
+
+
+def classes(target: np.ndarray) -> np.ndarray:
+    """Targets as the kernels take them."""
+    return each(target.astype(np.int64, copy=False))

@@ -1,0 +1,60 @@
+"""Compiling ahead: run every operation once, forward and backward, on arrays so large that its kernels are used.
+
+What is compiled is kept in the cache folder (cache.py), so that programs which start later need not wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import cache, formula, run
+
+COMMON = ("abs add cos div erf exp gelu log maximum minimum mul pow relu sigmoid silu sin softplus sqrt square sub tanh "
+          "where").split()  # fmt: skip
+DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def jobs(everything: bool = False) -> list[tuple[str, Callable]]:
+    """What is to be compiled: a name, and a function to call."""
+    operations = [op for name, op in sorted(formula.OPERATIONS.items()) if everything or name in COMMON]
+    floats = [op for op in operations if "f" in op.accepts and op.kind != "bool"]
+    return [(f"{op.name} {dtype}", lambda op=op, dtype=dtype: pointwise(op, dtype)) for op in floats for dtype in DTYPES]
+
+
+def pointwise(op: Any, dtype: np.dtype) -> None:
+    """An operation on large arrays and its backward; one of two operands also with a number in place of the second."""
+    n = len(op.names) - op.statics
+    forms = [[tensor(np.full(run.QUICK_FROM, i >= op.masks, bool if i < op.masks else dtype)) for i in range(n)]]
+    if n == 2:
+        forms.append([forms[0][0], 0.5])
+    for operands in forms:
+        differentiate(op.apply(*operands, *op.defaults), operands)
+
+
+def tensor(a: np.ndarray) -> Any:
+    """A tensor that wants a gradient, if it can have one."""
+    from ..core.tensor import wrap
+
+    return wrap(a).requires_grad_(a.dtype.kind == "f")
+
+
+def differentiate(out: Any, operands: list) -> None:
+    """The first-order backward of a result."""
+    from ..autograd import grad
+
+    tracked = [x for x in operands if getattr(x, "requires_grad", False)]
+    if out.requires_grad:
+        grad(out, tracked, out.new_ones(out.shape), allow_unused=True)
+
+
+def tally() -> tuple[int, int]:
+    """How many functions this process has compiled, and how many it has found in the cache folder."""
+    from numba.core.dispatcher import Dispatcher
+
+    found = [f for m in cache._modules.values() for f in vars(m).values() if isinstance(f, Dispatcher)]
+    kept = [f for f in found if isinstance(f._cache, cache.Compiled)]
+    hits = sum(sum(f.stats.cache_hits.values()) for f in kept)
+    return sum(len(f.signatures) for f in kept) - hits, hits

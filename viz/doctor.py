@@ -1,0 +1,232 @@
+"""What minigrad finds on this machine: `minigrad doctor`.
+
+Each finding has a name, what was found, and, where something is wrong, what to do about it.  Nothing is changed, apart
+from one small file that is written into the cache folder and removed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("minigrad", "numpy", "scipy", "numba", "llvmlite", "optree", "matplotlib", "pygraphviz", "rich", "cyclopts")
+OPTIONAL = {"torch": "peer of the comparisons", "numba_cuda": "kernels on a GPU", "sklearn": "the digits of the demo"}
+VECTORS = ("avx", "avx2", "fma", "avx512f", "neon", "sve")  # the processors' vector instructions, as LLVM calls them
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+SWITCHES = ("MINIGRAD_CACHE", "XDG_CACHE_HOME", "MINIGRAD_GENERIC", "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME")
+
+
+@dataclass
+class Finding:
+    """One thing that was looked at; `advice` says what to do where it is not as it should be."""
+
+    name: str
+    found: Any
+    advice: str = ""
+
+
+def examine() -> list[Finding]:
+    """All findings.  A look that fails is a finding too."""
+    findings: list[Finding] = []
+    for look in (versions, switches, processor, threads, cache, cuda, pictures):
+        findings += attempt(look)
+    return findings
+
+
+def attempt(look: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """What one look finds, or what went wrong with it."""
+    try:
+        return list(look())
+    except Exception as e:
+        return [Finding(look.__name__, f"{type(e).__name__}: {e}", "reinstall minigrad-viz and what it needs")]
+
+
+def versions() -> Iterator[Finding]:
+    """Python and the packages, which have to import."""
+    yield Finding("Python", f"{platform.python_version()} at {sys.executable}")
+    for name in PACKAGES:
+        try:
+            module = importlib.import_module(name)
+            yield Finding(name, getattr(module, "__version__", None) or metadata.version(name))
+        except Exception as e:
+            yield Finding(name, f"{type(e).__name__}: {e}", f"pip install --upgrade --force-reinstall {name}")
+    for name, use in OPTIONAL.items():
+        there = importlib.util.find_spec(name) is not None
+        yield Finding(name, "installed" if there else f"not installed (optional: {use})")
+
+
+def switches() -> Iterator[Finding]:
+    """Variables of the environment that change what minigrad does."""
+    advice = {
+        "MINIGRAD_GENERIC": "unset it for speed: only the definitions run",
+        "NUMBA_DISABLE_JIT": "unset it: Numba does not compile, large arrays are slow",
+    }
+    for name in SWITCHES:
+        if name in os.environ:
+            yield Finding(name, os.environ[name], advice.get(name, "") if os.environ[name] else "")
+
+
+def processor() -> Iterator[Finding]:
+    """What LLVM compiles for."""
+    from llvmlite import binding
+
+    features = [name for name, there in binding.get_host_cpu_features().items() if there]
+    vectors = [name for name in VECTORS if name in features]
+    advice = "" if vectors else "kernels compute one number at a time: LLVM finds no vector instructions here"
+    yield Finding("processor", f"{binding.get_host_cpu_name()}, {platform.machine()}")
+    yield Finding("vector instructions", " ".join(vectors) or "none", advice)
+
+
+def threads() -> Iterator[Finding]:
+    """Among how many threads kernels are split, and what limits other libraries."""
+    from minigrad.kernels.threads import get_num_threads
+
+    n, processors = get_num_threads(), os.cpu_count()
+    yield Finding("threads", f"{n} for large kernels, of {processors} processors; minigrad.set_num_threads(n) changes it")
+    for name in THREADS:
+        if name in os.environ:
+            yield Finding(name, os.environ[name])
+
+
+def cache() -> Iterator[Finding]:
+    """The folder of compiled kernels: can it be written, what is in it, is it whole."""
+    from minigrad.kernels import cache
+
+    place = cache.folder()
+    if place is None:
+        yield Finding("kernel cache", "none: there is no home", "set MINIGRAD_CACHE to a folder that can be written")
+        return
+    refused = unwritable(place)
+    advice = f"{refused}: each process compiles anew. Set MINIGRAD_CACHE to a folder that can be written"
+    yield Finding("kernel cache", str(place), advice if refused else "")
+    try:
+        files = [(f, f.stat()) for f in sorted(place.iterdir()) if f.is_file()]
+    except OSError:
+        return
+    texts = [f for f, _ in files if f.suffix == ".py"]
+    binaries = [f for f, _ in files if f.suffix == ".bin"]
+    size = sum(s.st_size for _, s in files) / 1e6
+    now = [f for f in texts if current(f, cache.stamp())]
+    yield Finding("kernels", f"{len(binaries)} compiled functions of {len(texts)} modules, {size:.1f} MB",
+                  "" if binaries else "run `minigrad warmup` to compile the common ones now")  # fmt: skip
+    if len(now) < len(texts):
+        yield Finding("kernels of other versions", len(texts) - len(now), f"they may be deleted: rm -r {place}")
+    damaged = [f.name for f in binaries if not whole(f)]
+    if damaged:
+        yield Finding("damaged kernels", damaged, "nothing: they count as missing and are replaced when they are needed")
+    stale = [f.name for f, s in files if f.suffix == ".part" and time.time() - s.st_mtime > cache.STALE]
+    if stale:
+        yield Finding("unfinished files", stale, "nothing: of killed processes, removed at the next write")
+
+
+def unwritable(place: Path) -> str:
+    """Why a folder, or the one that it would be made in, cannot be written; empty where it can."""
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    try:
+        with tempfile.NamedTemporaryFile(dir=place, suffix=".part") as part:
+            part.write(bytes(4096))
+    except OSError as e:
+        return e.strerror or str(e)
+    return ""
+
+
+def current(text: Path, stamp: str) -> bool:
+    """Whether a module belongs to these versions and this processor: its name ends in the hash of its text and of both."""
+    try:
+        return hashlib.sha256(text.read_bytes() + stamp.encode()).hexdigest()[:16] == text.stem.rpartition("_")[2]
+    except OSError:
+        return False
+
+
+def whole(binary: Path) -> bool:
+    """Whether compiled code is what its checksum says."""
+    try:
+        data = binary.read_bytes()
+    except OSError:
+        return False
+    return hashlib.sha256(data[32:]).digest() == data[:32]
+
+
+def cuda() -> Iterator[Finding]:
+    """A GPU's driver, and what is needed to use it."""
+    import ctypes.util
+
+    library = ctypes.util.find_library("nvcuda" if sys.platform == "win32" else "cuda")
+    driver = library or shutil.which("nvidia-smi")
+    if not driver:
+        yield Finding("CUDA", "no driver found")
+        return
+    there = importlib.util.find_spec("numba_cuda") is not None
+    yield Finding("CUDA", f"driver {driver}", "" if there else 'pip install "minigrad-viz[cuda12]"')
+
+
+def pictures() -> Iterator[Finding]:
+    """The layout engine and the fonts that pictures need."""
+    yield from attempt(layout_engine)
+    yield from attempt(fonts)
+
+
+def layout_engine() -> Iterator[Finding]:
+    """Graphviz, which comes inside pygraphviz: it has to place two nodes."""
+    try:
+        import pygraphviz
+
+        graph = pygraphviz.AGraph(directed=True)
+        graph.add_edge("a", "b")
+        graph.layout("dot")
+        placed = all(graph.get_node(n).attr["pos"] for n in "ab")
+        yield Finding("layout engine", f"Graphviz in pygraphviz {pygraphviz.__version__}",
+                      "" if placed else "pip install --force-reinstall pygraphviz")  # fmt: skip
+    except Exception as e:
+        yield Finding("layout engine", f"{type(e).__name__}: {e}", "pip install --force-reinstall pygraphviz")
+
+
+def fonts() -> Iterator[Finding]:
+    """The fonts of PNG and PDF; in SVG it is the reader that has fonts."""
+    from matplotlib import font_manager
+
+    from .export import FONTS
+
+    for name in FONTS.values():
+        try:
+            yield Finding(f"font {name}", font_manager.findfont(name, fallback_to_default=False))
+        except ValueError:
+            yield Finding(f"font {name}", "missing", "pip install --force-reinstall matplotlib, which brings it")
+
+
+def as_json(findings: list[Finding]) -> str:
+    """The findings for programs."""
+    import json
+
+    return json.dumps([asdict(f) for f in findings], indent=1, default=str)
+
+
+def show(findings: list[Finding]) -> None:
+    """The findings for people, what is wrong once more at the end."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for f in findings:
+        found = f"{len(f.found)}: {', '.join(f.found)}" if isinstance(f.found, list) else str(f.found)
+        table.add_row(Text("!" if f.advice else " "), Text(f.name), Text(found, overflow="fold"))
+    console = Console()
+    console.print(table)
+    faults = [f for f in findings if f.advice]
+    console.print("\nNothing is wrong." if not faults else "\nWhat to do:")
+    for f in faults:
+        console.print(Text(f"  {f.name}: {f.advice}"))
