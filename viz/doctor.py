@@ -94,7 +94,9 @@ def threads() -> Iterator[Finding]:
     from minigrad.kernels.threads import get_num_threads
 
     n, processors = get_num_threads(), os.cpu_count()
-    yield Finding("threads", f"{n} for large kernels, of {processors} processors; minigrad.set_num_threads(n) changes it")
+    yield Finding(
+        "threads", f"{n} for large kernels, of {processors} processors; minigrad.set_num_threads(n) changes it"
+    )
     for name in THREADS:
         if name in os.environ:
             yield Finding(name, os.environ[name])
@@ -111,21 +113,20 @@ def cache() -> Iterator[Finding]:
     refused = unwritable(place)
     advice = f"{refused}: each process compiles anew. Set MINIGRAD_CACHE to a folder that can be written"
     yield Finding("kernel cache", str(place), advice if refused else "")
-    try:
-        files = [(f, f.stat()) for f in sorted(place.iterdir()) if f.is_file()]
-    except OSError:
-        return
+    files = [(f, f.stat()) for f in sorted(place.iterdir()) if f.is_file()] if place.is_dir() else []
     texts = [f for f, _ in files if f.suffix == ".py"]
     binaries = [f for f, _ in files if f.suffix == ".bin"]
     size = sum(s.st_size for _, s in files) / 1e6
     now = [f for f in texts if current(f, cache.stamp())]
-    yield Finding("kernels", f"{len(binaries)} compiled functions of {len(texts)} modules, {size:.1f} MB",
-                  "" if binaries else "run `minigrad warmup` to compile the common ones now")  # fmt: skip
+    filled = f"{len(binaries)} compiled functions of {len(texts)} modules, {size:.1f} MB"
+    yield Finding("kernels", filled if files else "none yet: `minigrad warmup` compiles the common ones")
     if len(now) < len(texts):
         yield Finding("kernels of other versions", len(texts) - len(now), f"they may be deleted: rm -r {place}")
     damaged = [f.name for f in binaries if not whole(f)]
     if damaged:
-        yield Finding("damaged kernels", damaged, "nothing: they count as missing and are replaced when they are needed")
+        yield Finding(
+            "damaged kernels", damaged, "nothing: they count as missing and are replaced when they are needed"
+        )
     stale = [f.name for f, s in files if f.suffix == ".part" and time.time() - s.st_mtime > cache.STALE]
     if stale:
         yield Finding("unfinished files", stale, "nothing: of killed processes, removed at the next write")
@@ -184,9 +185,12 @@ def layout_engine() -> Iterator[Finding]:
     try:
         import pygraphviz
 
+        from .layout import quiet
+
         graph = pygraphviz.AGraph(directed=True)
         graph.add_edge("a", "b")
-        graph.layout("dot")
+        with quiet():
+            graph.layout("dot")
         placed = all(graph.get_node(n).attr["pos"] for n in "ab")
         yield Finding("layout engine", f"Graphviz in pygraphviz {pygraphviz.__version__}",
                       "" if placed else "pip install --force-reinstall pygraphviz")  # fmt: skip
@@ -202,7 +206,7 @@ def fonts() -> Iterator[Finding]:
 
     for name in FONTS.values():
         try:
-            yield Finding(f"font {name}", font_manager.findfont(name, fallback_to_default=False))
+            yield Finding(f"font {name}", str(font_manager.findfont(name, fallback_to_default=False)))
         except ValueError:
             yield Finding(f"font {name}", "missing", "pip install --force-reinstall matplotlib, which brings it")
 

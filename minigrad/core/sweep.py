@@ -44,9 +44,7 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
             elif type(node) is Leaf:
                 finish(node, g, reach)
                 continue
-            elif (
-                node._hooks is not None or not node._fn.arrays or (pairs := on_arrays(node, g, keep, place)) is None
-            ):
+            elif node._hooks is not None or not node._fn.arrays or (pairs := on_arrays(node, g, keep, place)) is None:
                 gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
                 pairs = [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
             for edge, g in pairs:

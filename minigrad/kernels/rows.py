@@ -40,10 +40,10 @@ def turned(bits):
 
 @njit(nogil=True)
 def largest(x):
-    top = whole({lowest})
+    bits, top = x.view(np.{whole}), whole({lowest})
     for i in range(x.size):
-        top = whole(max(top, turned(x[i].view(np.{whole}))))
-    return turned(top).view(np.{real})
+        top = whole(max(top, turned(bits[i])))
+    return np.{whole}(turned(top)).view(np.{real})
 
 
 @njit(nogil=True, fastmath={{"reassoc"}})

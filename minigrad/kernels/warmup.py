@@ -21,7 +21,27 @@ def jobs(everything: bool = False) -> list[tuple[str, Callable]]:
     """What is to be compiled: a name, and a function to call."""
     operations = [op for name, op in sorted(formula.OPERATIONS.items()) if everything or name in COMMON]
     floats = [op for op in operations if "f" in op.accepts and op.kind != "bool"]
-    return [(f"{op.name} {dtype}", lambda op=op, dtype=dtype: pointwise(op, dtype)) for op in floats for dtype in DTYPES]
+    todo = [(op.name, lambda dtype, op=op: pointwise(op, dtype)) for op in floats]
+    todo += [(name, lambda dtype, f=f: of_rows(f, dtype)) for name, f in row_functions().items()]
+    return [(f"{name} {dtype}", lambda f=f, dtype=dtype: f(dtype)) for name, f in todo for dtype in DTYPES]
+
+
+def row_functions() -> dict[str, Callable]:
+    """The functions that have kernels in rows.py."""
+    from ..nn import functional as F
+
+    return {
+        "softmax": lambda x: F.softmax(x, -1),
+        "log_softmax": lambda x: F.log_softmax(x, -1),
+        "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+        "cross_entropy": lambda x: F.cross_entropy(x, x.new_zeros(len(x)).long()),
+    }
+
+
+def of_rows(f: Callable, dtype: np.dtype) -> None:
+    """A function of rows and its backward."""
+    x = tensor(np.ones((2, run.FUSE_FROM), dtype))
+    differentiate(f(x), [x])
 
 
 def pointwise(op: Any, dtype: np.dtype) -> None:

@@ -36,7 +36,8 @@ class Batch(Transform):
 
     def shape(self, t: Box) -> tuple:
         """What one example sees: the value's shape without the batch dimension."""
-        return t._value.shape[: t._extra] + t._value.shape[t._extra + 1 :]
+        sizes, d = tuple(t._value.shape), t._extra
+        return sizes[:d] + sizes[d + 1 :]
 
     def detach(self, t: Box) -> Box:
         """Cut off from enclosing derivatives."""

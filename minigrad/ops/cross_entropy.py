@@ -12,8 +12,9 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import rows
 from .compare import where
-from .families import Linear, Operation
+from .families import Linear, NonDifferentiable, Operation
 from .loss import averaged, chosen, reduced
 from .registry import op
 from .softmax import log_softmax
@@ -24,19 +25,8 @@ class NLL(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        valid = target != ignore
-        safe = np.where(valid, target, 0)
-        if safe.size and not (safe.min() >= 0 and safe.max() < x.shape[dim]):
-            raise error(
-                IndexError,
-                "nll_loss",
-                f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for {x.shape[dim]} classes",
-                f"targets have to lie in [0, {x.shape[dim]}), or be ignore_index={ignore}",
-            )
-        if not safe.size:
-            return np.zeros(safe.shape, x.dtype)
-        picked = np.take_along_axis(x, np.expand_dims(safe, dim), dim).squeeze(dim)
-        return np.where(valid, -picked, x.dtype.type(0))
+        valid, places = found(target, x.shape, dim, ignore)
+        return -x[places] if valid is True else np.where(valid, -x[places], x.dtype.type(0))
 
     dx = lambda g, target, shape, dim, ignore: at_target(-g, target, g.new_zeros(shape), dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
@@ -47,13 +37,57 @@ class CrossEntropy(Operation):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
-        top = x.max(dim, keepdims=True, initial=-np.inf)
+        if rows.table(x, (dim,)) is not None:
+            found(target, x.shape, dim, ignore)
+            return rows.cross_entropy(x, target, dim, ignore)
+        top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
         shifted = x - np.where(np.isfinite(top), top, x.dtype.type(0))
-        log_probabilities = shifted - np.log(np.exp(shifted).sum(dim, keepdims=True))
+        log_probabilities = shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
         return NLL.impl(log_probabilities, target, dim, ignore), log_probabilities
 
     dx = lambda g0, g1, target, out1, dim, ignore: from_logits(g0, g1, target, out1, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of the loss alone, on arrays."""
+        (g, g_log), (_, target, dim, ignore, _, log_p) = gs, bound
+        if g is None or g_log is not None:
+            return None
+        dx = rows.cross_entropy_backward(g, target, log_p, dim, ignore)
+        if dx is None:
+            valid, places = found(target, log_p.shape, dim, ignore)
+            g = g if valid is True else np.where(valid, g, g.dtype.type(0))
+            dx = np.exp(log_p) * np.expand_dims(g, dim)
+            dx[places] -= g
+        return dx, None, None, None
+
+
+class CountValid(NonDifferentiable):
+    """How many targets, over all dimensions but the first `lead`, are not `ignore`, as a float."""
+
+    impl = lambda target, ignore, dtype, lead: np.add.reduce(
+        target != ignore, axis=tuple(range(lead, target.ndim)), dtype=dtype
+    )
+    batch = lambda target, ignore, dtype, lead: (target, ignore, dtype, lead + 1)
+
+
+def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
+    """Which targets are not `ignore` (True for all), and where in an array of that shape each class is; it is checked."""
+    valid: Any = target != ignore
+    if valid.all():
+        valid, safe = True, target
+    else:
+        safe = np.where(valid, target, 0)
+    if safe.size and not (safe.min() >= 0 and safe.max() < shape[dim]):
+        raise error(
+            IndexError,
+            "nll_loss",
+            f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for {shape[dim]} classes",
+            f"targets have to lie in [0, {shape[dim]}), or be ignore_index={ignore}",
+        )
+    places = [np.arange(n).reshape(-1, *[1] * (target.ndim - d - 1)) for d, n in enumerate(target.shape)]
+    return valid, (*places[:dim], safe, *places[dim:])
 
 
 def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
@@ -117,6 +151,12 @@ def cross_entropy(
         return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
     check_target("cross_entropy", input, target, weight, dim)
     loss, log_probabilities = CrossEntropy.apply(input, target, dim, ignore_index)
+    if weight is None and not label_smoothing:
+        return (
+            loss.sum() / CountValid.apply(target, ignore_index, loss._np_dtype, 0)
+            if reduction == "mean"
+            else reduced(loss, reduction)
+        )
     counts = target_weight(target, weight, ignore_index)
     total = averaged(loss if weight is None else loss * counts, counts, reduction)
     if not label_smoothing:

@@ -50,7 +50,11 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable) ->
     if generator is not None and not isinstance(generator, Generator):
         raise error(TypeError, who, f"generator= has to be a minigrad.Generator, got {type(generator).__name__}")
     size = (*[layer.size for layer in batches], *shape)
-    return made(np.asarray(sample((generator or default_generator)._rng, size)), batches=batches)
+    source = generator or default_generator
+    for layer in layers:
+        if hasattr(layer, "drawing"):  # a capture of the program, which has to draw anew in each call
+            layer.drawing(source, sample, size)
+    return made(np.asarray(sample(source._rng, size)), batches=batches)
 
 
 def floating(dtype: np.dtype, who: str) -> np.dtype:

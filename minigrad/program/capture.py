@@ -85,6 +85,17 @@ for _name in ("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mo
     setattr(Number, f"__{_name}__", noticed(f"__{_name}__"))
 
 
+class Draw:
+    """A draw of random numbers as a step."""
+
+    name, primitive, view = "draw", True, False
+
+    @staticmethod
+    def compute(sample: Any, generator: Any, size: tuple) -> np.ndarray:
+        """Numbers of the generator's stream."""
+        return np.asarray(sample(generator._rng, size))
+
+
 class Trace(Grad):
     """One running capture."""
 
@@ -103,6 +114,8 @@ class Trace(Grad):
         self._clock = 0
         self._kept: list = []
         self.outside: list[Tensor] = []
+        self.generators: dict[int, tuple] = {}  # those drawn from, with the state they had
+        self._drawn: tuple | None = None
         self.nonleaf = False
 
     # ------------------------------------------------------------------ values
@@ -163,11 +176,20 @@ class Trace(Grad):
 
     def adopt(self, value: Tensor) -> Box:
         """A tensor made inside: a constant."""
-        if self.phase == "random":
-            raise self.refuse("it draws random numbers", loud=False)
+        if self._drawn is not None:
+            given, self._drawn = self._drawn, None
+            fresh = wrap(value._a)
+            self.steps.append(Step(Draw, list(given), [self.note("computed", fresh._a)], self.look_around(), self.phase))
+            return self.box(fresh)
         fresh = wrap(np.array(value._a))
         self.note("constant", fresh._a, fresh._a.copy())
         return self.box(fresh)
+
+    def drawing(self, generator: Any, sample: Any, size: tuple) -> None:
+        """Random numbers are about to be drawn: a step of the program.  The generator will be put back."""
+        if id(generator) not in self.generators:
+            self.generators[id(generator)] = (generator, generator.get_state())
+        self._drawn = (sample, generator, size)
 
     def number(self, a: float, kind: Any) -> Box:
         """A Python number among an operation's operands."""
@@ -198,7 +220,7 @@ class Trace(Grad):
         needs = tuple([self.tracks(frame, a) for a in args])
         if not cls.primitive:
             return self.custom_function(frame, cls, args, needs)
-        if cls.name in BY_MEMORY or cls.name == "draw":
+        if cls.name in BY_MEMORY:
             raise self.refuse(f"{cls.name} depends on how a tensor lies in memory")
         if self.nonleaf and self.phase == "forward" and engine.running.get() is not None:
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
@@ -335,6 +357,8 @@ def tracing(trace: Trace, grad: bool):
         raise trace.refused or e from None
     finally:
         capturing.reset(token)
+        for generator, state in trace.generators.values():
+            generator.set_state(state)
     if trace.refused is not None:
         raise trace.refused
 

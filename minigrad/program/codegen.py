@@ -342,6 +342,8 @@ class Writer:
     def whole(self, v: V) -> tuple[list, str]:
         """v as an array in memory: lines to run before, and its text."""
         base, lines = self.low.base(v), []
+        if not v.shape:
+            return lines, self.at(v, [])
         if base is v or v.kind == "uniform":
             return lines, self.array(v)
         if (
@@ -427,7 +429,6 @@ class Writer:
                     texts[out] = parse(text)
                     continue
                 name = self.name(out, op.name)
-                target = name if not out.shape or out not in self.stored else None
                 local = name if not shape else f"{name}_i"
                 if uses.get(out, 0) or not shape:
                     body.append(f"{local} = {text}")
@@ -437,7 +438,6 @@ class Writer:
                     if out not in self.direct.values():
                         before.append(f"{name} = np.empty({self.shape(out)}, np.{out.dtype.name})")
                     body.append(f"{access(name, index)} = {text}")
-                del target
             else:
                 self.reduce(
                     op, operand(op.ins[0], op.ins[0].dtype, op), index, live, flat, before, after, starts, ends, body
@@ -728,8 +728,8 @@ def indent(lines: list) -> list:
 
 def comment(op: Op) -> str:
     """The user's line."""
-    back = "backward of " if False else ""
-    return f"# {os.path.basename(op.place.file)}:{op.place.line}  {back}{op.place.code}"
+    code = op.place.code
+    return f"# {os.path.basename(op.place.file)}:{op.place.line}  {code if len(code) <= 100 else code[:97] + '...'}".rstrip()
 
 
 def said(op: Op, a: float) -> bool:

@@ -231,21 +231,25 @@ class Specialisation:
         self.floats = [i for i, a in enumerate(leaves) if type(a) is float and math.isfinite(a) and a]
         self.environment = Environment(roots)
         before = {id(t): version(t) for _, _, t in self.environment.tensors}
-        first = self.capture(leaves, args, kwargs)
-        if first.touched:  # computed or decided with: not a parameter, but a value to be guarded
-            self.floats = [i for i in self.floats if self.names[i] not in first.touched]
-            first = self.capture(leaves, args, kwargs)
-        second = self.capture([a * 1.37 + 0.1 if i in self.floats else a for i, a in enumerate(leaves)], args, kwargs)
-        if first.fingerprint() != second.fingerprint():
-            raise Refused("it computes something else when it is called again with the same arguments", None, True)
+        first = self.captured(leaves)
         if any(version(t) != before[id(t)] for _, _, t in self.environment.tensors):
             raise Refused("it changes tensors behind the capture's back", None, True)
         self.fixed = {i: leaves[i] for i, a in enumerate(leaves) if type(a) is float and i not in self.floats}
         self.build(first)
 
-    def capture(self, leaves: Any, args: tuple, kwargs: dict) -> Captured:
-        """Run the function once on boxes."""
-        return Captured(self, leaves)
+    def captured(self, leaves: Any) -> Captured:
+        """Two captures that agree; the second has other floats, so that one that was computed with shows itself."""
+        first = Captured(self, leaves)
+        if first.touched:  # computed or decided with: not a parameter, but a value to be guarded
+            self.floats = [i for i in self.floats if self.names[i] not in first.touched]
+            return self.captured(leaves)
+        others = [a * 1.37 + 0.1 if i in self.floats else a for i, a in enumerate(leaves)]
+        if first.fingerprint() == Captured(self, others).fingerprint():
+            return first
+        if not self.floats:
+            raise Refused("it computes something else when it is called again with the same arguments", None, True)
+        self.floats = []
+        return self.captured(leaves)
 
     # ------------------------------------------------------------------ the program
     def build(self, c: Captured) -> None:
@@ -257,7 +261,7 @@ class Specialisation:
         self.hidden_kinds = [kind(get(), self.grad) for get in self.getters]
         used = {id(get) for get in self.getters}
         used_tensors = {id(get()) for get in self.getters}
-        for name, get, t in self.environment.tensors:
+        for _, get, t in self.environment.tensors:
             if id(get) not in used and id(t) not in used_tensors:
                 self.environment.guards.append((get, type(t), of_type))
         self.getters_of_same = [(get, k) for name, get, t in self.environment.tensors
@@ -295,6 +299,7 @@ class Specialisation:
         self.by = c.by
         self.grads_known = [g is not None for g in c.grads]
         self.freed = c.freed
+        self.generators = [g for g, _ in trace.generators.values()]
         self.entry = load(self.forward)
         self.pull = None if self.backward is None else load(self.backward)
         self.param_plan = plan(self.forward, self.names)
@@ -348,6 +353,7 @@ class Specialisation:
         if any(not isinstance(o, V) for o in outs):
             raise Refused("it returns a number as a tensor", None, False)
         pairs = [(low.v(p), low.v(w)) for p, w in writes]
+        low.drop_unused([*outs, *[w for _, w in pairs]])
         writer = Writer(low, given, [*outs, *[w for p, w in pairs if not p.shape]], pairs, name)
         return writer.write(), low.notes
 
@@ -375,6 +381,7 @@ class Specialisation:
     def run(self, owner: Compiled, tensors: list, leaves: Any, args: tuple, kwargs: dict) -> Any:
         """The compiled program on these tensors."""
         arrays = [t._a for t in tensors]
+        states = [g.get_state() for g in self.generators] if self.grad else ()
         if overlapping(tensors, arrays, self.written, self.needs_grad):
             return owner.function(*args, **kwargs)
         for k in self.written:  # what eager code refuses to write to, it has to refuse itself
@@ -395,7 +402,7 @@ class Specialisation:
             memory(tensors[k]).bump(self.owner.name, place)
         results = outs[: self.n_outs]
         if self.grad and any(self.out_tracked):
-            self.track(tensors, results, outs[self.n_outs :], leaves)
+            self.track(tensors, results, outs[self.n_outs :], leaves).states = states
         return self.assemble(results, tensors, leaves)
 
     def assemble(self, outs: list, tensors: list, leaves: Any) -> Any:
@@ -404,7 +411,7 @@ class Specialisation:
                 for k, x in self.results]  # fmt: skip
         return made[0] if self.result_tree is None else rebuild(self.result_tree, made)
 
-    def track(self, tensors: list, outs: list, made: list, leaves: Any) -> None:
+    def track(self, tensors: list, outs: list, made: list, leaves: Any) -> Any:
         """Give the results their node."""
         ctx = CompiledFunction.Node(None, tuple([k in self.by for k in range(len(tensors))]))
         ctx.program, ctx.tensors, ctx.versions, ctx.leaves = self, tensors, [version(t) for t in tensors], leaves
@@ -417,6 +424,7 @@ class Specialisation:
             ctx._saved = tuple([save(tensors[k] if what == "input" else next(rest)) for what, k in self.saved_order])
         for i, o in enumerate(tracked):
             o._edge = ctx if len(tracked) == 1 else Port(ctx, i)
+        return ctx
 
     def give_up(self, owner: Compiled, e: Exception) -> None:
         """The generated code failed where eager code does not: run eagerly from now on."""
@@ -444,7 +452,12 @@ class Specialisation:
             for place, box in zip(self.arg_places, boxes):
                 full[place] = box
             args, kwargs = rebuild(self.tree, full)
+            now = [g.get_state() for g in self.generators]
+            for g, state in zip(self.generators, ctx.states):
+                g.set_state(state)
             result = self.owner.function(*args, **kwargs)
+            for g, state in zip(self.generators, now):
+                g.set_state(state)
             flat = [result] if self.result_tree is None else flatten(result)[0]
         places = [(o, i) for o, (k, i) in zip(flat, self.results) if k == "out"]
         outs = {i: o for o, i in places}
@@ -624,6 +637,8 @@ class Captured:
         numbers: dict[Value, int] = {}
 
         def seen(a: Any) -> Any:
+            if isinstance(a, types.FunctionType):
+                return (a.__code__, [repr(c.cell_contents) for c in a.__closure__ or ()])
             if not isinstance(a, Value):
                 return ("float", a.name) if isinstance(a, Number) else (type(a).__name__, repr(a))
             if a.kind == "number":

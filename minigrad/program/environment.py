@@ -189,6 +189,8 @@ class Environment:
             if base.__module__ == "builtins" or module is None or library(module):
                 continue
             for n, value in list(vars(base).items()):
+                if n in ("__init__", "__new__", "__repr__"):
+                    continue
                 value = getattr(value, "__func__", getattr(value, "fget", value))
                 if isinstance(value, types.FunctionType):
                     self.look_function(n, value) if id(value) not in self.seen else None

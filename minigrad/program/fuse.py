@@ -120,6 +120,17 @@ class Lowering:
             v = self.aliases[v][0]
         return v
 
+    def drop_unused(self, wanted: list) -> None:
+        """Leave out what nothing reads; calls and what can raise an error stay."""
+        needed = set(wanted)
+        kept = []
+        for op in reversed(self.ops):
+            if op.kind in ("call", "pick", "scatter") or any(o in needed for o in op.outs):
+                needed.update([v for v in op.ins if isinstance(v, V)])
+                needed.update([a.x for a in op.ins if isinstance(a, Count)])
+                kept.append(op)
+        self.ops = kept[::-1]
+
     # ------------------------------------------------------------------ rules
     def lower(self, steps: list[Step]) -> None:
         """All steps, in order."""
@@ -161,6 +172,10 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
     needs = formula.needs([cls.kernel], target)
     if needs is None:
         return False
+    if cls.name == "mul" and any(one(a, target) for a in args):
+        low.add("map", [a for a in args if not one(a, target)][:1] or [args[0]], [low.out()], cls.name,
+                tree=ast.parse("x", mode="eval").body, params=("x",), kinds=[target], needs={}, natural=target)  # fmt: skip
+        return True
     made = expression(cls, args, target)
     kinds = [BOOL] * cls.masks + [target] * (len(args) - cls.masks)
     natural = BOOL if cls.kind == "bool" else target
@@ -188,6 +203,11 @@ class Names(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> Any:
         return self.given.get(node.id, node)
+
+
+def one(a: Any, target: np.dtype) -> bool:
+    """Whether an operand is 1 throughout: gradients begin with that."""
+    return isinstance(a, V) and a.kind == "uniform" and a.content == 1 and a.dtype == target
 
 
 def simple(a: Any) -> bool:

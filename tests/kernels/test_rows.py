@@ -1,0 +1,187 @@
+"""Kernels on rows say what the formulas of the operations say, for large arrays of all kinds."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.kernels import rows, threads
+
+F = minigrad.nn.functional
+SHAPES = [(512, 10), (5, 1031), (3, 4099), (2, 40, 67), (4096, 1), (1, 5000)]
+DTYPES = ["float32", "float64"]
+
+
+def norm(x, dims=1):
+    return F.layer_norm(x, x.shape[-dims:])
+
+
+def loss(x, **options):
+    """Cross-entropy of rows, whatever the shape."""
+    x = x.reshape(-1, x.shape[-1])
+    target = minigrad.tensor(np.arange(len(x)) * 7 % x.shape[1])
+    return F.cross_entropy(x, target, reduction="none", **options)
+
+
+def affine(x):
+    """Layer norm with a weight and a bias that depend on x."""
+    weight, bias = (x.reshape(-1, x.shape[-1])[i] for i in (0, -1))
+    return F.layer_norm(x, x.shape[-1:], weight, bias)
+
+
+def mean_loss(x):
+    x = x.reshape(-1, x.shape[-1])
+    return F.cross_entropy(x, minigrad.zeros(len(x)).long())
+
+
+FUNCTIONS = {
+    "softmax": lambda x: x.softmax(-1),
+    "log_softmax": lambda x: x.log_softmax(-1),
+    "layer_norm": norm,
+    "layer_norm of two dimensions": lambda x: norm(x, 2),
+    "affine layer_norm": affine,
+    "cross_entropy": loss,
+    "cross_entropy without a class": lambda x: loss(x, ignore_index=3),
+    "mean of cross_entropy": mean_loss,
+}
+
+
+def numbers(shape, dtype, seed=0):
+    return (3 * np.random.default_rng(seed).standard_normal(shape)).astype(dtype)
+
+
+def both(f, x, g=None, create_graph=False):
+    """Value and gradient, as arrays."""
+    x = minigrad.tensor(x, requires_grad=True)
+    y = f(x)
+    g = minigrad.ones_like(y) if g is None else minigrad.tensor(g)
+    (dx,) = minigrad.autograd.grad(y, x, g, create_graph=create_graph)
+    return y.detach().numpy(), dx.detach().numpy()
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """How many kernels are launched."""
+    seen = []
+    monkeypatch.setattr(rows, "launch", lambda kernel, args: (seen.append(kernel), threads.launch(kernel, args)))
+    return seen
+
+
+def defined(monkeypatch, *args):
+    """The same by NumPy and the formulas."""
+    with monkeypatch.context() as m:
+        m.setattr(rows, "GENERIC", True)
+        return both(*args, create_graph=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_kernels_compute_what_the_formulas_say(name, shape, dtype, monkeypatch, count):
+    f, x = FUNCTIONS[name], numbers(shape, dtype)
+    g = numbers(f(minigrad.tensor(x)).shape, dtype, 1)
+    count.clear()
+    found = both(f, x, g)
+    assert len(count) == 2  # one forward, one backward
+    expected = defined(monkeypatch, f, x, g)
+    assert len(count) == 2
+    scale = 1 if shape[-1] > 1 else 300  # of one element alone the standardised is 0, and its gradient large
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype == dtype and a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=0, atol=scale * 30 * np.finfo(dtype).eps * max(1, abs(b).max()))
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "cross_entropy"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("odd", [[np.nan], [np.inf], [-np.inf], [-np.inf, np.nan], [np.inf, -np.inf], [1e30, -1e30]])
+def test_infinities_and_nan(name, dtype, odd, monkeypatch):
+    x = numbers((64, 100), dtype)
+    x[3, 7 : 7 + len(odd)] = odd
+    x[4, -len(odd) :] = odd
+    x[5] = odd[0]
+    x[6, 0] = -np.nan if np.isnan(odd[0]) else odd[0]
+    found, expected = both(FUNCTIONS[name], x), defined(monkeypatch, FUNCTIONS[name], x)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "cross_entropy"])
+@pytest.mark.parametrize("n", [4096, 100_000])
+def test_long_rows_of_float32_are_as_accurate_as_numpys(name, n, monkeypatch):
+    f, x = FUNCTIONS[name], numbers((2, n), "float32") + np.float32(10)
+    g = numbers(f(minigrad.tensor(x)).shape, "float32", 1)
+    exact = defined(monkeypatch, f, x.astype("float64"), g.astype("float64"))
+    for ours, numpys, value in zip(both(f, x, g), defined(monkeypatch, f, x, g), exact, strict=True):
+        scale = np.finfo("float32").eps * abs(value).max()
+        assert abs(ours - value).max() <= 2 * abs(numpys - value).max() + 2 * scale
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_several_threads_give_the_same(name, monkeypatch):
+    x = numbers((40, 515), "float64")
+    alone = both(FUNCTIONS[name], x)
+    monkeypatch.setattr(threads, "GRAIN", 1000)
+    before = threads.get_num_threads()
+    threads.set_num_threads(4)
+    try:
+        shared = both(FUNCTIONS[name], x)
+    finally:
+        threads.set_num_threads(before)
+    for a, b in zip(alone, shared, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-14)
+
+
+def test_small_arrays_and_other_layouts_are_numpys(count):
+    x = minigrad.tensor(numbers((64, 128), "float32"))
+    for made in (x[:8], x.mT, x[:, ::2], x.long()):
+        x.new_tensor(made.numpy())
+        made.softmax(-1, dtype=minigrad.float64) if made.dtype == minigrad.int64 else made.softmax(-1)
+    x.softmax(0)
+    assert len(count) == 1  # integers, once they are converted
+
+
+def test_gradient_that_is_broadcast(count):
+    x = numbers((64, 100), "float64")
+    _, dx = both(lambda x: x.log_softmax(-1).sum(), x)
+    p = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(dx, 1 - 100 * p / p.sum(1, keepdims=True), atol=1e-12)
+    assert len(count) == 2
+
+
+def test_classes_are_checked():
+    x = minigrad.tensor(numbers((512, 10), "float32"))
+    with pytest.raises(IndexError, match="Target 10 is out of bounds for 10 classes"):
+        F.cross_entropy(x, minigrad.full((512,), 10))
+    with pytest.raises(IndexError, match="Target -1 is out of bounds"):
+        F.cross_entropy(x, minigrad.full((512,), -1))
+
+
+def test_transforms_and_higher_orders_use_the_formulas():
+    x = minigrad.tensor(numbers((8, 600), "float64"))
+    t = minigrad.tensor(numbers((8, 600), "float64", 1))
+    for f in (FUNCTIONS["softmax"], FUNCTIONS["log_softmax"], norm, loss):
+        _, tangent = minigrad.func.jvp(f, (x,), (t,))
+        y, pull = minigrad.func.vjp(f, x)
+        g = minigrad.arange(y.numel(), dtype=y.dtype).reshape(y.shape)
+        np.testing.assert_allclose((pull(g)[0] * t).sum().item(), (g * tangent).sum().item(), rtol=1e-9)
+        np.testing.assert_allclose(both(f, x.numpy(), g.numpy())[1], pull(g)[0].numpy(), atol=1e-11)
+    one = minigrad.func.vmap(lambda row: row.softmax(0))(x)
+    np.testing.assert_allclose(one.numpy(), x.softmax(-1).numpy(), atol=1e-14)
+
+
+PROGRAM = """
+import minigrad
+from minigrad.kernels import cache
+x = minigrad.ones(100, 100).requires_grad_()
+minigrad.nn.functional.cross_entropy(x.softmax(1), minigrad.zeros(100).long()).backward()
+print([name for name in cache._modules if "rows" in name])
+"""
+
+
+def test_generic_mode_has_the_formulas_alone():
+    environment = {**os.environ, "MINIGRAD_GENERIC": "1"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr

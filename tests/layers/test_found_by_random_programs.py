@@ -1,0 +1,109 @@
+"""Faults that random programs of transforms have found, each as its shortest program."""
+
+import minigrad as torch
+from minigrad.func import grad, hessian, jacrev, jvp, vmap
+
+F64 = {"dtype": torch.float64}
+
+
+def test_what_backward_keeps_of_a_written_tensor_has_the_tangent_from_before():
+    fw = torch.autograd.forward_ad
+    x, v = torch.tensor([0.3, 2.5], **F64), torch.tensor([1.0, 10.0], **F64)
+    with fw.dual_level():
+        d = fw.make_dual(x.requires_grad_(), v)
+        y = d * 1
+        y[None].sin_()
+        (g,) = torch.autograd.grad(y.sum(), d, create_graph=True)
+        assert torch.allclose(fw.unpack_dual(g).tangent, -x.sin() * v)
+
+
+def test_repeat_interleave_of_one_element_is_a_copy():
+    x = torch.ones(1)
+    x.repeat_interleave(2)[0] = 5.0
+    assert x.tolist() == [1.0]
+
+
+def test_scatter_into_a_0d_tensor_keeps_its_shape():
+    x, i = torch.tensor(1.5), torch.tensor(0)
+    assert x.scatter(0, i, torch.tensor(2.5)).shape == () and x.scatter(0, i, 2.5, reduce="add").item() == 4.0
+
+
+def test_contiguous_memory_stays_the_same_under_transforms():
+    def f(x):
+        y = x * 1
+        y.contiguous().mul_(2)
+        return (y * y).sum()
+
+    x = torch.ones(2, 3)
+    assert grad(f)(x).tolist() == [[8.0] * 3] * 2 and vmap(f)(x).tolist() == [12.0, 12.0]
+    assert vmap(f, 1)(x).tolist() == [2.0] * 3  # an example is not contiguous there, so it is copied
+
+
+def test_layout_is_that_of_one_example():
+    seen = []
+    vmap(lambda x: (seen.append((x.stride(), x.is_contiguous())), x)[1], 1)(torch.ones(2, 3))
+    assert seen == [((3,), False)]
+
+
+def test_writes_to_tensors_without_elements():
+    def f(x):
+        return torch.diff(x).exp_().sum()
+
+    x = torch.tensor([0.3], **F64, requires_grad=True)
+    (g,) = torch.autograd.grad(hessian(f)(x).sum() + 0 * x.sum(), x)
+    assert g.tolist() == [0.0]
+
+
+def test_a_tensor_that_eager_mode_tracks_is_written_by_itself_under_grad():
+    k = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    def f(x):
+        v = k.flip(0)
+        v.add_(v)
+        return (x * v).sum()
+
+    g = grad(f)(torch.ones(2))
+    assert g.tolist() == [4.0, 2.0] and torch.autograd.grad(g.sum(), k)[0].tolist() == [2.0, 2.0]
+
+
+def test_a_sum_that_was_broadcast_has_a_tangent_of_its_own_under_vmap():
+    k = torch.zeros(2, 3)
+
+    def f(x, t):
+        def g(x):
+            v = x - k
+            v.add_(1)
+            return v
+
+        return jvp(g, (x,), (t,))[1]
+
+    assert vmap(f, (None, 0))(torch.ones(2, 1), torch.ones(4, 2, 1)).shape == (4, 2, 3)
+
+
+def test_second_derivative_of_a_once_differentiable_function_under_vmap():
+    from minigrad.autograd.function import once_differentiable
+
+    class F(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            return 3 * ctx.saved_tensors[0] ** 2 * g
+
+    x = torch.tensor([2.0])
+    assert jacrev(F.apply)(x).tolist() == [[12.0]]
+    try:
+        jacrev(jacrev(F.apply))(x)
+    except RuntimeError as e:
+        assert "once_differentiable" in str(e)
+    else:
+        raise AssertionError("a silent zero")

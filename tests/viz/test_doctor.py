@@ -1,0 +1,77 @@
+"""`minigrad doctor` and `minigrad warmup`, run as a user runs them, with an empty home."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from minigrad.kernels import warmup
+
+
+def minigrad(home, *words, **variables):
+    outside = {k: v for k, v in os.environ.items() if k not in ("MINIGRAD_CACHE", "XDG_CACHE_HOME", "MINIGRAD_GENERIC")}
+    environment = {**outside, "HOME": str(home), "COLUMNS": "200", **{k: str(v) for k, v in variables.items()}}
+    command = [sys.executable, "-m", "viz.cli", *words]
+    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def findings(home, **variables):
+    return {f["name"]: f for f in json.loads(minigrad(home, "doctor", "--json", **variables).stdout)}
+
+
+def test_doctor_of_a_machine_that_is_well(tmp_path):
+    found = findings(tmp_path)
+    assert not [f for f in found.values() if f["advice"]]
+    assert found["kernel cache"]["found"] == str(tmp_path / ".cache" / "minigrad")
+    for name in ("Python", "numpy", "numba", "llvmlite", "processor", "vector instructions", "threads", "CUDA",
+                 "layout engine", "font DejaVu Sans"):  # fmt: skip
+        assert found[name]["found"]
+    assert "minigrad warmup" in found["kernels"]["found"]
+    assert not (tmp_path / ".cache" / "minigrad").exists()  # it only looks
+
+
+def test_doctor_speaks_to_people(tmp_path):
+    done = minigrad(tmp_path, "doctor")
+    assert "Nothing is wrong." in done.stdout and "Fontconfig" not in done.stderr
+    done = minigrad(tmp_path, "doctor", MINIGRAD_GENERIC=1)
+    assert "What to do:\n  MINIGRAD_GENERIC: unset it" in done.stdout
+
+
+def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    found = findings(tmp_path, MINIGRAD_CACHE=tmp_path / "file" / "below")
+    assert "Not a directory: each process compiles anew" in found["kernel cache"]["advice"]
+
+
+def test_doctor_finds_damage_and_what_is_left_over(tmp_path):
+    for name in ("a.bin", "minigrad_kernel_old_0123456789abcdef.py", "killed.part"):
+        (tmp_path / name).write_bytes(b"x" * 40)
+    os.utime(tmp_path / "killed.part", (0, 0))
+    found = findings(tmp_path, MINIGRAD_CACHE=tmp_path)
+    assert found["kernels"]["found"].startswith("1 compiled functions of 1 modules")
+    assert found["damaged kernels"]["found"] == ["a.bin"] and found["unfinished files"]["found"] == ["killed.part"]
+    assert found["kernels of other versions"]["found"] == 1
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.slow
+def test_warmup_fills_the_cache_once(tmp_path):
+    done = minigrad(tmp_path, "warmup")
+    made = int(done.stdout.splitlines()[-1].split()[0])
+    assert made > 50 and "kernels compiled, 0 found, in" in done.stdout
+    found = findings(tmp_path)
+    assert found["kernels"]["found"].startswith(f"{made} compiled functions of")
+    assert not [f for f in found.values() if f["advice"]]
+    assert minigrad(tmp_path, "warmup").stdout.splitlines()[-1].startswith(f"0 kernels compiled, {made} found")
+
+
+def test_warmup_knows_all_operations_and_the_common_ones():
+    common, everything = dict(warmup.jobs()), dict(warmup.jobs(True))
+    assert (
+        {"tanh float32", "tanh float64", "softmax float32", "layer_norm float64"} <= common.keys() < everything.keys()
+    )
+    assert "mish float64" in everything
