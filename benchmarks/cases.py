@@ -93,6 +93,22 @@ def network_step(lib):
     return run
 
 
+def network_step_compiled(lib):
+    """The same step by minigrad.compile, beside torch eager."""
+    if not hasattr(lib, "Record"):
+        return network_step(lib)
+    parameters, images, labels = network(lib)
+
+    @lib.compile
+    def step(parameters, images, labels, rate):
+        gradients = lib.autograd.grad(loss_of(lib, parameters, images, labels), parameters)
+        with lib.no_grad():
+            for p, g in zip(parameters, gradients):
+                p.sub_(rate * g)
+
+    return lambda: step(parameters, images, labels, 0.01)
+
+
 def per_sample_gradients(lib):
     """Gradients of each of 32 samples: vmap of grad."""
     parameters, images, labels = network(lib)
@@ -117,5 +133,19 @@ def pointwise(lib):
     return lambda: lib.autograd.grad((lib.tanh(x) * lib.sigmoid(y) + lib.exp(-x * x)).sum(), (x, y))
 
 
-CASES = (small_forward, small_forward_untracked, small_backward, chain, custom_function, network_step, per_sample_gradients,
-         hessian, pointwise)  # fmt: skip
+def pointwise_compiled(lib):
+    """The same by minigrad.compile, beside torch eager."""
+    if not hasattr(lib, "Record"):
+        return pointwise(lib)
+    random = np.random.default_rng(0)
+    x, y = [lib.tensor(random.standard_normal(10**6).astype(np.float32), requires_grad=True) for _ in range(2)]
+
+    @lib.compile
+    def gradients(x, y):
+        return lib.autograd.grad((lib.tanh(x) * lib.sigmoid(y) + lib.exp(-x * x)).sum(), (x, y))
+
+    return lambda: gradients(x, y)
+
+
+CASES = (small_forward, small_forward_untracked, small_backward, chain, custom_function, network_step,
+         network_step_compiled, per_sample_gradients, hessian, pointwise, pointwise_compiled)  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.convert import address
 from ..core.sweep import GENERIC
 from .cache import load
 from .run import FUSE_FROM
@@ -153,6 +154,31 @@ def standardize_backward(g_, x_, mean_, variance_, eps, dx_):
 
 
 @njit(nogil=True, error_model="numpy")
+def layer_norm(weight, bias, x_, eps, mean_, variance_, out_):
+    standardize(x_, eps, mean_, variance_, out_)
+    for r in range(len(out_)):
+        out = out_[r]
+        for i in range(out.size):
+            out[i] = out[i] * weight[i] + bias[i]
+
+
+@njit(nogil=True, error_model="numpy")
+def layer_norm_backward(weight, dweight, dbias, g_, x_, mean_, variance_, eps, dx_):
+    n = real(x_.shape[1])
+    for r in range(len(x_)):
+        g, x, dx, mean = g_[r], x_[r], dx_[r], mean_[r]
+        factor = real(1) / real(sqrt(variance_[r] + eps))
+        for i in range(dx.size):
+            dweight[i] += g[i] * ((x[i] - mean) * factor)
+            dbias[i] += g[i]
+            dx[i] = g[i] * weight[i]
+        level = sum_of(dx) / n
+        along = dot(dx, x, mean) / n * factor * factor * factor
+        for i in range(dx.size):
+            dx[i] = (dx[i] - level) * factor - along * (x[i] - mean)
+
+
+@njit(nogil=True, error_model="numpy")
 def cross_entropy(x_, target_, ignore, loss_, out_):
     for r in range(len(x_)):
         x, out, target = x_[r], out_[r], target_[r]
@@ -244,6 +270,38 @@ def standardize_backward(
     args = [rows(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)]
     launch(module(x.dtype).standardize_backward, args)
     return dx
+
+
+def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple | None:
+    """standardize, with the result times weight plus bias."""
+    t = table(x, dims)
+    if t is None or not weight.shape == bias.shape == x.shape[x.ndim - len(dims) :]:
+        return None
+    kept = x.shape[: x.ndim - len(dims)] + (1,) * len(dims)
+    out, mean, variance = np.empty(x.shape, x.dtype), np.empty(kept, x.dtype), np.empty(kept, x.dtype)
+    kernel, w, b = module(x.dtype).layer_norm, each(weight), each(bias)
+    args = [t, x.dtype.type(eps), each(mean), each(variance), out.reshape(t.shape)]
+    launch(lambda *some: kernel(w, b, *some), args)
+    return out, mean, variance
+
+
+def layer_norm_backward(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, variance: np.ndarray, dims: tuple, eps: float
+) -> tuple | None:
+    """Its gradients by x, weight and bias."""
+    t = table(x, dims)
+    if t is None or weight.shape != x.shape[x.ndim - len(dims) :]:
+        return None
+    kernel, w, dx = module(x.dtype).layer_norm_backward, each(weight), np.empty(x.shape, x.dtype)
+    sums: dict[int, np.ndarray] = {}  # first address -> sums over the rows that one thread has
+
+    def work(*some: Any) -> None:
+        sums[address(some[-1])] = total = np.zeros((2, w.size))
+        kernel(w, *total, *some)
+
+    launch(work, [rows(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)])
+    dweight, dbias = sum([sums[k] for k in sorted(sums)]).astype(x.dtype)  # type: ignore[union-attr]
+    return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
 
 
 def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:

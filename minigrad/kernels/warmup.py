@@ -33,7 +33,7 @@ def row_functions() -> dict[str, Callable]:
     return {
         "softmax": lambda x: F.softmax(x, -1),
         "log_softmax": lambda x: F.log_softmax(x, -1),
-        "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+        "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:], x[0], x[1]),
         "cross_entropy": lambda x: F.cross_entropy(x, x.new_zeros(len(x)).long()),
     }
 

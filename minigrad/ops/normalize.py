@@ -14,12 +14,14 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import rows
 from .families import Operation
 from .pad import pad
 from .pool import avg_pool2d
+from .primitive import ShapeOf
 from .registry import op
 
 
@@ -52,6 +54,49 @@ class Standardize(Operation):
             along = np.add.reduce(g * centred, axis=dims, keepdims=True) / n * -(rstd * rstd * rstd)
             dx = (g - np.add.reduce(g, axis=dims, keepdims=True) / n) * rstd + along * centred
         return dx, None, None
+
+
+class LayerNorm(Operation):
+    """Standardize with its result times weight plus bias, which have the shape of the last dimensions."""
+
+    @staticmethod
+    def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
+        if (found := rows.layer_norm(x, weight, bias, dims, eps)) is not None:
+            return found
+        out, mean, variance = Standardize.impl(x, dims, eps)
+        return out * weight + bias, mean, variance
+
+    dx = lambda g0, g1, g2, x, weight, out1, out2, dims, eps: destandardize(
+        None if g0 is None else g0 * weight, g1, g2, x - out1, (out2 + eps).rsqrt(), dims
+    )
+    dweight = lambda g0, x, out1, out2, eps, shape: (
+        None if g0 is None else sum_to(g0 * ((x - out1) * (out2 + eps).rsqrt()), shape)
+    )
+    dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
+    batch = lambda x, weight, bias, dims, eps: (
+        x,
+        meeting(weight, x),
+        meeting(bias, x),
+        tuple([d + 1 for d in dims]),
+        eps,
+    )
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradients of the result alone, on arrays."""
+        (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
+        if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
+            return None
+        found = rows.layer_norm_backward(g, x, weight, mean, variance, dims, eps)
+        if found is None:
+            (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
+            found = dx, g * ((x - mean) / np.sqrt(variance + eps)), g
+        return *found, None, None
+
+
+def meeting(t: Tensor, x: Tensor) -> Tensor:
+    """A weight with a batch dimension in front, which is that of x."""
+    return t.reshape(t.shape[:1] + (1,) * (x.ndim - t.ndim) + t.shape[1:])
 
 
 def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
@@ -110,8 +155,10 @@ def layer_norm(
     >>> layer_norm(minigrad.tensor([1., 3.]), (2,), eps=0.)
     tensor([-1.,  1.])
     """
-    out = Standardize.apply(input, last_dims("layer_norm", input, normalized_shape, weight, bias), float(eps))[0]
-    return affine(out, weight, bias)
+    dims = last_dims("layer_norm", input, normalized_shape, weight, bias)
+    if weight is not None and bias is not None and weight._np_dtype == bias._np_dtype == input._np_dtype:
+        return LayerNorm.apply(input, weight, bias, dims, float(eps))[0]
+    return affine(Standardize.apply(input, dims, float(eps))[0], weight, bias)
 
 
 @op(

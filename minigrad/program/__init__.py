@@ -1,6 +1,7 @@
-"""Recording programs as plain data: `record`, `record_of`, and the schema they write (schema.py, docs/record.md)."""
+"""Programs as plain data: `record`, `record_of`, the schema they write (schema.py, docs/record.md), and `compile`."""
 
 from ..core.tensor import Tensor
+from .compile import compile
 from .from_graph import record_of
 from .passes import record
 from .recording import Record
@@ -9,4 +10,4 @@ from .show import mimebundle
 
 Tensor._repr_mimebundle_ = mimebundle  # type: ignore[attr-defined]
 
-__all__ = ["SCHEMA", "Record", "record", "record_of"]
+__all__ = ["SCHEMA", "Record", "compile", "record", "record_of"]

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from ..core import engine
 from ..core.context import OFF, Frame, apply_at, current, use
-from ..core.edges import Leaf, key
+from ..core.edges import Leaf, Port, key
 from ..core.function import call_user, describe, record
 from ..core.inplace import check_writable, inplace_at, link_view, regraph, shares, twin
 from ..core.tensor import Box, Tensor, history, wrap
 from ..core.wiring import among, as_tuple
-from ..errors import PACKAGE, Place, user_frame
+from ..errors import Place, user_frame
 from ..layers.grad import Grad
 from ..ops.families import Pointwise
-from ..ops.primitive import Primitive
 
 BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
 capturing: ContextVar[Trace | None] = ContextVar("minigrad.capture", default=None)
@@ -179,7 +179,9 @@ class Trace(Grad):
         if self._drawn is not None:
             given, self._drawn = self._drawn, None
             fresh = wrap(value._a)
-            self.steps.append(Step(Draw, list(given), [self.note("computed", fresh._a)], self.look_around(), self.phase))
+            self.steps.append(
+                Step(Draw, list(given), [self.note("computed", fresh._a)], self.look_around(), self.phase)
+            )
             return self.box(fresh)
         fresh = wrap(np.array(value._a))
         self.note("constant", fresh._a, fresh._a.copy())
@@ -269,8 +271,6 @@ class Trace(Grad):
         outs = tuple([self.box(self.own(o)._value) if isinstance(o, Tensor) else o for o in lows])
         ctx._meta, ctx._given = describe(outs), describe(args)
         if any(needs):
-            from ..core.edges import Port
-
             ctx._edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
             ctx._keep(args, lows, outs, args)
             for i, (r, o) in enumerate(zip(lows, outs)):
@@ -378,7 +378,6 @@ def watch_reading() -> None:
 
 def noticing(method: Any) -> Any:
     """A method that reads a tensor's memory, refused during a capture when it is the user who calls it."""
-    from functools import wraps
 
     @wraps(method)
     def run(self: Tensor, *args: Any, **options: Any) -> Any:
@@ -417,6 +416,3 @@ def same_layout(a: np.ndarray) -> np.ndarray:
     inner = tuple([slice(0, 1) if s == 0 else slice(None) for s in a.strides])
     out[inner] = a[inner]
     return out
-
-
-__all__ = ["PACKAGE", "Number", "Primitive", "Refused", "Step", "Trace", "Value", "capturing", "tracing"]

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .fuse import F4, F8, Count, Group, Lowering, Names, Op, V, loop_index, operand_index, over, schedule
 from .capture import Number
+from .fuse import F4, F8, Count, Group, Lowering, Names, Op, V, loop_index, operand_index, over, schedule
 
 ACCUMULATE = '''\
 @njit(error_model="numpy", fastmath={"reassoc", "nsz"})
@@ -26,7 +26,8 @@ def plus(total, x):
     """One more term of a sum, in any order: a loop over it is vectorised."""
     return total + x
 '''
-TAKEN = {"np", "njit", "plus", "statics", "call", "range", *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
+LOOP = {"i", "k", "term", *[f"i{d}" for d in range(32)]}
+TAKEN = {"np", "njit", "plus", "statics", "call", "range", *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
 
 class Program:
@@ -45,7 +46,7 @@ class Writer:
         self.names: dict[V, str] = {}
         self.used: set[str] = set(TAKEN)
         self.needs: dict = {}
-        self.numbers: dict[str, Number] = {}
+        self.numbers: dict[str, str] = {}  # arguments that are floats -> their variables
         self.statics: list = []
         self.sums = self.calls = False
 
@@ -60,6 +61,9 @@ class Writer:
             m for k in self.needs if isinstance(k, str) for m in re.findall(r"def (\w+)|^(\w+) =", k) for m in m
         }
         self.used.add(self.entry)
+        for a in [a for op in low.ops for a in (*op.ins, *op.data.get("args", ())) if isinstance(a, Number)]:
+            if a.name not in self.numbers:
+                self.numbers[a.name] = self.free(a.name)
         for v in [*self.inputs, *low.constants]:
             self.name(v, v.name or "constant")
             v.dims = [f"{self.names[v]}.shape[{d}]" for d in range(len(v.shape))]
@@ -123,10 +127,10 @@ class Writer:
         scalars = [self.names[v] for v in [*self.inputs, *self.low.constants]]
         body = [line for _, lines in blocks for line in lines]
         returns = f"return {', '.join(results)}{',' if len(results) == 1 else ''}" if results else "return ()"
-        known = [*scalars, *self.numbers]
+        known = [*scalars, *self.numbers.values()]
         self.entry_names = {*words("\n".join([*body, returns]))}
         if not self.calls:
-            args = [n for n in known if n in self.entry_names or n in self.numbers]
+            args = [n for n in known if n in self.entry_names or n in self.numbers.values()]
             return "\n".join([jit, f"def {self.entry}({', '.join(args)}):", *indent([*body, returns])]) + "\n"
         return self.in_parts(blocks, returns, known, jit)
 
@@ -151,15 +155,14 @@ class Writer:
             here = set(words("\n".join(lines)))
             takes = [n for n in have if n in here and n not in assigned(lines)]
             gives = [n for n in assigned(lines) if n in later and n in arrays]
-            texts.append("\n".join([jit, f"def part_{k}({', '.join(takes)}):", *indent(lines),
-                                    *indent([f"return {', '.join(gives)}{',' if len(gives) == 1 else ''}" if gives else "return ()"])]))  # fmt: skip
+            returned = ", ".join(gives) + ("," if len(gives) == 1 else "")
+            body = [*indent(lines), f"    return {returned or '()'}"]
+            texts.append("\n".join([jit, f"def part_{k}({', '.join(takes)}):", *body]))
             given = [f"{n}[()]" if n in arrays and not arrays[n].shape and n not in known else n for n in takes]
-            driver.append(
-                f"{', '.join(gives)}{',' if len(gives) == 1 else ''}{' = ' if gives else ''}part_{k}({', '.join(given)})"
-            )
+            driver.append(f"{returned + ' = ' if gives else ''}part_{k}({', '.join(given)})")
             driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in gives if not arrays[n].shape]
             have += [n for n in gives if n not in have]
-        args = [n for n in known if n in self.entry_names or n in self.numbers]
+        args = [n for n in known if n in self.entry_names or n in self.numbers.values()]
         main = "\n".join([f"def {self.entry}({', '.join([*args, 'statics'])}):", *indent([*driver, returns])])
         return "\n\n\n".join([*texts, main]) + "\n"
 
@@ -167,14 +170,19 @@ class Writer:
     def name(self, v: V, wish: str = "") -> str:
         """The variable that holds v."""
         if v not in self.names:
-            wish = re.sub(r"\W", "_", wish) or "t"
-            wish = wish if wish.isidentifier() and not wish.startswith("__") else "v_" + wish
-            found, k = (wish, 2) if v.name else (f"{wish}_1", 2)
-            while found in self.used or found + "_i" in self.used:
-                found, k = f"{wish}_{k}", k + 1
-            self.used |= {found, found + "_i", found + "_flat", found + "_sum"}
-            self.names[v] = found
+            self.names[v] = self.free(wish if v.name else f"{wish}_1")
         return self.names[v]
+
+    def free(self, wish: str) -> str:
+        """A variable that is not taken, called as wished if that can be."""
+        wish = re.sub(r"\W", "_", wish)
+        wish = wish if wish.isidentifier() and not wish.startswith("__") else "v_" + wish
+        stem, start = (wish[:-2], 2) if wish.endswith("_1") else (wish, 2)
+        found, k = wish, start
+        while found in self.used or found + "_i" in self.used:
+            found, k = f"{stem}_{k}", k + 1
+        self.used |= {found, found + "_i", found + "_flat", found + "_sum"}
+        return found
 
     def array(self, v: V) -> str:
         """Text for the whole of v: an array, or a number where it has no dimensions."""
@@ -254,8 +262,7 @@ class Writer:
     def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
         """A number in a dtype."""
         if isinstance(a, Number):
-            self.numbers[a.name] = a
-            return self.cast(a.name, F8, dtype)
+            return self.cast(self.numbers[a.name], F8, dtype)
         if isinstance(a, Count):
             text = " * ".join([self.sizes(a.x)[d] for d in a.dims])
             return f"np.{dtype.name}({text})"
@@ -268,7 +275,7 @@ class Writer:
             text = self.size(int(a)) if a > 1 and not said(op, a) else ""
             if ".s" in text:
                 return f"np.{dtype.name}({text})"
-        text = repr(a) if math.isfinite(a) else f"np.{'nan' if a != a else 'inf' if a > 0 else 'inf'}"
+        text = repr(a) if math.isfinite(a) else f"np.{'nan' if a != a else 'inf'}"
         text = "-np.inf" if a == -math.inf else text
         return text if dtype == F8 else f"np.{dtype.name}({text})"
 
@@ -514,8 +521,10 @@ class Writer:
             return
         running = f"{name}_sum" if wide != out.dtype else name
         at = f"{running}[{', '.join(kept)}]"
-        before.append(f"{running} = np.full({self.shape(out)}, {self.cast(zero, F8, wide) if wide == F4 else zero})" if op.name == "max" or wide.kind == "i"
-                      else f"{running} = np.zeros({self.shape(out)}, np.{wide.name})")  # fmt: skip
+        start = self.cast(zero, F8, wide) if wide == F4 else zero
+        zeros = op.name == "sum" and wide.kind == "f"
+        made = f"np.zeros({self.shape(out)}, np.{wide.name})" if zeros else f"np.full({self.shape(out)}, {start})"
+        before.append(f"{running} = {made}")
         if step is None:
             body += [f"term = {text}", f"{at} = term if term > {at} or term != term else {at}"]
         else:
@@ -542,9 +551,8 @@ class Writer:
                     seen = True
             if op.kind == "map" and op.outs[0] in self.stored:
                 seen = True
-            if op.kind == "map" and op.outs[0] in self.direct.values():
-                if next(p for p, v in self.direct.items() if v is op.outs[0]).layout != "C":
-                    return False
+            if any(v in op.outs and p.layout != "C" for p, v in self.direct.items()):
+                return False
         return seen and (len(shape) > 1 or "0" not in index)
 
     def count_uses(self, g: Group) -> dict:
@@ -636,8 +644,7 @@ class Writer:
                 texts.append(f"statics[{len(self.statics)}]")
                 self.statics.append(np.full(a.shape, a.content, a.dtype))
             elif isinstance(a, Number):
-                self.numbers[a.name] = a
-                texts.append(a.name)
+                texts.append(self.numbers[a.name])
             else:
                 texts.append(f"statics[{len(self.statics)}]")
                 self.statics.append(a)

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import optree
 
-from ..core.context import EAGER, OFF, ON, Frame, current, push, use
+from ..core.context import OFF, ON, Frame, current, push
 from ..core.edges import Leaf, Port
 from ..core.function import Function, describe
-from ..core.saved import Saved, save
+from ..core.saved import save
 from ..core.sweep import GENERIC
 from ..core.tensor import Box, Tensor, history, memory, version, wrap
-from ..errors import Place, error, user_place, warn
+from ..errors import Place, error, warn
 from ..func.reverse import pull
 from ..func.tree import flatten, rebuild
 from ..kernels import cache
@@ -127,8 +127,8 @@ class Compiled:
     def _eagerly(self, why: str, place: Place | None, loud: bool, args: tuple, kwargs: dict) -> Any:
         """Run the function itself, and say so once."""
         if self.fullgraph and loud:
-            raise error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {why}", "change that, or compile it without "
-                        "fullgraph=True: then it runs eagerly", place)  # fmt: skip
+            fix = "change that, or compile it without fullgraph=True: then it runs eagerly"
+            raise error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {why}", fix, place)
         if why not in self._reasons:
             self._reasons[why] = None
             if loud:
@@ -439,11 +439,13 @@ class Specialisation:
     def recompute(self, ctx: Any, grads: tuple) -> tuple:
         """The gradients by eager code: where they are to be differentiated again, or not all outputs were used."""
         if any(version(t) != n for t, n in zip(ctx.tensors, ctx.versions)):
-            raise error(RuntimeError, f"compile({self.owner.name})", "an input was modified in place after the call, so that its "
-                        "gradient cannot be computed again for create_graph", "clone() it before")  # fmt: skip
+            what = (
+                "an input was modified in place after the call: its gradient cannot be computed again for create_graph"
+            )
+            raise error(RuntimeError, f"compile({self.owner.name})", what, "clone() it before")
         if self.environment.guards and not self.environment.holds():
-            raise error(RuntimeError, f"compile({self.owner.name})", "what the function reads besides its arguments has changed "
-                        "since the call", "call backward before changing it")  # fmt: skip
+            what = "what the function reads besides its arguments has changed since the call"
+            raise error(RuntimeError, f"compile({self.owner.name})", what, "call backward before changing it")
         with push(Again(ctx.tensors[self.n_args :])) as layer:
             boxes = [
                 layer.variable(t) if k in self.by else layer.box(t) for k, t in enumerate(ctx.tensors[: self.n_args])
@@ -618,8 +620,6 @@ class Captured:
 
     def run_backward(self, trace: Trace, boxes: list) -> None:
         """The backward program, from seeds for the tracked outputs."""
-        from .capture import Step  # noqa: F401
-
         before = len(trace.steps)
         outs = [o for o, t in zip(self.outs, self.tracked) if t]
         try:
@@ -711,6 +711,3 @@ def overlapping(tensors: list, arrays: list, written: list, needs_grad: list) ->
                 return True
     tracked = [id(t) for t, n in zip(tensors, needs_grad) if n]
     return len(set(tracked)) != len(tracked)
-
-
-__all__ = ["EAGER", "Compiled", "Saved", "compile", "user_place"]

