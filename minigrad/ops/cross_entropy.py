@@ -152,11 +152,9 @@ def cross_entropy(
     check_target("cross_entropy", input, target, weight, dim)
     loss, log_probabilities = CrossEntropy.apply(input, target, dim, ignore_index)
     if weight is None and not label_smoothing:
-        return (
-            loss.sum() / CountValid.apply(target, ignore_index, loss._np_dtype, 0)
-            if reduction == "mean"
-            else reduced(loss, reduction)
-        )
+        if reduction != "mean":
+            return reduced(loss, reduction)
+        return loss.sum() / CountValid.apply(target, ignore_index, loss._np_dtype, 0)
     counts = target_weight(target, weight, ignore_index)
     total = averaged(loss if weight is None else loss * counts, counts, reduction)
     if not label_smoothing:

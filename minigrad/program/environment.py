@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -43,6 +44,7 @@ ARRAY = 1 << 16  # bytes of a NumPy array that is compared at each call
 SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "next", "id",
             "breakpoint"}  # fmt: skip
 CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io", "logging"}
+TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools", "itertools", "operator", "collections"}
 MISSING = object()
 
 
@@ -58,6 +60,7 @@ class Environment:
         self.tensors: list[tuple[str, Callable, Tensor]] = []
         self.containers: list[tuple[Any, Any]] = []  # lists, dicts and attributes with a copy of what they held
         self.seen: set[int] = set()
+        self.modules: set[tuple] = set()
         self.kept: list = []  # so that ids stay
         for name, root in roots.items():
             self.look(name, root, None)
@@ -167,11 +170,7 @@ class Environment:
             if n in scope:
                 value = scope[n]
                 self.look(n, value, partial(scope.get, n, MISSING))
-                if isinstance(value, types.ModuleType) and not library(value):
-                    for attribute in code.co_names:
-                        if attribute in vars(value):
-                            get = partial(vars(value).get, attribute, MISSING)
-                            self.look(attribute, vars(value)[attribute], get)
+                self.look_module(value, code)
             elif n in SPEAKING and hasattr(builtins, n):
                 raise Unwatched(f"it calls {n}(), which does something at each call")
             else:
@@ -181,6 +180,16 @@ class Environment:
                 isinstance(scope.get(m), types.ModuleType) and scope[m] is np for m in code.co_names
             ):
                 raise Unwatched("it uses numpy.random, whose results change from call to call")
+
+    def look_module(self, module: Any, code: Any) -> None:
+        """What a code object can read of a user's module, and of modules in it."""
+        if not isinstance(module, types.ModuleType) or library(module) or (id(module), id(code)) in self.modules:
+            return
+        self.modules.add((id(module), id(code)))
+        for n in code.co_names:
+            if n in vars(module):
+                self.look(n, vars(module)[n], partial(vars(module).get, n, MISSING))
+                self.look_module(vars(module)[n], code)
 
     def look_class(self, name: str, cls: type) -> None:
         """What the methods of a user's class read, and its other attributes."""
@@ -217,8 +226,11 @@ PACKAGE_NAME = __name__.partition(".")[0]
 
 @cache
 def foreign(file: str) -> bool:
-    """Whether a file belongs to a library, whose functions are taken not to change."""
-    return file.startswith(PACKAGE) or "site-packages" in file or file.startswith((sys.base_prefix + "/lib", "<frozen"))
+    """Whether a file is minigrad's, Python's or of the libraries below, whose functions are taken not to change."""
+    installed = re.search(r"(site|dist)-packages/(\w+)", file)
+    if installed:
+        return file.startswith(PACKAGE) or installed[2] in TRUSTED
+    return file.startswith((PACKAGE, sys.base_prefix + "/lib", "<frozen"))
 
 
 def library(module: Any) -> bool:
@@ -247,6 +259,8 @@ def named(code: Any) -> tuple[list, list]:
             i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in code.co_freevars
         ):
             writes.append(i.argval)
+        elif i.opname == "IMPORT_NAME" and i.argval.partition(".")[0] not in TRUSTED:
+            raise Unwatched(f"it imports {i.argval} while it runs: import it outside")
     return list(dict.fromkeys(reads)), writes
 
 

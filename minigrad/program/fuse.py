@@ -221,13 +221,20 @@ def plain(a: Any) -> Any:
 
 
 def formula_map(
-    low: Lowering, text: str, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = ()
+    low: Lowering,
+    text: str,
+    ins: dict,
+    shape: tuple,
+    dtype: Any,
+    out: V | None = None,
+    needs: Any = (),
+    name: str = "map",
 ) -> V:
     """A map of a formula given here; its names are those of `ins`."""
     out = out or low.new(shape, dtype)
     kinds = [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
     tree = ast.parse(text, mode="eval").body
-    return low.add("map", list(ins.values()), [out], "", tree=tree, params=tuple(ins), kinds=kinds,
+    return low.add("map", list(ins.values()), [out], name, tree=tree, params=tuple(ins), kinds=kinds,
                    needs=dict.fromkeys(needs), natural=np.dtype(dtype))  # fmt: skip
 
 
@@ -269,18 +276,18 @@ class Count:
 def shifted_by_peak(low: Lowering, x: V, dims: tuple) -> V:
     """x minus its maximum over dims."""
     top = reduction(low, "max", x, dims, True)
-    return formula_map(low, "x - t", {"x": x, "t": top}, x.shape, x.dtype)
+    return formula_map(low, "x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
 
 
 def finite_peak(low: Lowering, x: V, dims: tuple) -> V:
     """The maximum over dims; 0 in place of an infinite one."""
     top = reduction(low, "max", x, dims, True)
     ins, needs = {"t": top, "zero": 0.0}, [("math", "isfinite")]
-    return formula_map(low, "t if isfinite(t) else zero", ins, top.shape, x.dtype, None, needs)
+    return formula_map(low, "t if isfinite(t) else zero", ins, top.shape, x.dtype, None, needs, "peak")
 
 
 def exp_of(low: Lowering, x: V) -> V:
-    return formula_map(low, "exp(x)", {"x": x}, x.shape, x.dtype, None, [(VEC, "exp")])
+    return formula_map(low, "exp(x)", {"x": x}, x.shape, x.dtype, None, [(VEC, "exp")], "exp")
 
 
 def softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
@@ -315,9 +322,18 @@ def cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ign
         return False
     loss, log_probabilities = low.out(0), low.out(1)
     top = finite_peak(low, x, (1,))
-    shifted = formula_map(low, "x - t", {"x": x, "t": top}, x.shape, x.dtype)
+    shifted = formula_map(low, "x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
     total = reduction(low, "sum", exp_of(low, shifted), (1,), True)
-    formula_map(low, "x - log(s)", {"x": shifted, "s": total}, x.shape, x.dtype, log_probabilities, [(VEC, "log")])
+    formula_map(
+        low,
+        "x - log(s)",
+        {"x": shifted, "s": total},
+        x.shape,
+        x.dtype,
+        log_probabilities,
+        [(VEC, "log")],
+        "log_softmax",
+    )
     low.add("pick", [log_probabilities, target], [loss], "pick", ignore=int(ignore))
     return True
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import types
 import warnings
 
 import numpy as np
@@ -214,6 +215,22 @@ def test_a_number_that_only_scales_is_captured_once():
     for s in (1.5, 2.5, 3.5):
         c(T(3), s)
     assert "1 specialisations" in repr(c)
+
+
+def test_the_default_dtype_and_modules_of_the_user_are_watched():
+    settings = types.ModuleType("settings")
+    settings.__file__, settings.inner = "settings.py", types.ModuleType("inner")
+    settings.inner.__file__, settings.inner.k = "inner.py", 2.0
+    namespace = {"settings": settings, "torch": torch}
+    exec("def f(x):\n    return x * torch.tensor([0.1]) * settings.inner.k", namespace)
+    c, x = compile(namespace["f"]), T(3)
+    for k, dtype in ((2.0, torch.float32), (3.0, torch.float64)):
+        settings.inner.k = k
+        torch.set_default_dtype(dtype)
+        try:
+            same(c(x), namespace["f"](x))
+        finally:
+            torch.set_default_dtype(torch.float32)
 
 
 def test_control_flow_on_shapes():
