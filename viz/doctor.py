@@ -187,7 +187,7 @@ def layout_engine() -> Iterator[Finding]:
 
         from .layout import quiet
 
-        graph = pygraphviz.AGraph(directed=True)
+        graph: Any = pygraphviz.AGraph(directed=True)
         graph.add_edge("a", "b")
         with quiet():
             graph.layout("dot")
