@@ -205,7 +205,7 @@ def lower(layer: Batch, o: Any, d: Any, func: Callable) -> Any:
             "vmap",
             f"vmap({name_of(func)}): out_dim {d!r} is out of range for an output with {value.ndim} dimensions",
         )
-    return value.movedim(place, d)
+    return value if place == d else value.movedim(place, d)
 
 
 def name_of(func: Callable) -> str:

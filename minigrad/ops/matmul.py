@@ -32,7 +32,7 @@ class MatMul(Bilinear):
     def vmap(info: Any, in_dims: tuple, x: Tensor, y: Tensor) -> tuple:
         """Vectors become matrices of one row or column, so that the batch can stand in front of matrices."""
         row, column = (a.ndim - (d is not None) == 1 for a, d in zip((x, y), in_dims))
-        x, y = (a if d is None else a.movedim(d, 0) for a, d in zip((x, y), in_dims))
+        x, y = (a.movedim(d, 0) if d else a for a, d in zip((x, y), in_dims))
         x, y = x.unsqueeze(-2) if row else x, y.unsqueeze(-1) if column else y
         out = broadcasting(MatMul, in_dims, x, y)
         out = out.squeeze(-1) if column else out
