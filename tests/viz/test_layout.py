@@ -58,11 +58,11 @@ def test_all_passes_share_one_layout():
 
 def test_ten_thousand_nodes_are_drawn_in_seconds():
     record = records.recurrent(steps=8_000)
-    start = time.perf_counter()
+    start = time.process_time()
     drawing = viz.draw(record)
     drawing.svg()
     assert len(drawing.cards) > 10_000
-    assert time.perf_counter() - start < 20  # 5 s on an idle machine
+    assert time.process_time() - start < 20  # of the processor, so that a busy machine does not matter
 
 
 def test_rows_are_in_the_order_of_the_program():
