@@ -21,7 +21,7 @@ from .context import OFF, ON, current, use
 from .edges import Leaf, Port, key, meta, producer
 from .function import call_user
 from .node import Ctx, _anomaly
-from .sweep import GENERIC, sweep
+from .sweep import GENERIC, broadcast_axes, sweep
 from .tensor import Tensor, history, wrap
 
 running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
@@ -202,8 +202,7 @@ def sum_to(g: Tensor, shape: tuple) -> Tensor:
     """g summed over the dimensions along which a tensor of `shape` was broadcast."""
     if tuple(g.shape) == tuple(shape):
         return g
-    lead = g.ndim - len(shape)
-    dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1])
+    dims = broadcast_axes(g.shape, shape)
     out = g.sum(dims, True) if dims else g
     return out if tuple(out.shape) == tuple(shape) else out.reshape(shape)
 

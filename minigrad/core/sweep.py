@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
+from ..errors import user_place
 from . import hooks
 from .context import OFF, use
 from .edges import Leaf, Port, producer
 from .saved import Freed, Saved, unpack
-from .tensor import Tensor, wrap
+from .tensor import Tensor, memory, wrap
 
 GENERIC = bool(os.environ.get("MINIGRAD_GENERIC"))  # keep to the definitions: no fast lanes
 
@@ -42,7 +44,7 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
             if node.pull is not None and node._hooks is None:
                 pairs = node.pull(g, free)
             elif type(node) is Leaf:
-                finish(node, g, reach)
+                finish(node, g, reach, place)
                 continue
             elif node._hooks is not None or not node._fn.arrays or (pairs := on_arrays(node, g, keep, place)) is None:
                 gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
@@ -90,10 +92,15 @@ def sum_down(g: Any, shape: tuple) -> Any:
     """A gradient summed down to the shape of an operand that was broadcast."""
     if g.shape == shape:
         return g
-    lead = g.ndim - len(shape)
-    axes = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1])
+    axes = broadcast_axes(g.shape, shape)
     out = np.add.reduce(g, axes) if axes else g
     return out if out.shape == shape else np.reshape(out, shape)
+
+
+def broadcast_axes(large: Sequence, small: Sequence) -> tuple:
+    """The dimensions of `large` along which a tensor of shape `small` is repeated to fill it."""
+    lead = len(large) - len(small)
+    return (*range(lead), *[i + lead for i, n in enumerate(small) if n == 1 and large[i + lead] != 1])
 
 
 def give(waiting: dict, heap: list, edge: Any, g: Any) -> None:
@@ -139,7 +146,7 @@ def look(node: Any, g: Any, wanted: set | None, found: dict) -> Any:
     return [bare(x) for x in gs] if type(g) is list else bare(gs[0])
 
 
-def finish(leaf: Leaf, g: Any, reach: Any) -> None:
+def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
     """Accumulate into a leaf's `.grad`, in memory of its own: nobody else may hold what a user may change."""
     t = leaf._ref()
     if leaf._hooks is not None or t is None or t._edge is not leaf:
@@ -147,7 +154,8 @@ def finish(leaf: Leaf, g: Any, reach: Any) -> None:
     elif t._grad is None:
         alone = type(g) is np.ndarray and g.base is None and sys.getrefcount(g) <= 3 and g.flags.c_contiguous
         t._grad = wrap(g if alone else np.array(g))
-    elif t._grad._edge is None and t._grad._ver is None and t._grad._layer is None:
+    elif t._grad._edge is None and t._grad._layer is None:
         t._grad._a += g
+        memory(t._grad).bump("backward", place or user_place())
     else:
         reach(leaf, [boxed(g)])

@@ -95,6 +95,15 @@ def test_a_leafs_gradient_never_shares_memory():
     assert y.grad.tolist() == [1.0, 1.0] and seed.tolist() == [1.0, 1.0]
 
 
+def test_a_gradient_that_was_saved_and_then_added_to_is_noticed():
+    x, w = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True)
+    (x * 3).sum().backward()
+    z = (w * x.grad).sum()
+    (x * 5).sum().backward()  # adds to x.grad, which z has saved
+    with pytest.raises(RuntimeError, match=r"at version 1, expected version 0, last by backward at .*test_dispatch"):
+        z.backward()
+
+
 def test_a_node_takes_few_bytes():
     x, n = minigrad.ones(1, requires_grad=True), 10_000
     y = x * 1.5
