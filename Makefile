@@ -28,7 +28,7 @@ test: $(call with,dev demo) ## run the tests and the examples in the docstrings
 parity: $(call with,dev parity) ## run the same programs in PyTorch and compare
 	$(PY) -m pytest -n auto tests/parity
 
-lint: $(call with,dev) ## check formatting, style and types
+lint: $(call with,dev demo) ## check formatting, style and types
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright
