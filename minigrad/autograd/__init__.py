@@ -5,6 +5,7 @@ The engine is minigrad/core/engine.py; this package holds what users call.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -127,7 +128,7 @@ def grad(
 
 def history_or_none(t: Any) -> Any:
     """The edge of a tensor or GradientEdge."""
-    return t.edge() if hasattr(t, "edge") else history(t)
+    return history(t) if isinstance(t, Tensor) else t.edge()
 
 
 def as_sequence(x: Any) -> tuple:
@@ -161,9 +162,9 @@ def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
 
 def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
     """The gradient to start with: the given one, checked, or 1 for a scalar."""
-    shape, dtype = meta(edge)
+    shape, dtype = edge._shape, edge._dtype
     if g is None:
-        if shape != () and np.prod(shape) != 1:
+        if shape != () and math.prod(shape) != 1:
             raise error(
                 RuntimeError,
                 what,
@@ -172,7 +173,9 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             )
         if dtype.kind != "f":
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
-        return wrap(np.ones(shape, dtype)) if getattr(t, "_layer", None) is None else t.new_ones(shape)
+        if getattr(t, "_layer", None) is not None:
+            return t.new_ones(shape)
+        return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
     if not isinstance(g, Tensor):
         raise error(TypeError, what, f"gradients can be either tensors or None, but got {type(g).__name__}")
     if tuple(g.shape) != shape:

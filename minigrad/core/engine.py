@@ -72,7 +72,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.
     """
     here = current()
-    pending, place = Pending(roots, wanted), None if keep else user_place()
+    pending, place = Pending(roots, wanted), user_place()
     if not create and (here is ON or here is OFF) and not GENERIC and all([type(g) is Tensor for g in grads]):
         return sweep(pending, roots, grads, keep, place, step, reach)
     watch, useful, found = watcher(here), pending.useful, {}
@@ -274,15 +274,18 @@ def reachable(roots: Sequence) -> set:
 def on_paths(roots: Sequence, wanted: set) -> set:
     """The nodes from which a wanted edge can be reached, so that nothing else has to run."""
     useful: set = set()
+    targets = {node for node, _ in wanted}
     for node in sorted(reachable(roots), key=lambda n: n._seq):
-        if any(e is not None and (key(e) in wanted or producer(e) in useful) for e in node._edges):
-            useful.add(node)
+        for e in node._edges:
+            if e is not None and ((p := producer(e)) in useful or p in targets and key(e) in wanted):
+                useful.add(node)
+                break
     return useful
 
 
 def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
-    edge = t.edge() if hasattr(t, "edge") else history(t)
+    edge = history(t) if isinstance(t, Tensor) else t.edge()
     if edge is None:
         raise error(
             RuntimeError,

@@ -17,13 +17,15 @@ from .edges import INFERENCE, Leaf, ViewOf
 from .hooks import move_retained
 from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
+NO_GRAD = "it was made under no_grad"  # why the history of such a view may not be derived again
+
 
 def link_view(frame: Frame, fn: Any, args: tuple, out: Tensor) -> None:
     """`out` is the view `fn(*args)` of args[0]: they share the version counter, and out's history follows its parent's."""
     parent = args[0]
     if type(out) is Tensor:
         out._ver = memory(parent)
-    fixed = None if frame.grad else "it was made under no_grad"
+    fixed = None if frame.grad else NO_GRAD
     out._view = ViewOf(parent, fn, args[1:], None if fixed else history(parent), version(parent), fixed)
 
 

@@ -34,7 +34,7 @@ class Node:
     _edges: Any
     _saved: Any
     _meta: Any
-    pull: Any = None  # the written-out backward of an operation's flat nodes (ops/dispatch.py)
+    pull: Any = None  # the written-out backward of an operation's flat nodes (ops/dispatch/)
 
     def name(self) -> str:
         """The name of the operation with `Backward` behind it, as PyTorch prints it."""
@@ -90,7 +90,7 @@ class Node:
 
 
 class Full(Node):
-    """A node with everything in slots of its own; those that ops/dispatch.py writes out are flatter."""
+    """A node with everything in slots of its own; those that ops/dispatch/ writes out are flatter."""
 
     __slots__ = ("_edges", "_layer", "_meta", "_saved", "_trace")
 

@@ -1,7 +1,7 @@
 """The first-order backward of plain eager code: the engine's loop once more, carrying arrays instead of Tensors.
 
 A gradient that is not to be differentiated again needs no Tensor around it.  Nodes with a written-out `pull`
-(ops/dispatch.py) compute on arrays, for 0-d tensors on NumPy's scalars, which are six times faster; all others get their
+(ops/dispatch/) compute on arrays, for 0-d tensors on NumPy's scalars, which are six times faster; all others get their
 gradients as Tensors and run by the engine's own step.  engine.run says what a backward means; this is its fast lane.
 """
 
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import user_place
 from . import hooks
 from .context import OFF, use
 from .edges import Leaf, Port, producer
@@ -29,7 +28,9 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
     """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary."""
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
     heap: list = []
-    wanted, useful, found = pending.wanted, pending.useful, {}
+    useful, found = pending.useful, {}
+    targets = None if pending.wanted is None else {node for node, _ in pending.wanted}
+    allowed = None if targets is None else useful | targets
     free = None if keep else Freed(place)
     for edge, g in zip(roots, grads, strict=True):
         give(waiting, heap, edge, bare(g))
@@ -37,32 +38,42 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
         while heap:
             node = heappop(heap)[1]
             g = waiting.pop(node)
-            if node._hooks is not None or wanted is not None:
-                g = look(node, g, wanted, found)
-                if useful is not None and node not in useful:
+            if node._hooks is not None:
+                g = hooked(node, g)
+            if targets is not None:
+                if node in targets:
+                    found.update(kept(node, g, pending.wanted))
+                if node not in useful:
                     continue
-            if node.pull is not None and node._hooks is None:
-                pairs = node.pull(g, free)
             elif type(node) is Leaf:
                 finish(node, g, reach, place)
                 continue
-            elif node._hooks is not None or not node._fn.arrays or (pairs := on_arrays(node, g, keep, place)) is None:
-                gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
-                pairs = [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
+            if node.pull is not None and node._hooks is None:
+                pairs = node.pull(g, free)
+            else:
+                pairs = pull_aside(node, g, keep, place, step)
             for edge, g in pairs:
-                if edge is not None and g is not None:
-                    if (
-                        useful is not None
-                        and producer(edge) not in useful
-                        and (producer(edge), index(edge)) not in wanted
-                    ):
-                        continue
-                    if edge in waiting and type(edge) is not Port:
-                        waiting[edge] = waiting[edge] + g
-                    else:
-                        give(waiting, heap, edge, g)
+                if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
+                    continue
+                if edge in waiting:
+                    waiting[edge] = waiting[edge] + g
+                elif type(edge) is Port:
+                    give(waiting, heap, edge, g)
+                else:
+                    waiting[edge] = g
+                    heappush(heap, (-edge._seq, edge))
             pairs = None  # holds on to gradients that a leaf could else take as they are
     return found
+
+
+def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any) -> list:
+    """The backward of a node that has none written out, or has hooks: pairs of edge and gradient."""
+    if node._hooks is None and node._fn.arrays:
+        pairs = on_arrays(node, g, keep, place)
+        if pairs is not None:
+            return pairs
+    gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
+    return [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
 
 
 def on_arrays(node: Any, g: Any, keep: bool, place: Any) -> list | None:
@@ -136,14 +147,17 @@ def boxed(g: Any) -> Tensor | None:
     return None if g is None else wrap(g if type(g) is np.ndarray else np.asarray(g))
 
 
-def look(node: Any, g: Any, wanted: set | None, found: dict) -> Any:
-    """A node that somebody looks at: run its tensor hooks, and keep the gradients that were asked for."""
-    gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
-    if node._hooks is not None:
-        gs = hooks.before(node, gs)
-    if wanted is not None:
-        found.update({(node, i): x for i, x in enumerate(gs) if (node, i) in wanted and x is not None})
-    return [bare(x) for x in gs] if type(g) is list else bare(gs[0])
+def hooked(node: Any, g: Any) -> Any:
+    """A node's gradients after its tensor hooks."""
+    if type(g) is list:
+        return [bare(x) for x in hooks.before(node, [boxed(x) for x in g])]
+    return bare(hooks.before(node, [boxed(g)])[0])
+
+
+def kept(node: Any, g: Any, wanted: set) -> dict:
+    """The gradients at a node that were asked for."""
+    gs = g if type(g) is list else [g]
+    return {(node, i): boxed(x) for i, x in enumerate(gs) if x is not None and (node, i) in wanted}
 
 
 def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
@@ -152,10 +166,17 @@ def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
     if leaf._hooks is not None or t is None or t._edge is not leaf:
         reach(leaf, [boxed(g)])
     elif t._grad is None:
-        alone = type(g) is np.ndarray and g.base is None and sys.getrefcount(g) <= 3 and g.flags.c_contiguous
-        t._grad = wrap(g if alone else np.array(g))
+        alone = type(g) is np.ndarray and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
+        t._grad = wrap(g if alone else laid_out(g, t._a))
     elif t._grad._edge is None and t._grad._layer is None:
         t._grad._a += g
-        memory(t._grad).bump("backward", place or user_place())
+        memory(t._grad).bump("backward", place)
     else:
         reach(leaf, [boxed(g)])
+
+
+def laid_out(g: Any, like: np.ndarray) -> np.ndarray:
+    """A copy of a gradient that lies in memory as its leaf does."""
+    out = np.empty_like(like)
+    out[...] = g
+    return out

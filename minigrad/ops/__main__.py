@@ -1,4 +1,4 @@
-"""`python -m minigrad.ops mul` prints the text that dispatch.py writes for an operation."""
+"""`python -m minigrad.ops mul` prints the text that dispatch/ writes for an operation."""
 
 import sys
 

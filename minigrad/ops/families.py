@@ -60,12 +60,6 @@ class Pointwise(Primitive):
     inplace = True  # also a method `name_`
     flag = False  # its function takes `inplace=`, as PyTorch's activations do
     options: dict = {}  # further ones for the tests (registry.Entry)
-    operator = ""  # the method of Tensor that Python's operator calls
-    namespaces: list = []  # of functions that call apply: they get the written-out one (dispatch.py)
-
-    def __init_subclass__(cls, **options: Any):
-        super().__init_subclass__(**options)
-        cls.namespaces, cls.apply = [], classmethod(first_apply)
 
     @classmethod
     def signature(cls) -> Callable | None:
@@ -130,17 +124,6 @@ class Pointwise(Primitive):
             target = dtypes.of_numpy(dtypes.common([example(a, d) for a, d in pairs[operands]]))
             values[operands] = [a.to(target) if isinstance(a, Tensor) else a for a in values[operands]]
         return cls.apply(*values), 0
-
-
-def first_apply(cls: Any, *args: Any) -> Any:
-    """The first call of an operation writes out its fast road, where it has one."""
-    from . import dispatch
-
-    if dispatch.specialisable(cls):
-        dispatch.specialise(cls)
-    else:
-        cls.apply = classmethod(dispatch.definition)
-    return cls.apply(*args)
 
 
 def example(a: Any, dim: int | None) -> Any:

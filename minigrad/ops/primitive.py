@@ -46,10 +46,14 @@ class Primitive(Function):
         None  # impl that writes into its first argument and returns nothing: for writes to few of many elements
     )
     batch: Any = None
+    quiet = False  # impl calls NumPy's functions itself: the warnings name our modules, where they are filtered
+    namespaces: list = []  # of functions that call apply: they get the written-out one (dispatch/)
+    operator = ""  # the method of Tensor that Python's operator calls
     name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
+        cls.namespaces, cls.apply = [], classmethod(first_apply)
         cls.name = cls.__dict__.get("name") or re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
         for name, f in list(cls.__dict__.items()):
             if inspect.isfunction(f) and (name in STATIC or f.__name__ == "<lambda>"):
@@ -86,7 +90,11 @@ class Primitive(Function):
 
     @classmethod
     def _eager(cls, frame: Frame, args: tuple) -> Any:
-        raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
+        return cls.finish(frame, args, cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args]))
+
+    @classmethod
+    def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:
+        """Tensors around the arrays that impl gave, with their history, and what else the frame asks for."""
         out = tuple([as_tensor(r) for r in raw]) if type(raw) is tuple else as_tensor(raw)
         if cls.view:
             link_view(frame, cls, args, out)
@@ -207,6 +215,17 @@ class Primitive(Function):
         """The formula of argument i as it stands in the source."""
         f = cls.formulas.get(cls.parameter(i))
         return "" if f is None else formula.shown(f)
+
+
+def first_apply(cls: Any, *args: Any) -> Any:
+    """The first call of an operation writes out its fast road, where it has one."""
+    from . import dispatch
+
+    if dispatch.specialisable(cls):
+        dispatch.specialise(cls)
+    else:
+        cls.apply = classmethod(Primitive.apply.__func__)
+    return cls.apply(*args)
 
 
 def as_tensor(raw: Any) -> Tensor:

@@ -79,7 +79,7 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
 class Sum(Reduce):
     """The sum over dimensions."""
 
-    arrays = True
+    arrays = quiet = True
     impl = lambda x, dims, keepdim: add_up(x, dims, keepdim)
     dx = lambda: 1
 
@@ -87,7 +87,7 @@ class Sum(Reduce):
 class Mean(Reduce):
     """The arithmetic mean over dimensions."""
 
-    arrays = True
+    arrays = quiet = True
     impl = lambda x, dims, keepdim: add_up(x, dims, keepdim) / count(x.shape, dims)
     dx = lambda g, shape, dims: g / max(count(shape, dims), 1)
 

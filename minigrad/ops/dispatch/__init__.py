@@ -1,0 +1,91 @@
+"""The fast road of eager code: for plain tensors, `apply` and `pull` of each built-in operation written out as text.
+
+Function.apply, Primitive and the families say what an operation means; what stands here is the same, specialised: no loop
+over arguments, one slot for each edge and saved value instead of tuples, the formulas on arrays.  Anything unusual (a
+transform, a dual level, hooks on saved tensors, mixed dtypes) takes the general way.  The text of an operation is written
+when it is first used; `python -m minigrad.ops mul` prints it.  MINIGRAD_GENERIC=1 switches the road off.
+
+What each choice is worth in time was measured: arrays instead of Tensors in a first-order backward, NumPy's scalars instead
+of 0-d arrays there, flat nodes, and numbers kept as tensors are the large ones.  plan.py says what an operation's text has
+to name, pointwise.py and general.py write it, nodes.py has the flat nodes and what the texts call.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from typing import Any
+
+import numpy as np
+
+from ...core.context import OFF, ON, current
+from ...core.dtypes import F4, F8
+from ...core.edges import ViewOf, next_number
+from ...core.inplace import NO_GRAD
+from ...core.saved import save
+from ...core.sweep import GENERIC, sum_down
+from ...core.tensor import Tensor, history, memory, wrap
+from .. import registry
+from . import general, nodes, pointwise
+from .nodes import PLAIN
+from .plan import Plan, is_pointwise
+
+__all__ = ["PLAIN", "definition", "specialisable", "specialise"]
+
+
+def specialisable(cls: Any) -> bool:
+    """Whether an operation is of a kind that is written out."""
+    return not GENERIC and writer(cls).specialisable(cls)
+
+
+def writer(cls: Any) -> Any:
+    """The module that writes the texts of such operations."""
+    return pointwise if is_pointwise(cls) else general
+
+
+def specialise(cls: Any) -> None:
+    """Write the operation's apply and pull, and put them where they are called from."""
+    plan = Plan(cls)
+    cls.Flat = nodes.flat_class(plan)
+    scope = {"__name__": __name__, "cls": cls, "Node": cls.Flat, **NAMES}
+    cls.text = writer(cls).write(plan, scope)
+    fast, pull = load(cls, scope)
+    cls.Flat.pull = pull
+    cls.apply = staticmethod(fast)
+    for namespace in cls.namespaces:
+        namespace["apply"] = fast
+
+
+def load(cls: Any, scope: dict) -> tuple:
+    """Compile the text under a name of its own, so that tracebacks show its lines."""
+    file = os.path.join(os.path.dirname(__file__), f"<dispatch of {cls.name}>")
+    linecache.cache[file] = (len(cls.text), None, cls.text.splitlines(True), file)
+    exec(compile(cls.text, file, "exec"), scope)
+    fast, pull = scope["apply"], scope.get("pull")
+    scope["other"] = lambda *args: definition(cls, *args)
+    if is_pointwise(cls):
+        registry.CODES[fast.__code__] = cls.name
+    if cls.operator:
+        scope = dict(scope, other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else NotImplemented)
+        exec(compile(cls.text, file, "exec"), scope)
+        setattr(Tensor, cls.operator, scope["apply"])
+    return fast, pull
+
+
+OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a tensor in `x + y`
+
+
+def definition(cls: Any, *args: Any) -> Any:
+    """Apply an operation by its definition: for all that is not plain."""
+    from ..primitive import Primitive
+
+    return Primitive.apply.__func__(cls, *args)
+
+
+# What the texts may name.
+NAMES = {
+    **{"current": current, "ON": ON, "OFF": OFF, "PLAIN": PLAIN, "F4": F4, "F8": F8, "new": object.__new__},
+    **{"Tensor": Tensor, "ViewOf": ViewOf, "number": next_number, "history": history, "save": save},
+    **{"ndarray": np.ndarray, "asarray": np.asarray, "errstate": np.errstate, "wrap": wrap},
+    **{"fit": sum_down, "fresh": memory, "NO_GRAD": NO_GRAD, **{f.__name__: f for f in nodes.CALLED}},
+}

@@ -1,0 +1,162 @@
+"""The flat nodes of written-out operations, and the functions that the texts call."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import F4, F8
+from ...core.edges import Version
+from ...core.node import Node
+from ...core.saved import Freed, Saved, freed, modified
+from ...core.sweep import bare, fitted, sum_down
+from ...core.tensor import Tensor, version, wrap
+from ...kernels import run
+from ..primitive import ShapeOf
+from .plan import Plan
+
+PLAIN: set = {Tensor}  # the types of plain eager tensors; nn.Parameter joins them
+new = object.__new__
+
+
+def flat_class(plan: Plan) -> type:
+    """The operation's node: a slot for each edge and each saved value, half the memory of one with tuples."""
+    cls, operands, plain, read = plan.cls, plan.operands, plan.plain, plan.read
+    edges, shapes = ["n" + k for k in operands], ["s" + k for k in plan.shapes]
+    slots = [*edges, *read, *plain, *shapes, "_shape", "_dtype", "_freed"]
+    if plan.counts_numbers:
+        slots += ["_number", "_place"]
+
+    def argument(node: Any, k: str) -> Any:
+        if k in plain:
+            return getattr(node, k)
+        if k in read and (kept := getattr(node, k)) is not None:
+            return as_saved(kept, False)
+        return ShapeOf(getattr(node, "s" + k)) if k in plan.shapes else None
+
+    def saved(node: Any) -> Any:
+        """As Full has it: per argument, then for the result, a Saved tensor or a plain value."""
+        if node._freed is not None:
+            return node._freed
+        kept = [argument(node, k) for k in plan.names]
+        if plan.counts_numbers and node._number is not None:
+            kept[node._place] = node._number
+        return (*kept, as_saved(node.out, True) if "out" in read else None)
+
+    def forget(node: Any, place: Any) -> None:
+        """Drop the saved tensors."""
+        if node._freed is None and any([getattr(node, k) is not None for k in read]):
+            node._freed = Freed(place)
+            for k in read:
+                setattr(node, k, None)
+
+    by_argument = ", ".join(f"node.n{k}" if k in operands else "None" for k in plan.names)
+    body = {
+        "__slots__": slots,
+        "_fn": cls,
+        "_edges": property(eval(f"lambda node: ({by_argument},)")),  # graphs are searched along these
+        "_saved": property(saved),
+        "_meta": property(lambda node: ((node._shape, node._dtype),)),
+        "_free": forget,
+        "__module__": cls.__module__,
+    }
+    return type(cls.Node.__name__, (Node,), body)
+
+
+def as_saved(v: Any, is_output: bool) -> Any:
+    """A slot's value as the engine's general code has it."""
+    if v is None or type(v) is Saved:
+        return v
+    made = Saved(v, 0 if is_output else None)
+    made.version = 0  # kept without a note of the version: it was 0 then
+    return made
+
+
+def twin(out: Tensor) -> Tensor:
+    """A result as its own node keeps it: same array and version counter, no history (node -> tensor -> node would leak)."""
+    t = new(Tensor)
+    t._a = out._a
+    t._ver = out._ver = Version() if out._ver is None else out._ver
+    t._edge = t._view = t._tan = t._grad = None
+    return t
+
+
+def array(s: Any, node: Any, is_output: bool) -> np.ndarray:
+    """The array of a saved value that may have been written since, or freed."""
+    return tensor(s, node, is_output)._a
+
+
+def tensor(s: Any, node: Any, is_output: bool) -> Tensor:
+    """The tensor of such a value."""
+    if s is None:
+        raise freed(node)
+    s = as_saved(s, is_output)
+    if version(s.tensor) != s.version:
+        raise modified(node, s)
+    return s.tensor
+
+
+def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
+    """More than one result: their tensors, wired in the general way."""
+    return cls.finish(frame, args, raw)
+
+
+def zeros(g: Any) -> Any:
+    """No gradient, also where g is infinite."""
+    return np.zeros(g.shape, g.dtype)[()]
+
+
+def kept_shape(shape: tuple, dims: tuple) -> tuple:
+    """The shape of a reduction's result that keeps its reduced dimensions, as 1."""
+    return tuple([1 if d in dims else n for d, n in enumerate(shape)])
+
+
+def spread(d: Any, shape: tuple) -> np.ndarray:
+    """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
+    if d.shape == shape:
+        return d
+    if math.prod(shape) > run.FUSE_FROM:
+        return np.broadcast_to(d, shape)
+    out = np.empty(shape, d.dtype)
+    out[...] = d
+    return out
+
+
+def sent(d: Any, edge: Any) -> Any:
+    """What a formula gave, as it travels on: an array, or a scalar, in the shape and dtype of its edge."""
+    if d is None:
+        return None
+    return fitted(bare(d) if isinstance(d, Tensor) else d, edge)
+
+
+def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list) -> Any:
+    """All partials of large arrays in one compiled pass, else by the formulas."""
+    by_name = dict(zip(read, values))
+    bound = tuple([None if (v := by_name.get(k)) is None else wrap(v) for k in (*cls.names, "out")])
+    grads = run.backward(cls, edges, wrap(g), bound)
+    if grads is None:
+        grads = [None if e is None else cls.evaluate(i, bound, len(edges), (wrap(g),)) for i, e in enumerate(edges)]
+    return [(e, None if d is None else sum_down(d._a, e._shape)) for e, d in zip(edges, grads)]
+
+
+_constants: dict = {F4: {}, F8: {}}
+
+
+def constant(value: float, kind: Any) -> Any:
+    """A number beside floats as a 0-d tensor of their dtype, those in use kept: NumPy needs 150 ns to convert one."""
+    table = _constants.get(kind)
+    if table is None:
+        return value
+    t = table.get(value)
+    if t is None:
+        t = wrap(np.array(value, kind))
+        if value and value == value:  # 0.0 == -0.0 and NaN equals nothing: no keys
+            if len(table) >= 256:
+                table.clear()
+            table[value] = t
+    return t
+
+
+CALLED = (twin, array, tensor, several, zeros, kept_shape, spread, sent, large_pull, constant)

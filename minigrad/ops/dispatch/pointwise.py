@@ -1,0 +1,126 @@
+"""The texts of pointwise operations of one or two operands: NumPy's function, one node, and all partials in one pull."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...kernels import formula, run
+from .plan import Plan
+
+APPLY = """\
+def {name}({args}):
+    frame = current(){number}
+    if {plain} and (frame is ON or frame is OFF):
+        {arrays}
+        kind = {first}.dtype
+        if (kind is F4 or kind is F8){same_kind}:
+            try:
+                result = {compute}
+            except (RuntimeWarning, ValueError):  # warnings as errors, shapes that do not meet: the general way knows
+                return other({args})
+            out = new(Tensor)
+            out._a = result
+            out._edge = out._ver = out._view = out._tan = out._grad = None
+            if frame is ON:
+                {edges}
+                if {tracked}:
+                    out._edge = node = new(Node)
+                    node._seq, node._shape, node._dtype = number(), result.shape, kind
+                    node._hooks = node._freed = None
+                    {slots}
+            return out
+    return other({args})
+
+
+apply = {name}
+"""
+
+NUMBER = """
+    kept = None
+    if type({y}) is float or type({y}) is int:
+        if type({x}) in PLAIN and (frame is ON or frame is OFF):
+            kept, place, {y} = {y}, 1, constant({y}, {x}._a.dtype)
+    elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and (frame is ON or frame is OFF):
+        kept, place, {x} = {x}, 0, constant({x}, {y}._a.dtype)"""
+
+PULL = """
+
+def pull(node, g, free):
+    {edges} = {node_edges}
+    {read}
+    {forget}
+    if type(g) is not ndarray:
+        {scalars}
+    {fused}
+    return {gradients},
+"""
+
+# how a saved array is read: at once where it cannot have been written, else by a look at its version
+VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else array(s, node, {out})"
+
+
+def specialisable(cls: Any) -> bool:
+    """One or two operands, floats in and floats out."""
+    return not cls.statics and not cls.masks and cls.kind != "bool" and "f" in cls.accepts and len(cls.names) in (1, 2)
+
+
+def write(plan: Plan, scope: dict) -> str:
+    """The operation's text; what it names goes into `scope`."""
+    cls = plan.cls
+    compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else lambda *arrays: run.forward(cls, arrays)
+    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays)}
+    scope |= {"d" + k: formula.on_arrays(f) for k, f in plan.formulas.items()}
+    on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
+    return write_apply(plan) + (write_pull(plan) if on_arrays else "")
+
+
+def write_apply(plan: Plan) -> str:
+    """The text of apply."""
+    cls, names, args = plan.cls, plan.names, ", ".join(plan.names)
+    arrays = [f"a{k}" for k in names]
+    given = ", ".join(arrays)
+    compute = f"compute({given}, out=...)" if isinstance(cls.ufunc, np.ufunc) else f"compute({given})"
+    slots = [f"node.n{k} = n{k}" for k in names] + plan.keep()
+    if plan.counts_numbers:
+        slots.append("node._number, node._place = kept, kept is not None and place")
+    return APPLY.format(
+        name=cls.name,
+        args=args,
+        number=NUMBER.format(x=names[0], y=names[1]) if plan.counts_numbers else "",
+        plain=" and ".join(f"type({k}) in PLAIN" for k in names),
+        arrays="; ".join(f"a{k} = {k}._a" for k in names),
+        first=arrays[0],
+        same_kind="" if len(names) == 1 else f" and {arrays[1]}.dtype is kind",
+        compute=f"{compute} if {arrays[0]}.size < {run.FUSE_FROM} else large({given})",
+        edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
+        tracked=" or ".join(f"n{k} is not None" for k in names) if cls.differentiable else "False",
+        slots="\n                    ".join(slots),
+    )
+
+
+def write_pull(plan: Plan) -> str:
+    """The text of pull: the gradient of the result -> pairs of edge and gradient."""
+    read = plan.read
+    pairs = []
+    for k in plan.names:
+        if k not in plan.formulas:
+            pairs.append(f"(n{k}, None)")
+            continue
+        call = f"d{k}({', '.join(plan.reads[k])})"
+        constant = plan.formulas[k]() if not plan.reads[k] else None
+        body = {1: "g", -1: "-g", 0: "zeros(g)"}.get(constant) or (call if "g" in plan.reads[k] else f"g * {call}")
+        pairs.append(
+            f"(n{k}, None if n{k} is None else d if (d := {body}).shape == n{k}._shape else fit(d, n{k}._shape))"
+        )
+    large = f"large_pull(cls, ({plan.edges()},), g, ({', '.join(read)},), {read!r})"
+    return PULL.format(
+        edges=plan.edges(),
+        node_edges=", ".join(f"node.n{k}" for k in plan.names),
+        read="\n    ".join(plan.restore(VALUE)) or "pass",
+        forget=plan.forget(),
+        scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
+        fused=f"elif g.size >= {run.FUSE_FROM}:\n        return {large}" if read else "",
+        gradients=", ".join(pairs),
+    )
