@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.context import current, enter
-from ..core.node import _anomaly
+from ..core.node import anomaly
 
 
 class set_detect_anomaly:
@@ -14,7 +14,7 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
-        self.old = (getattr(_anomaly, "on", False), getattr(_anomaly, "nan", True))
+        self.old = anomaly.on, anomaly.nan
         switch(bool(mode), check_nan)
 
     def __enter__(self) -> None:
@@ -26,8 +26,8 @@ class set_detect_anomaly:
 
 def switch(on: bool, check_nan: bool) -> None:
     """Set the mode of this thread; while it is on, operations take the way that notes the user's line."""
-    enter(current().watch(on - getattr(_anomaly, "on", False)))
-    _anomaly.on, _anomaly.nan = on, check_nan
+    enter(current().watch(on - anomaly.on))
+    anomaly.on, anomaly.nan = on, check_nan
 
 
 class detect_anomaly(set_detect_anomaly):
@@ -52,9 +52,9 @@ class detect_anomaly(set_detect_anomaly):
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is on in this thread."""
-    return getattr(_anomaly, "on", False)
+    return anomaly.on
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly detection also looks for NaN."""
-    return getattr(_anomaly, "nan", True)
+    return anomaly.nan

@@ -18,10 +18,11 @@ import numpy as np
 from ..errors import Place, error, user_place
 from . import hooks
 from .context import OFF, ON, current, use
-from .edges import Leaf, Port, key, meta, producer
+from .edges import Leaf, Port, key, producer
+from .fast import GENERIC
 from .function import call_user
-from .node import Ctx, _anomaly
-from .sweep import GENERIC, broadcast_axes, sweep
+from .node import Ctx, anomaly
+from .sweep import broadcast_axes, sweep
 from .tensor import Tensor, history, wrap
 
 running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
@@ -140,12 +141,9 @@ def pull(node: Any, gs: list) -> tuple:
             e.add_note(f"Anomaly detection: the forward call that caused it was at {node._trace}")
         raise
     fitted = tuple(
-        [
-            o if o is None or e is None else fit(o, e, node, i)
-            for i, (o, e) in enumerate(zip(outs, node._edges, strict=True))
-        ]
+        [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
-    if node._trace is not None and getattr(_anomaly, "nan", False):
+    if node._trace is not None and anomaly.nan:
         check_nan(node, fitted)
     return fitted
 
@@ -156,35 +154,43 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
         gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
     outs = call_user(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
-    code = getattr(node._fn.backward, "__code__", None)
-    n, name = (
-        len(node._edges),
-        node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else ""),
-    )
-    if len(outs) < n or any(o is not None for o in outs[n:]):
+    n = len(node._edges)
+    if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
         raise error(
             RuntimeError,
-            name,
+            named(node),
             f"returned an incorrect number of gradients (expected {n}, got {len(outs)})",
             f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)",
         )
     for i, o in enumerate(outs[:n]):
-        if o is not None and not isinstance(o, Tensor):
-            raise error(RuntimeError, name, f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
-        if o is not None and node._given[i] is None:
-            raise error(
-                RuntimeError,
-                name,
-                f"returned a gradient different from None at position {i}, but the corresponding forward "
-                "input was not a tensor",
-                "return None there",
-            )
+        if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
+            raise not_a_gradient(node, o, i)
     return outs[:n]
+
+
+def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
+    """The error for what a user's backward returned in place number i."""
+    if not isinstance(o, Tensor):
+        return error(RuntimeError, named(node), f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
+    return error(
+        RuntimeError,
+        named(node),
+        f"returned a gradient different from None at position {i}, but the corresponding forward input was not a tensor",
+        "return None there",
+    )
+
+
+def named(node: Ctx) -> str:
+    """A user's node, and where its backward stands."""
+    code = getattr(node._fn.backward, "__code__", None)
+    return node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else "")
 
 
 def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
     """A gradient in its input's shape (a broadcast one is summed down to it) and dtype."""
-    shape, dtype = meta(edge)
+    shape, dtype = edge._shape, edge._dtype
+    if type(g) is Tensor and g._a.shape == shape and g._a.dtype == dtype:
+        return g
     if tuple(g.shape) != shape:
         if not broadcastable(shape, tuple(g.shape)):
             raise error(

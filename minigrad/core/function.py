@@ -11,7 +11,7 @@ import inspect
 from typing import Any
 
 from ..errors import error
-from .context import Frame, apply_at, current, recordings, use
+from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .dual import push_tangents
 from .edges import Port
 from .guard import Guard
@@ -130,7 +130,8 @@ class Function:
             )
         if kwargs or not cls.combined and not complete(cls.forward, args):
             args = bind(cls, args, kwargs)
-        return apply_at(current(), cls, args)
+        frame = current()
+        return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
 
     @classmethod
     def keeps_number(cls, node: Any) -> bool:
@@ -140,10 +141,12 @@ class Function:
     @classmethod
     def _eager(cls, frame: Frame, args: tuple) -> Any:
         """Run the user's forward with gradients off and wire its outputs into the graph."""
-        refuse_nested(cls, frame, args)
-        ctx = cls.Node(None, tuple([isinstance(a, Tensor) and history(a) is not None for a in args]))
-        inside = frame.but(grad=False, dual=None)
-        if current() is not frame or not cls._watched:  # the guard costs time: in plain code it looks at the first call
+        ctx = cls.Node(None, needs_of(cls, frame, args))
+        plain = frame is ON or frame is OFF
+        inside = OFF if plain else frame.but(grad=False, dual=None)
+        if (
+            not cls._watched or not plain and current() is not frame
+        ):  # it costs time: in plain code at the first call only
             inside = Frame(Guard(cls, args), False, None, frame.inference, inside)
         cls._watched = True
         with use(inside):
@@ -151,21 +154,17 @@ class Function:
             if not cls.combined:
                 call_user(cls, "setup_context", ctx, args, returned)
         given = as_tuple(returned)
-        before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
-        needs = frame.grad and any(ctx._needs)
+        before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args]) if ctx._dirty else args
+        needs = frame.grad and True in ctx._needs
         outs = wire(ctx, args, before, given, needs)
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle
-        return (
-            outs[0]
-            if not isinstance(returned, (tuple, list))
-            else type(returned)(outs)
-            if type(returned) in (tuple, list)
-            else outs
-        )
+        if not isinstance(returned, (tuple, list)):
+            return outs[0]
+        return type(returned)(outs) if type(returned) in (tuple, list) else outs
 
     @classmethod
     def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
@@ -190,10 +189,7 @@ def complete(f: Any, args: tuple) -> bool:
     """Whether a plain function takes just these arguments, so that nothing has to be filled in."""
     code = getattr(f, "__code__", None)
     return (
-        code is not None
-        and code.co_argcount == len(args)
-        and not code.co_kwonlyargcount
-        and not code.co_flags & STARRED
+        code is not None and code.co_argcount == len(args) and not (code.co_kwonlyargcount or code.co_flags & STARRED)
     )
 
 
@@ -272,19 +268,34 @@ CALLED_WITH = {
 }
 
 
-def refuse_nested(cls: type[Function], frame: Frame, args: tuple) -> None:
-    """Tensors inside lists and dicts would lose their gradients without a word."""
+def needs_of(cls: type[Function], frame: Frame, args: tuple) -> tuple:
+    """Per argument whether its gradient is wanted.
+
+    Tensors inside lists and dicts would lose theirs without a word: TypeError for those that are tracked.
+    """
+    needs = []
     for i, a in enumerate(args):
-        for t in tensors_in(a) if isinstance(a, (list, tuple, dict)) else ():
-            if t._layer is not None or frame.grad and history(t) is not None:
-                why = "requires grad" if t._layer is None else f"belongs to a running `{t._layer.name}` transform"
-                raise error(
-                    TypeError,
-                    cls.__name__,
-                    f"argument {i} is a {type(a).__name__} that contains a tensor of shape {tuple(t.shape)} which {why}; "
-                    "apply does not look into data structures, so its gradient would be lost",
-                    f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
-                )
+        if isinstance(a, Tensor):
+            needs.append((a._edge if a._view is None else history(a)) is not None)
+            continue
+        needs.append(False)
+        if isinstance(a, (list, tuple, dict)):
+            refuse_tracked(cls, frame, i, a)
+    return tuple(needs)
+
+
+def refuse_tracked(cls: type[Function], frame: Frame, i: int, a: Any) -> None:
+    """Raise TypeError for the first tracked tensor in a structure."""
+    for t in tensors_in(a):
+        if t._layer is not None or frame.grad and history(t) is not None:
+            why = "requires grad" if t._layer is None else f"belongs to a running `{t._layer.name}` transform"
+            raise error(
+                TypeError,
+                cls.__name__,
+                f"argument {i} is a {type(a).__name__} that contains a tensor of shape {tuple(t.shape)} which {why}; "
+                "apply does not look into data structures, so its gradient would be lost",
+                f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
+            )
 
 
 def record(layer: Any, cls: Any, args: tuple, out: Any, edges: tuple | None = None) -> None:

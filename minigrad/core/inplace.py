@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import error, user_place
-from .context import EAGER, Frame, current, use
+from .context import EAGER, OFF, ON, Frame, current, use
 from .edges import INFERENCE, Leaf, ViewOf
+from .fast import GENERIC
 from .hooks import move_retained
 from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
@@ -41,7 +42,37 @@ def inplace(fn: Any, x: Tensor, *others: Any) -> Tensor:
 
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform only captured.
     """
-    return inplace_at(current(), fn, x, others)
+    frame = current()
+    if (frame is OFF or frame is ON and untracked(x, *others)) and not GENERIC and write_plain(fn, x, others):
+        return x
+    return inplace_at(frame, fn, x, others)
+
+
+def untracked(*args: Any) -> bool:
+    """Whether there is no history that a write could change."""
+    return all([not isinstance(a, Tensor) or a._edge is None and a._view is None for a in args])
+
+
+def write_plain(fn: Any, x: Tensor, others: tuple) -> bool:
+    """The write among plain tensors of one float dtype where no history changes; False where it is not that simple."""
+    if x._layer is not None or x._ver is INFERENCE or fn.update is not None:
+        return False
+    a, values = x._a, []
+    for o in others:
+        v = o._a if isinstance(o, Tensor) and o._layer is None else o
+        if type(v) is np.ndarray and v.dtype is a.dtype or type(v) is float or type(v) is int:
+            values.append(v)
+        else:
+            return False
+    try:
+        result = fn.on_arrays(a, *values)
+    except Exception:  # the general way knows what to say
+        return False
+    if result is None or result.shape != a.shape or result.dtype is not a.dtype or 0 in a.strides:
+        return False
+    a[...] = result
+    memory(x).bump(fn.function_name() + "_", user_place())
+    return True
 
 
 def inplace_at(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:

@@ -17,7 +17,14 @@ from .hooks import Handle, hooks_of
 from .saved import Freed, Saved, freed, save, unpack
 from .tensor import Tensor
 
-_anomaly = threading.local()  # .on, .nan: detect_anomaly in this thread
+
+class Anomaly(threading.local):
+    """Whether detectanomaly is on in this thread, and looks for NaN."""
+
+    on, nan = False, True
+
+
+anomaly = Anomaly()
 _metadata: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -97,7 +104,7 @@ class Full(Node):
     def __init__(self, layer: Any, edges: tuple):
         self._layer, self._edges, self._seq = layer, edges, next_number()
         self._saved, self._meta, self._hooks = (), (), None
-        self._trace = user_place() if getattr(_anomaly, "on", False) else None
+        self._trace = user_place() if anomaly.on else None
 
     _shape = property(lambda node: node._meta[0][0])
     _dtype = property(lambda node: node._meta[0][1])
@@ -110,7 +117,7 @@ class Ctx(Full):
     __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff")
 
     def __init__(self, layer: Any, needs: tuple):
-        super().__init__(layer, ())
+        Full.__init__(self, layer, ())
         self._needs, self._given, self._dirty, self._nondiff = needs, (), (), ()
         self._forward, self._jvp, self._materialize = None, False, True
 
@@ -192,19 +199,32 @@ class Ctx(Full):
 
     def _keep(self, given: tuple, returned: tuple, outs: tuple, before: tuple) -> None:
         """Turn what the user saved into Saved entries: outputs as twins, inputs as they were before the call."""
+        kept = []
+        for s in self._saved:
+            i = place_among(s, returned)
+            if i is not None and s is not None:
+                kept.append(save(outs[i], i))
+            else:
+                j = place_among(s, given)
+                kept.append(save(s if j is None else before[j]))
+        self._saved = tuple(kept)
 
-        def kept(s: Any) -> Any:
-            for i, (r, o) in enumerate(zip(returned, outs, strict=True)):
-                if r is s and isinstance(s, Tensor):
-                    return save(o, i)
-            for g, b in zip(given, before, strict=True):
-                if g is s:
-                    return save(b)
-            return save(s)
 
-        self._saved = tuple([kept(s) for s in self._saved])
+def place_among(t: Any, group: tuple) -> int | None:
+    """Where t itself stands among others."""
+    for i, s in enumerate(group):
+        if s is t:
+            return i
+    return None
 
 
 def describe(outs: tuple) -> tuple:
     """What a node remembers of its outputs: shape and dtype each."""
-    return tuple([(tuple(o.shape), o._np_dtype) if isinstance(o, Tensor) else None for o in outs])
+    return tuple([described(o) if isinstance(o, Tensor) else None for o in outs])
+
+
+def described(t: Tensor) -> tuple:
+    """A tensor's shape and NumPy dtype."""
+    if t._layer is None:
+        return t._a.shape, t._a.dtype
+    return tuple(t.shape), t._np_dtype

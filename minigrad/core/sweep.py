@@ -7,7 +7,6 @@ gradients as Tensors and run by the engine's own step.  engine.run says what a b
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -20,8 +19,6 @@ from .context import OFF, use
 from .edges import Leaf, Port, producer
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
-
-GENERIC = bool(os.environ.get("MINIGRAD_GENERIC"))  # keep to the definitions: no fast lanes
 
 
 def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any) -> dict:

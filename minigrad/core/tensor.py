@@ -70,7 +70,8 @@ class Tensor(Conversions):
     # ------------------------------------------------------------------ what it is
     shape = property(lambda t: Size(t._a.shape), doc="The sizes of all dimensions.")
     dtype = property(lambda t: dtypes.of_numpy(t._np_dtype), doc="The type of the elements.")
-    ndim = property(lambda t: len(t.shape), doc="The number of dimensions.")
+    ndim = property(lambda t: t._a.ndim, doc="The number of dimensions.")
+    _sizes = property(lambda t: t._a.shape)  # the shape as a plain tuple, which costs less
     _np_dtype = property(lambda t: t._a.dtype)
     itemsize = property(lambda t: t._np_dtype.itemsize, doc="Bytes of one element.")
     nbytes = property(lambda t: t.numel() * t.itemsize, doc="Bytes of all elements.")
@@ -96,7 +97,7 @@ class Tensor(Conversions):
 
     def numel(self) -> int:
         """The number of elements."""
-        return math.prod(self.shape)
+        return math.prod(self._sizes)
 
     nelement = numel
 
@@ -323,6 +324,8 @@ class Box(Tensor):
         raise e
 
     shape = property(lambda t: Size(t._layer.shape(t)))
+    ndim = property(lambda t: len(t._layer.shape(t)))
+    _sizes = property(lambda t: t._layer.shape(t))
     _np_dtype = property(lambda t: t._value._np_dtype)
 
     def detach(self) -> Tensor:

@@ -35,7 +35,10 @@ def as_tuple(x: Any) -> tuple:
 
 def among(t: Any, group: Any) -> bool:
     """Membership by identity."""
-    return any(t is s for s in group)
+    for s in group:  # noqa: SIM110 (any() of a generator takes four times as long)
+        if s is t:
+            return True
+    return False
 
 
 def is_float(x: Any) -> bool:
@@ -45,8 +48,9 @@ def is_float(x: Any) -> bool:
 
 def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tuple:
     """The outputs as the caller gets them: with the node as their history where a gradient is wanted."""
-    check_dirty(ctx, args, given, needs)
-    outs = []
+    if ctx._dirty:
+        check_dirty(ctx, args, given, needs)
+    outs: Any = []
     for i, o in enumerate(given):
         if not isinstance(o, Tensor):
             if needs and any(is_float(t) for t in tensors_in(o)):
@@ -60,21 +64,19 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
         elif not among(o, ctx._dirty) and (among(o, args) or among(o, given[:i])):
             o = alias(o, ctx)  # an input, or the same tensor once more: another object on its memory
         outs.append(o)
-    ctx._meta, ctx._given = describe(tuple(outs)), describe(args)
+    outs = tuple(outs)
+    ctx._meta, ctx._given = describe(outs), describe(args)
     for d in ctx._dirty:
         memory(d).bump(ctx._fn.__name__, user_place())
     if needs:
-        ctx._edges = tuple([history(a) if need else None for a, need in zip(before, ctx._needs, strict=True)])
-        ctx._keep(args, given, tuple(outs), before)
-    for i, (r, o) in enumerate(zip(given, outs, strict=True)):
+        ctx._edges = tuple([history(a) if need else None for a, need in zip(before, ctx._needs)])
+        ctx._keep(args, given, outs, before)
+    for i, (r, o) in enumerate(zip(given, outs)):
         if isinstance(o, Tensor):
-            edge = (
-                (ctx if len(outs) == 1 else Port(ctx, i))
-                if needs and is_float(o) and not among(r, ctx._nondiff)
-                else None
-            )
+            tracked = needs and is_float(o) and not among(r, ctx._nondiff)
+            edge = None if not tracked else ctx if len(outs) == 1 else Port(ctx, i)
             set_history(ctx, o, edge, dirty=among(r, ctx._dirty))
-    return tuple(outs)
+    return outs
 
 
 def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:

@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from ..core.convert import address
-from ..core.sweep import GENERIC
+from ..core.fast import GENERIC
 from .cache import load
-from .run import FUSE_FROM
 from .threads import launch
+
+ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
 
 # Sums run in several lanes at once, so their terms may be reordered; halves are added pairwise, which keeps the error of
 # long rows small.  The maximum of floats is taken on integers, which LLVM does in lanes without leave to ignore NaN: the
 # bits of positive floats have the order of the floats, those of negative ones the reverse.
 SOURCE = '''"""Rows of {real}: softmax, log_softmax, standardisation, cross-entropy, and their backward."""
 
-from math import isfinite, sqrt
+from math import isfinite, nan, sqrt
 
 import numpy as np
 from minigrad.kernels.vecmath import exp, log
@@ -184,7 +185,10 @@ def cross_entropy(x_, target_, ignore, loss_, out_):
         x, out, target = x_[r], out_[r], target_[r]
         top = largest(x)
         shifted_log(x, top if isfinite(top) else real(0), out)
-        loss_[r] = -out[target] if target != ignore else real(0)
+        if target == ignore:
+            loss_[r] = real(0)
+        else:  # NaN stands for a class that there is not: the caller looks
+            loss_[r] = -out[target] if 0 <= target < x.size else nan
 
 
 @njit(nogil=True, error_model="numpy")
@@ -211,7 +215,7 @@ def module(dtype: np.dtype) -> Any:
 def table(x: Any, dims: tuple) -> np.ndarray | None:
     """x as rows, if it lies in memory so that `dims` are in them, and is worth a kernel."""
     first = x.ndim - len(dims)
-    if x.size < FUSE_FROM or GENERIC or x.dtype.kind != "f" or dims != tuple(range(first, x.ndim)):
+    if x.size < ROWS_FROM or GENERIC or x.dtype.kind != "f" or dims != tuple(range(first, x.ndim)):
         return None
     return x.reshape(-1, math.prod(x.shape[first:])) if x.flags.c_contiguous else None
 
@@ -305,7 +309,7 @@ def layer_norm_backward(
 
 
 def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:
-    """The loss at each row's class, which the caller has checked, and the log_softmax."""
+    """The loss at each row's class, NaN where there is no such class, and the log_softmax."""
     t = table(x, (dim,))
     if t is None:
         return None

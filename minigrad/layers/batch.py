@@ -36,7 +36,7 @@ class Batch(Transform):
 
     def shape(self, t: Box) -> tuple:
         """What one example sees: the value's shape without the batch dimension."""
-        sizes, d = tuple(t._value.shape), t._extra
+        sizes, d = t._value._sizes, t._extra
         return sizes[:d] + sizes[d + 1 :]
 
     def detach(self, t: Box) -> Box:

@@ -43,7 +43,7 @@ class Transform(Layer):
 
     def shape(self, t: Box) -> tuple:
         """Boxes have the shape of their values."""
-        return t._value.shape
+        return t._value._sizes
 
     def detach(self, t: Box) -> Box:
         """A constant of this layer and of those below."""

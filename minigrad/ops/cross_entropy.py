@@ -6,6 +6,7 @@ operation serves the plain loss, label smoothing and derivatives of any order.  
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,11 @@ class CrossEntropy(Operation):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
-        if rows.table(x, (dim,)) is not None:
-            found(target, x.shape, dim, ignore)
-            return rows.cross_entropy(x, target, dim, ignore)
+        by_rows = rows.cross_entropy(x, target, dim, ignore)
+        if by_rows is not None:
+            if not math.isfinite(np.add.reduce(by_rows[0], axis=None)):
+                found(target, x.shape, dim, ignore)
+            return by_rows
         top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
         shifted = x - np.where(np.isfinite(top), top, x.dtype.type(0))
         log_probabilities = shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
@@ -146,7 +149,7 @@ def cross_entropy(
             RuntimeError, "cross_entropy", f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
         )
     dim = class_dim("cross_entropy", input)
-    classes = input.shape[dim]
+    classes = input._sizes[dim]
     if target._np_dtype.kind == "f":
         return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
     check_target("cross_entropy", input, target, weight, dim)
@@ -226,14 +229,15 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
         raise error(
             RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "convert with .long()"
         )
-    if target.ndim and input.ndim > 1 and target.shape[0] != input.shape[0]:
+    shape, size = input._sizes, target._sizes
+    if size and len(shape) > 1 and size[0] != shape[0]:
         raise error(
             ValueError,
             who,
             f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})",
         )
-    expected = (*input.shape[:dim], *input.shape[dim + 1 :])
-    if tuple(target.shape) != expected:
+    expected = shape[:dim] + shape[dim + 1 :]
+    if size != expected:
         raise error(
             RuntimeError,
             who,

@@ -72,6 +72,15 @@ class Pointwise(Primitive):
         return run.forward(cls, args)
 
     @classmethod
+    def on_arrays(cls, *arrays: Any) -> Any:
+        """NumPy's function, or the formula; large arrays have their kernels (kernels/run.py)."""
+        from ..kernels import formula, run
+
+        if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or arrays[0].size >= run.FUSE_FROM:
+            return None
+        return (cls.ufunc or formula.on_arrays(cls.kernel))(*arrays)
+
+    @classmethod
     def keeps_number(cls, node: Any) -> bool:
         """A number that a formula reads is kept like a tensor, as in PyTorch: `x * 2` cannot run backward twice."""
         read = {n for i, e in enumerate(node._edges) if e is not None for n in cls.reads.get(i, ())}

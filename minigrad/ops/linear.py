@@ -64,7 +64,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> linear(minigrad.tensor([1., 2.]), minigrad.tensor([[3., 4.]]), minigrad.tensor([5.]))
     tensor([16.])
     """
-    if weight.ndim not in (1, 2) or not input.ndim or input.shape[-1] != weight.shape[-1]:
+    shape, sizes = input._sizes, weight._sizes
+    if len(sizes) not in (1, 2) or not shape or shape[-1] != sizes[-1]:
         raise error(
             RuntimeError,
             "linear",
@@ -72,9 +73,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             "multiplied: their last sizes differ",
             "weight should have shape (out_features, in_features)",
         )
-    if bias is not None and weight.ndim == 2 and bias.ndim == 1 and input.dtype is weight.dtype is bias.dtype:
+    if (
+        bias is not None
+        and len(sizes) == 2
+        and bias.ndim == 1
+        and input._np_dtype == weight._np_dtype == bias._np_dtype
+    ):
         return Affine.apply(input, weight, bias)
-    out = input @ (weight.mT if weight.ndim == 2 else weight)
+    out = input @ (weight.mT if len(sizes) == 2 else weight)
     return out if bias is None else out + bias
 
 

@@ -115,7 +115,7 @@ subtract = sub
 def scale(who: str, alpha: Any, *operands: Any) -> Any:
     """alpha, checked: a float cannot multiply what has to stay integer."""
     if isinstance(alpha, float) and not any(
-        isinstance(a, float) or isinstance(a, Tensor) and a.is_floating_point() for a in operands
+        [isinstance(a, float) or isinstance(a, Tensor) and a._np_dtype.kind == "f" for a in operands]
     ):
         raise error(
             RuntimeError,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,11 @@ class Primitive(Function):
         except Exception as e:
             raise explain.failed(cls, arrays, e) from None
 
+    @classmethod
+    def on_arrays(cls, *arrays: Any) -> Any:
+        """impl of arrays that need no conversion (core/inplace.write_plain); None where it has to look at them."""
+        return None
+
     # ------------------------------------------------------------------ what is saved, and what formulas read
     @classmethod
     def parameter(cls, i: int) -> int:
@@ -131,11 +137,11 @@ class Primitive(Function):
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
         """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
-        read = {n for i, e in enumerate(edges) if e is not None for n in cls.reads.get(cls.parameter(i), ())}
+        read = read_by(cls, tuple([e is not None for e in edges]))
         kept: list = []
         for i, a in enumerate(args):
             if isinstance(a, Tensor):
-                kept.append(save(a) if cls.names[cls.parameter(i)] in read else ShapeOf(a.shape))
+                kept.append(save(a) if cls.names[cls.parameter(i)] in read else ShapeOf(a._sizes))
             else:
                 kept.append(a)
         for k, o in enumerate(outs):
@@ -226,6 +232,12 @@ def first_apply(cls: Any, *args: Any) -> Any:
     else:
         cls.apply = classmethod(Primitive.apply.__func__)
     return cls.apply(*args)
+
+
+@cache
+def read_by(cls: type[Primitive], tracked: tuple) -> set:
+    """The names that the formulas of the tracked arguments read."""
+    return {n for i, wanted in enumerate(tracked) if wanted for n in cls.reads.get(cls.parameter(i), ())}
 
 
 def as_tensor(raw: Any) -> Tensor:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.context import OFF, ON, current
 from ..core.dtypes import default
-from ..core.sweep import GENERIC
+from ..core.fast import GENERIC
 from ..errors import Place, error, warn
 from ..func.tree import flatten
 from .capture import Refused

@@ -136,7 +136,7 @@ def test_several_threads_give_the_same(name, monkeypatch):
 
 def test_small_arrays_and_other_layouts_are_numpys(count):
     x = minigrad.tensor(numbers((64, 128), "float32"))
-    for made in (x[:8], x.mT, x[:, ::2], x.long()):
+    for made in (x[:1], x.mT, x[:, ::2], x.long()):
         x.new_tensor(made.numpy())
         made.softmax(-1, dtype=minigrad.float64) if made.dtype == minigrad.int64 else made.softmax(-1)
     x.softmax(0)

@@ -21,9 +21,10 @@ import numpy as np
 from ...core.context import OFF, ON, current
 from ...core.dtypes import F4, F8
 from ...core.edges import ViewOf, next_number
+from ...core.fast import GENERIC
 from ...core.inplace import NO_GRAD
 from ...core.saved import save
-from ...core.sweep import GENERIC, sum_down
+from ...core.sweep import sum_down
 from ...core.tensor import Tensor, history, memory, wrap
 from .. import registry
 from . import general, nodes, pointwise

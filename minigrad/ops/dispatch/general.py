@@ -60,10 +60,10 @@ TENSOR = "s if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n)
 
 
 def specialisable(cls: Any) -> bool:
-    """Operations with a formula, which differ from their family only in what they declare."""
+    """Operations of a first tensor that differ from their family only in what they declare."""
     own = cls.keep.__func__ is Primitive.keep.__func__ and cls.backward is Primitive.backward
     clear = not set(cls.names) & (set(LOCALS) | set(dir(Node)))
-    return own and clear and cls.variadic is None and 0 in cls.formulas
+    return own and clear and cls.variadic is None and (0 in cls.formulas or not cls.differentiable and bool(cls.names))
 
 
 def write(plan: Plan, scope: dict) -> str:
@@ -80,6 +80,7 @@ def write_apply(plan: Plan) -> str:
     slots = [f"node.n{k} = n{k}" for k in plan.operands] + plan.keep()
     slots += [f"node.s{k} = {k}._a.shape" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
     tracked = " or ".join(f"n{k} is not None" for k in plan.operands)
+    edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
     given = "".join(f"{k}, " for k in rest)
     link = [
         LINK.format(x=x, rest=given, seen=seen, fixed=fixed, indent=" " * 12)
@@ -92,7 +93,7 @@ def write_apply(plan: Plan) -> str:
             [f"type({k}) in PLAIN" for k in plan.operands] + [f"not isinstance({k}, Tensor)" for k in plan.plain]
         ),
         compute=call if quiet else f'with errstate(all="ignore"):\n                {call}',
-        edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands),
+        edges=edges if cls.differentiable or cls.view else "pass",
         tracked=(f"({tracked})" + ' and result.dtype.kind == "f"') if cls.differentiable else "False",
         linked=link[0] if cls.view else "",
         unlinked="\n        else:" + link[1] if cls.view else "",
@@ -101,9 +102,9 @@ def write_apply(plan: Plan) -> str:
 
 
 def pullable(plan: Plan) -> bool:
-    """Whether the formulas read only what a flat node has."""
+    """Whether there are formulas, and they read only what a flat node has."""
     cls, known = plan.cls, {"g", "shape", "out", *plan.names}
-    if not all(set(names) <= known for names in plan.reads.values()):
+    if not plan.formulas or not all(set(names) <= known for names in plan.reads.values()):
         return False
     if is_reduction(cls):
         return cls.arrays is True and not plan.read

@@ -16,7 +16,7 @@ class Plan:
     def __init__(self, cls: Any):
         pointwise = is_pointwise(cls)
         self.cls, self.names, self.formulas = cls, cls.names, {cls.names[i]: f for i, f in cls.formulas.items()}
-        self.operands = [k for i, k in enumerate(cls.names) if pointwise or i in cls.formulas]
+        self.operands = [k for i, k in enumerate(cls.names) if pointwise or i in cls.formulas] or [cls.names[0]]
         self.plain = [k for k in cls.names if k not in self.operands]
         self.reads = {cls.names[i]: names for i, names in cls.reads.items()}
         known = [*self.operands, "out"]

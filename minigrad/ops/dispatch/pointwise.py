@@ -62,8 +62,8 @@ VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.
 
 
 def specialisable(cls: Any) -> bool:
-    """One or two operands, floats in and floats out."""
-    return not cls.statics and not cls.masks and cls.kind != "bool" and "f" in cls.accepts and len(cls.names) in (1, 2)
+    """One or two operands that may be floats."""
+    return not cls.statics and not cls.masks and "f" in cls.accepts and len(cls.names) in (1, 2)
 
 
 def write(plan: Plan, scope: dict) -> str:
