@@ -27,6 +27,10 @@ class Layer:
         """A tensor made inside this transform as its function sees it."""
         return value
 
+    def elementwise(self, frame: Frame, f: Any, *groups: Any) -> Any:
+        """f of tuples of tensors that acts on each element alone, so that vmap may run it a layer down as a whole."""
+        return f(*groups)
+
 
 L = TypeVar("L", bound=Layer)
 EAGER = Layer()
@@ -134,6 +138,9 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
             finally:
                 passed.reset(token)
         frame = frame.parent
+    if (frame is ON or frame is OFF) and cls.primitive and not recordings:
+        with use(frame):
+            return cls.apply(*args)  # by the written-out road, where there is one
     return cls._eager(frame, args)
 
 

@@ -227,4 +227,4 @@ def described(t: Tensor) -> tuple:
     """A tensor's shape and NumPy dtype."""
     if t._layer is None:
         return t._a.shape, t._a.dtype
-    return tuple(t.shape), t._np_dtype
+    return t._sizes, t._np_dtype

@@ -25,6 +25,7 @@ class Batch(Transform):
 
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness
+        self.infos: dict[Any, SimpleNamespace] = {}
 
     def handles(self, fn: type, args: tuple) -> bool:
         """Only what differs between the examples."""
@@ -59,15 +60,15 @@ class Batch(Transform):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation's rule one layer down."""
-        values, dims = tuple([self.inner(a) for a in args]), tuple([self.dim(a) for a in args])
+        mine = [type(a) is Box and a._layer is self for a in args]
+        values = [a._value if own else a for a, own in zip(args, mine)]
+        dims = tuple([a._extra if own else None for a, own in zip(args, mine)])
         if cls.primitive:
             with use(frame.parent):
                 out, out_dims = cls.vmap(self.info(cls), dims, *values)
-            return (
-                tuple([Box(self, o, d) for o, d in zip(out, out_dims)])
-                if type(out) is tuple
-                else Box(self, out, out_dims)
-            )
+            if type(out) is tuple:
+                return tuple([Box(self, o, d) for o, d in zip(out, out_dims)])
+            return Box(self, out, out_dims)
         rule, versions = self.rule(cls), [version(v) if isinstance(v, Tensor) else None for v in values]
         with use(frame.parent):
             out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
@@ -75,9 +76,38 @@ class Batch(Transform):
         boxes = tuple([self.returned(cls, o, d, written) for o, d in zip(out, out_dims)])
         return boxes if type(out) is tuple else boxes[0]
 
+    def elementwise(self, frame: Frame, f: Any, *groups: Any) -> Any:
+        """The batch dimension in front of all, the ranks made equal behind it, and f one layer down, once.
+
+        Tensors of several dtypes are left to the rules of the single operations, which know how those meet.
+        """
+        tensors = [a for group in groups for a in group if isinstance(a, Tensor)]
+        mine = any([type(a) is Box and a._layer is self for a in tensors])
+        if not mine or len({a._np_dtype for a in tensors}) > 1:
+            return f(*groups)
+        rank = max([len(a._sizes) for a in tensors])
+        lowered = [tuple([self.lifted(a, rank) for a in group]) for group in groups]
+        with use(frame.parent):
+            out = f(*lowered)
+        return tuple([self.boxed(o, rank) for o in out]) if type(out) is tuple else self.boxed(out, rank)
+
+    def lifted(self, a: Any, rank: int) -> Any:
+        """A tensor one layer down, its batch dimension in front of `rank` others."""
+        from ..ops.families import lift
+
+        return lift(a._value, a._extra, rank) if type(a) is Box and a._layer is self else a
+
+    def boxed(self, value: Any, rank: int) -> Any:
+        """A result with its batch dimension in front, which it has if a batched tensor took part."""
+        return value if value is None or len(value._sizes) <= rank else Box(self, value, 0)
+
     def info(self, cls: Any) -> SimpleNamespace:
         """What a rule is told besides its arguments."""
-        return SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
+        info = self.infos.get(cls)
+        if info is None:
+            info = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
+            self.infos[cls] = info
+        return info
 
     def rule(self, cls: Any) -> Callable:
         """How this user's Function runs on batches."""

@@ -34,16 +34,16 @@ class Grad(Transform):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer down; remember it when an argument is tracked here."""
-        values = tuple([self.inner(a) for a in args])
-        needs = tuple([self.tracks(frame, a) for a in args])
+        values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
+        edges = tuple([history(a) if frame.grad and type(a) is Box and a._layer is self else None for a in args])
         if not cls.primitive:
-            return self.custom(frame, self.separate(cls), args, values, needs)
+            return self.custom(frame, self.separate(cls), args, values, tuple([e is not None for e in edges]))
         low = apply_at(frame.parent, cls, values)
-        out = tuple([self.box(o) for o in low]) if isinstance(low, tuple) else self.box(low)
+        out = tuple([Box(self, o) for o in low]) if isinstance(low, tuple) else Box(self, low)
         if cls.view and self.owns(args[0]):
             link_view(frame, cls, args, out)
-        if any(needs) and cls.differentiable:
-            record(self, cls, args, out)
+        if cls.differentiable and any([e is not None for e in edges]):
+            record(self, cls, args, out, edges)
         return out
 
     def custom(self, frame: Frame, cls: Any, args: tuple, values: tuple, needs: tuple) -> Any:

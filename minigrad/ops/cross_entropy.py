@@ -26,11 +26,24 @@ class NLL(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        valid, places = found(target, x.shape, dim, ignore)
-        return -x[places] if valid is True else np.where(valid, -x[places], x.dtype.type(0))
+        valid, where = found(target, x.shape, dim, ignore)
+        return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
 
-    dx = lambda g, target, shape, dim, ignore: at_target(-g, target, g.new_zeros(shape), dim, ignore)
+    dx = lambda g, target, shape, dim, ignore: -AtTarget.apply(g, target, shape, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
+
+
+class AtTarget(Linear):
+    """Zeros of a shape with x at each example's class, nothing where that is `ignore`: the transpose of -NLL."""
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, size: tuple, dim: int, ignore: int) -> np.ndarray:
+        out, valid = np.zeros(size, x.dtype), target != ignore
+        out[places(np.where(valid, target, 0), dim)] = np.where(valid, x, x.dtype.type(0))
+        return out
+
+    dx = lambda g, target, dim, ignore: -NLL.apply(g, target, dim, ignore)
+    batch = lambda x, target, size, dim, ignore: (x, target, (x.shape[0], *size), dim + 1, ignore)
 
 
 class CrossEntropy(Operation):
@@ -59,10 +72,10 @@ class CrossEntropy(Operation):
             return None
         dx = rows.cross_entropy_backward(g, target, log_p, dim, ignore)
         if dx is None:
-            valid, places = found(target, log_p.shape, dim, ignore)
+            valid, where = found(target, log_p.shape, dim, ignore)
             g = g if valid is True else np.where(valid, g, g.dtype.type(0))
             dx = np.exp(log_p) * np.expand_dims(g, dim)
-            dx[places] -= g
+            dx[where] -= g
         return dx, None, None, None
 
 
@@ -89,24 +102,22 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
             f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for {shape[dim]} classes",
             f"targets have to lie in [0, {shape[dim]}), or be ignore_index={ignore}",
         )
-    places = [np.arange(n).reshape(-1, *[1] * (target.ndim - d - 1)) for d, n in enumerate(target.shape)]
-    return valid, (*places[:dim], safe, *places[dim:])
+    return valid, places(safe, dim)
+
+
+def places(target: np.ndarray, dim: int) -> tuple:
+    """Where in an array, along its dimension dim, each class is."""
+    others = [np.arange(n).reshape(-1, *[1] * (target.ndim - d - 1)) for d, n in enumerate(target.shape)]
+    return (*others[:dim], target, *others[dim:])
 
 
 def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
     """The gradient by the logits: softmax minus one at the target, times g; and log_softmax's own."""
     flow = g_log
     if g is not None:
-        flow = at_target(
-            -g, target, log_probabilities.new_zeros(log_probabilities.shape) if g_log is None else g_log, dim, ignore
-        )
+        at = AtTarget.apply(-g, target, tuple(log_probabilities.shape), dim, ignore)
+        flow = at if g_log is None else g_log + at
     return flow - log_probabilities.exp() * flow.sum(dim, True)
-
-
-def at_target(g: Tensor, target: Tensor, onto: Tensor, dim: int, ignore: int) -> Tensor:
-    """`onto` with g added at each example's class."""
-    valid = target != ignore
-    return onto.scatter_add(dim, where(valid, target, 0).unsqueeze(dim), where(valid, g, 0.0).unsqueeze(dim))
 
 
 @op(

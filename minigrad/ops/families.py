@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.context import current
 from ..core.inplace import inplace
 from ..core.saved import unpack
 from ..core.tensor import Tensor, wrap
@@ -105,29 +106,45 @@ class Pointwise(Primitive):
         """All wanted partials in one pass over memory where that pays, else the formulas on tensors."""
         from ..kernels import run
 
+        cls, edges, frame = ctx._fn, ctx._edges, current()
+        bound = tuple([unpack(s, ctx) for s in ctx._alive()])
         if run.fusable(grads[0]):
-            bound = tuple([unpack(s, ctx) for s in ctx._alive()])
-            fused = run.backward(ctx._fn, ctx._edges, grads[0], bound)
+            fused = run.backward(cls, edges, grads[0], bound)
             if fused is not None:
                 return fused
-        return Primitive.backward(ctx, *grads)
+        n = len(edges)
+        return frame.layer.elementwise(
+            frame,
+            lambda bound, grads: tuple(
+                [None if e is None else cls.evaluate(i, bound, n, grads) for i, e in enumerate(edges)]
+            ),
+            bound,
+            grads,
+        )
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         """Each output element depends on one element of each input: the same formulas, with tangents for gradients."""
+        frame = current()
+        total = frame.layer.elementwise(frame, cls.slopes, primals, tangents, outs)
+        if total is None:
+            return None
+        total = total if total._np_dtype == outs[0]._np_dtype else total.to(outs[0].dtype)
+        return total if total._sizes == outs[0]._sizes else total.expand(outs[0].shape)
+
+    @classmethod
+    def slopes(cls, primals: tuple, tangents: tuple, outs: tuple) -> Any:
+        """The sum of the tangents, each times its partial."""
         total = None
         for i, t in enumerate(tangents):
             if t is not None and (term := cls.evaluate(i, primals + outs, len(primals), (t,))) is not None:
                 total = term if total is None else total + term
-        if total is None:
-            return None
-        total = total if total._np_dtype == outs[0]._np_dtype else total.to(outs[0].dtype)
-        return total if total.shape == outs[0].shape else total.expand(outs[0].shape)
+        return total
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
         """The batch dimension in front, the ranks made equal behind it; dtypes meet as those of single examples do."""
-        cls, pairs = info.function, list(zip(args, in_dims, strict=True))
-        rank = max(a.ndim - (d is not None) for a, d in pairs if isinstance(a, Tensor))
+        cls, pairs = info.function, list(zip(args, in_dims))
+        rank = max([a.ndim - (d is not None) for a, d in pairs if isinstance(a, Tensor)])
         values, operands = [lift(a, d, rank) for a, d in pairs], slice(cls.masks, len(args) - cls.statics)
         if len({a._np_dtype for a in values[operands] if isinstance(a, Tensor)}) > 1:
             target = dtypes.of_numpy(dtypes.common([example(a, d) for a, d in pairs[operands]]))
@@ -145,7 +162,9 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
     if dim is None:
         return a
     a = a.movedim(dim, 0) if dim else a
-    return a if a.ndim == rank + 1 else a.reshape(a.shape[:1] + (1,) * (rank + 1 - a.ndim) + a.shape[1:])
+    sizes = a._sizes
+    missing = rank + 1 - len(sizes)
+    return a.reshape(sizes[:1] + (1,) * missing + sizes[1:]) if missing else a
 
 
 def times(g: Any, d: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .primitive import Primitive
+from .primitive import Primitive, front
 from .registry import op
 
 
@@ -34,7 +34,9 @@ class Affine(Primitive):
         return total if total.shape == outs[0].shape else total.expand(outs[0].shape)
 
     def vmap(info: Any, in_dims: tuple, *args: Tensor) -> tuple:
-        """As a product and a sum, which have rules of their own."""
+        """One map for all examples, if they share it; else a product and a sum, which have rules of their own."""
+        if in_dims[1:] == (None, None):
+            return Affine.apply(front(args[0], in_dims[0], info.batch_size), *args[1:]), 0
         from ..layers.batch import batched  # layers come after the operations
 
         return batched(lambda x, weight, bias: x @ weight.mT + bias, args, in_dims, info.batch_size), 0

@@ -258,6 +258,8 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         raise TypeError(f"no product of {x.dtype} and {y.dtype}")
     if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
         return np.matmul(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
+    if x.ndim > 2 and x.shape[-1] == 1 == y.shape[-2]:  # outer products: NumPy would call BLAS for each
+        return x * y
     return np.matmul(x, y)
 
 

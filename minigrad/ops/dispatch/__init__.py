@@ -27,6 +27,7 @@ from ...core.saved import save
 from ...core.sweep import sum_down
 from ...core.tensor import Tensor, history, memory, wrap
 from .. import registry
+from ..primitive import Primitive
 from . import general, nodes, pointwise
 from .nodes import PLAIN
 from .plan import Plan, is_pointwise
@@ -78,8 +79,6 @@ OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a t
 
 def definition(cls: Any, *args: Any) -> Any:
     """Apply an operation by its definition: for all that is not plain."""
-    from ..primitive import Primitive
-
     return Primitive.apply.__func__(cls, *args)
 
 
