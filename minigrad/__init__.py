@@ -50,6 +50,8 @@ from .core.dtypes import int64 as long
 from .core.printing import get_printoptions, printoptions, set_printoptions
 from .core.tensor import Tensor
 from .func import vmap
+from .kernels.pool import empty_pool, get_pool_limit, set_pool_limit
+from .kernels.pool import install as _install_pool
 from .kernels.threads import get_num_threads, set_num_threads
 from .nn.functional import (  # fmt: skip
     adaptive_avg_pool1d,
@@ -335,6 +337,7 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
 _methods.install()
+_install_pool()
 
 # NumPy's notes on infinities and NaN in our own computations are not for users; what users compute themselves keeps them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")

@@ -40,7 +40,7 @@ class Finding:
 def examine() -> list[Finding]:
     """All findings.  A look that fails is a finding too."""
     findings: list[Finding] = []
-    for look in (versions, switches, processor, threads, cache, cuda, pictures):
+    for look in (versions, switches, processor, threads, memory, cache, cuda, pictures):
         findings += attempt(look)
     return findings
 
@@ -100,6 +100,19 @@ def threads() -> Iterator[Finding]:
     for name in THREADS:
         if name in os.environ:
             yield Finding(name, os.environ[name])
+
+
+def memory() -> Iterator[Finding]:
+    """How much freed memory stays for the next tensors."""
+    from minigrad.kernels import pool
+
+    if pool.library() is None:
+        yield Finding("buffer pool", "none: it needs glibc, and so Linux")
+    elif pool.get_pool_limit():
+        kept = f"up to {pool.get_pool_limit() >> 20} MiB of freed memory"
+        yield Finding("buffer pool", f"{kept}; minigrad.set_pool_limit(bytes) and empty_pool() change it")
+    else:
+        yield Finding("buffer pool", "off", "large results pay page faults: unset MALLOC_... and GLIBC_TUNABLES")
 
 
 def cache() -> Iterator[Finding]:

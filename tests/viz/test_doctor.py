@@ -27,7 +27,7 @@ def test_doctor_of_a_machine_that_is_well(tmp_path):
     found = findings(tmp_path)
     assert not [f for f in found.values() if f["advice"]]
     assert found["kernel cache"]["found"] == str(tmp_path / ".cache" / "minigrad")
-    for name in ("Python", "numpy", "numba", "llvmlite", "processor", "vector instructions", "threads", "CUDA",
+    for name in ("Python", "numpy", "numba", "llvmlite", "processor", "vector instructions", "threads", "buffer pool", "CUDA",
                  "layout engine", "font DejaVu Sans"):  # fmt: skip
         assert found[name]["found"]
     assert "minigrad warmup" in found["kernels"]["found"]
