@@ -27,7 +27,11 @@ BUILTINS = ("abs", "round")
 HELPER = '\n\n@njit(error_model="numpy", forceinline=True)\ndef {name}({args}):\n    return {body}'
 
 # The same names on arrays; each Pointwise class adds its own.
-ARRAYS: dict[str, Any] = {"where": np.where, "abs": np.abs, "math": np}
+ARRAYS: dict[str, Any] = {
+    "where": lambda c, x, y: (x if c else y) if type(c) is bool else np.where(c, x, y),
+    "abs": np.abs,
+    "math": np,
+}
 OPERATIONS: dict[str, Any] = {}  # name -> Pointwise class
 
 

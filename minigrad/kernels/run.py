@@ -47,9 +47,12 @@ def forward(op: Any, args: tuple) -> np.ndarray:
 
 def quicker(op: Any, target: np.dtype, size: int) -> bool:
     """Whether the kernel overtakes NumPy's function on that many elements."""
-    if target.kind != "f" or op.name not in formula.SCALARS:
-        return False
-    return op.name in QUICK or op.kind == "float" and parts(size) >= THREADS_FOR_OTHERS
+    return target.kind == "f" and has_kernel(op) and (op.name in QUICK or parts(size) >= THREADS_FOR_OTHERS)
+
+
+def has_kernel(op: Any) -> bool:
+    """Whether there is a kernel that overtakes NumPy's function on large arrays."""
+    return op.name in formula.SCALARS and (op.name in QUICK or op.kind == "float")
 
 
 def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:

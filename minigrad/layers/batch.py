@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from ..core.batching import lift
 from ..core.context import Frame, push, use
 from ..core.function import call_user
 from ..core.inplace import inplace_at
@@ -93,8 +94,6 @@ class Batch(Transform):
 
     def lifted(self, a: Any, rank: int) -> Any:
         """A tensor one layer down, its batch dimension in front of `rank` others."""
-        from ..ops.families import lift
-
         return lift(a._value, a._extra, rank) if type(a) is Box and a._layer is self else a
 
     def boxed(self, value: Any, rank: int) -> Any:

@@ -42,18 +42,18 @@ class Jvp(Transform):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer down, and its jvp beside it."""
-        values = tuple([self.inner(a) for a in args])
+        values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
         if not cls.primitive:
             self.separate(cls)
         low = apply_at(frame.parent, cls, values)
         lows = as_tuple(low)
         results = [None] * len(lows)
         with use(frame.parent):
-            tangents = [self.tangent(a) for a in args]
+            tangents = [self.tangent(a) if type(a) is Box else None for a in args]
             if any([t is not None for t in tangents]):
                 results = cls._tangents(values, tangents, lows, self.context(cls, values, tangents, low))
         if cls.primitive:
-            outs = tuple([self.dual(o, t if is_float(o) else None) for o, t in zip(lows, results, strict=True)])
+            outs = tuple([Box(self, o, t if o._np_dtype.kind == "f" else None) for o, t in zip(lows, results)])
         else:
             outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
             self.renew(frame, cls, args, outs, results)

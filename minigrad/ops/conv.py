@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.batching import front
 from ..core.tensor import Tensor
 from ..errors import error
 from .families import Bilinear
-from .primitive import front
 from .registry import op
 from .sliding import add_windows, count, padded, per_dim, windows
 

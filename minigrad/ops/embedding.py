@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .compare import where
 from .families import Linear
-from .primitive import front
 from .registry import op
 
 

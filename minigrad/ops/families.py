@@ -28,10 +28,12 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.batching import lift
 from ..core.context import current
 from ..core.inplace import inplace
 from ..core.saved import unpack
 from ..core.tensor import Tensor, wrap
+from ..kernels import formula, run
 from .primitive import Primitive, ShapeOf
 
 
@@ -59,6 +61,7 @@ class Pointwise(Primitive):
     torch = ""  # where PyTorch has it, where not torch.<name>
     method: Any = True  # also a method of Tensor
     inplace = True  # also a method `name_`
+    exact = False  # a number among the operands that is not 0 reaches the formulas as it is, else as a 0-d tensor
     flag = False  # its function takes `inplace=`, as PyTorch's activations do
     options: dict = {}  # further ones for the tests (registry.Entry)
 
@@ -68,15 +71,11 @@ class Pointwise(Primitive):
 
     @classmethod
     def impl(cls, *args: Any) -> Any:
-        from ..kernels import run
-
         return run.forward(cls, args)
 
     @classmethod
     def on_arrays(cls, *arrays: Any) -> Any:
         """NumPy's function, or the formula; large arrays have their kernels (kernels/run.py)."""
-        from ..kernels import formula, run
-
         if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or arrays[0].size >= run.FUSE_FROM:
             return None
         return (cls.ufunc or formula.on_arrays(cls.kernel))(*arrays)
@@ -92,7 +91,7 @@ class Pointwise(Primitive):
     def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
         """Numbers among the operands become 0-d tensors: x / 0.0 is an infinity, not an exception."""
         a = bound[j] if j < n_args else None
-        if isinstance(a, (int, float)) and j < n_args - cls.statics:
+        if isinstance(a, (int, float)) and j < n_args - cls.statics and not (cls.exact and a):
             like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype.kind == "f"), None)
             return wrap(np.array(a, np.float64 if like is None else like._np_dtype))
         return a
@@ -104,8 +103,6 @@ class Pointwise(Primitive):
 
     def backward(ctx: Any, *grads: Any) -> tuple:
         """All wanted partials in one pass over memory where that pays, else the formulas on tensors."""
-        from ..kernels import run
-
         cls, edges, frame = ctx._fn, ctx._edges, current()
         bound = tuple([unpack(s, ctx) for s in ctx._alive()])
         if run.fusable(grads[0]):
@@ -155,16 +152,6 @@ class Pointwise(Primitive):
 def example(a: Any, dim: int | None) -> Any:
     """An array with as many dimensions as one example of a batched tensor has, which is what decides about dtypes."""
     return np.empty((1,) * (a.ndim - (dim is not None)), a._np_dtype) if isinstance(a, Tensor) else a
-
-
-def lift(a: Any, dim: int | None, rank: int) -> Any:
-    """A batched tensor with the batch in front and `rank` dimensions behind it; others as they are."""
-    if dim is None:
-        return a
-    a = a.movedim(dim, 0) if dim else a
-    sizes = a._sizes
-    missing = rank + 1 - len(sizes)
-    return a.reshape(sizes[:1] + (1,) * missing + sizes[1:]) if missing else a
 
 
 def times(g: Any, d: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batching import front
 from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
@@ -20,7 +21,6 @@ from . import registry
 from .families import Linear, NonDifferentiable, Operation, View
 from .memory import Copy
 from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
-from .primitive import front
 
 
 class Index(View):

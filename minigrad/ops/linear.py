@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batching import front
 from ..core.tensor import Tensor
 from ..errors import error
-from .primitive import Primitive, front
+from .primitive import Primitive
 from .registry import op
 
 

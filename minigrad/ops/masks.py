@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batching import front, lift
 from ..core.engine import sum_to
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from .families import NonDifferentiable, lift
+from .families import NonDifferentiable
 from .gather import run
 from .index import NonZero, Put, Take, Write, data_dependent, where_true
-from .primitive import front
 from .registry import op
 from .shape import broadcast_shapes, layout
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batching import lift
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
-from .families import Bilinear, lift
+from .families import Bilinear
 from .reduce import axis
 from .registry import op
 
@@ -258,7 +259,7 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         raise TypeError(f"no product of {x.dtype} and {y.dtype}")
     if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
         return np.matmul(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
-    if x.ndim > 2 and x.shape[-1] == 1 == y.shape[-2]:  # outer products: NumPy would call BLAS for each
+    if x.ndim > 2 and y.ndim > 1 and x.shape[-1] == 1 == y.shape[-2]:  # outer products: NumPy would call BLAS for each
         return x * y
     return np.matmul(x, y)
 

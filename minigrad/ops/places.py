@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batching import front, lift
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .families import lift
-from .primitive import front
 
 WHOLE = slice(None)
 

@@ -15,7 +15,8 @@ import numpy as np
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import run
-from .compare import isfinite, where
+from . import compare
+from .compare import isfinite
 from .elementary import log
 from .families import Pointwise
 from .memory import Clone
@@ -143,6 +144,11 @@ def is_bool(a: Any) -> bool:
 
 
 # ---------------------------------------------------------------------- powers
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """`where` in formulas: of a condition on a number, Python's own choice."""
+    return (x if condition else y) if type(condition) is bool else compare.where(condition, x, y)
+
+
 class Pow(Pointwise):
     """x to the power of y.  At x = 0 the derivative by y is 0, and by x it is 0 where y = 0, as in PyTorch.
 
@@ -154,6 +160,7 @@ class Pow(Pointwise):
     # the inner where keeps what the outer one hides finite: x**0 has derivatives of every order at x = 0
     dx = lambda g, x, y: where(y == 0, 0.0, g * (y * x ** where(y == 0, 1, y - 1)))
     dy = lambda g, x, y, out: where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))
+    exact = True  # most exponents are numbers, of which `where` knows at once what to choose
     operands = ("input", "exponent")
     samples = ("P(3, 4), T(3, 4)", "P(3, 1), T(4)", "T(3, 4), 2", "T(3), 3.0", "P(4), -1.5", "T(4), -2",
                "2.0, T(3)", "P(0, 2), 2", "I(3, 4, 5), 3", "I(4, 5), I(4, 5)", "I(3, 5), 0.5", "2, I(3, 5)",

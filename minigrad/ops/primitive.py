@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
 from ..core.dual import push_tangents
 from ..core.edges import INFERENCE
@@ -156,21 +157,22 @@ class Primitive(Function):
         if f is None:
             return None
 
-        def value(name: str) -> Any:
+        values = []
+        for name in cls.reads[p]:
             if name == "g":
-                return grads[0]
-            if name == "out":
-                return bound[n_args]
-            if name == "shape":
-                return tuple(bound[i]) if type(bound[i]) is ShapeOf else tuple(bound[i].shape)
-            if name == "index" and cls.variadic is not None:
-                return i - p
-            if name in cls.names:
+                values.append(grads[0])
+            elif name == "out":
+                values.append(bound[n_args])
+            elif name == "shape":
+                values.append(tuple(bound[i]) if type(bound[i]) is ShapeOf else bound[i]._sizes)
+            elif name in cls.names:
                 j = cls.names.index(name)
-                return bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args)
-            return (grads if name[0] == "g" else bound[n_args:])[int(name.lstrip("gout"))]
-
-        return f(*[value(n) for n in cls.reads[p]])
+                values.append(bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args))
+            elif name == "index":
+                values.append(i - p)
+            else:  # one of several outputs, out1, or its gradient, g1
+                values.append((grads if name[0] == "g" else bound[n_args:])[int(name.lstrip("gout"))])
+        return f(*values)
 
     @classmethod
     def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
@@ -255,12 +257,3 @@ def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None
     else:
         shared = t._view is not None or any(t is s for s in tangents)
     return t.clone() if shared else t
-
-
-def front(a: Any, dim: int | None, size: int) -> Any:
-    """A tensor with its batch dimension in front; one that has none is repeated there."""
-    if not isinstance(a, Tensor):
-        return a
-    if dim is None:
-        return a.expand((size, *a.shape))
-    return a.movedim(dim, 0) if dim else a

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
+from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .families import NonDifferentiable
 from .gather import Gather
 from .index import data_dependent
 from .join import select
-from .primitive import front
 from .reduce import axis
 from .registry import op
 

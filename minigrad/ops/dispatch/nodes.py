@@ -133,8 +133,8 @@ def sent(d: Any, edge: Any) -> Any:
 
 def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list) -> Any:
     """All partials of large arrays in one compiled pass, else by the formulas."""
-    by_name = dict(zip(read, values))
-    bound = tuple([None if (v := by_name.get(k)) is None else wrap(v) for k in (*cls.names, "out")])
+    by_name = {k: wrap(v) if type(v) is np.ndarray else v for k, v in zip(read, values)}
+    bound = tuple([by_name.get(k) for k in (*cls.names, "out")])
     grads = run.backward(cls, edges, wrap(g), bound)
     if grads is None:
         grads = [None if e is None else cls.evaluate(i, bound, len(edges), (wrap(g),)) for i, e in enumerate(edges)]

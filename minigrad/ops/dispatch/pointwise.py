@@ -82,6 +82,7 @@ def write_apply(plan: Plan) -> str:
     arrays = [f"a{k}" for k in names]
     given = ", ".join(arrays)
     compute = f"compute({given}, out=...)" if isinstance(cls.ufunc, np.ufunc) else f"compute({given})"
+    limit = run.FUSE_FROM if not isinstance(cls.ufunc, np.ufunc) else run.QUICK_FROM if run.has_kernel(cls) else None
     slots = [f"node.n{k} = n{k}" for k in names] + plan.keep()
     if plan.counts_numbers:
         slots.append("node._number, node._place = kept, kept is not None and place")
@@ -93,7 +94,7 @@ def write_apply(plan: Plan) -> str:
         arrays="; ".join(f"a{k} = {k}._a" for k in names),
         first=arrays[0],
         same_kind="" if len(names) == 1 else f" and {arrays[1]}.dtype is kind",
-        compute=f"{compute} if {arrays[0]}.size < {run.FUSE_FROM} else large({given})",
+        compute=f"{compute} if {arrays[0]}.size < {limit} else large({given})" if limit else compute,
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
         tracked=" or ".join(f"n{k} is not None" for k in names) if cls.differentiable else "False",
         slots="\n                    ".join(slots),
