@@ -7,10 +7,8 @@ each other's.  Plain eager mode is one of two constants, ON and OFF, so testing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any
 
 
 class Layer:
@@ -18,6 +16,7 @@ class Layer:
 
     name = "eager"
     transparent = True  # it sees tensors as the layer below does
+    opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
 
     def handles(self, fn: type, args: tuple) -> bool:
         """Whether this layer has to process `fn(*args)`: it does when it owns one of the arguments."""
@@ -32,7 +31,6 @@ class Layer:
         return f(*groups)
 
 
-L = TypeVar("L", bound=Layer)
 EAGER = Layer()
 
 
@@ -119,19 +117,29 @@ class use:
         enter(self.old)
 
 
-@contextmanager
-def push(layer: L) -> Iterator[L]:
-    """Enter a transform.  It starts with gradients on, whatever no_grad stands around it."""
-    with use(Frame(layer, True, None, False, current())):
-        yield layer
+class push:
+    """`with push(layer):` enter a transform.  It starts with gradients on, whatever no_grad stands around it."""
+
+    __slots__ = ("layer", "old")
+
+    def __init__(self, layer: Any):
+        self.layer = layer
+
+    def __enter__(self) -> Any:
+        self.old = current()
+        enter(Frame(self.layer, True, None, False, self.old))
+        return self.layer
+
+    def __exit__(self, *_: object) -> None:
+        enter(self.old)
 
 
 def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
     """Give the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
-    while frame.layer is not EAGER:
-        if frame.layer.handles(cls, args):
+    while (layer := frame.layer) is not EAGER:
+        if layer.handles(cls, args):
             if not recordings:
-                return frame.layer.process(frame, cls, args)
+                return layer.process(frame, cls, args)
             token = passed.set((*passed.get(), frame.layer))
             try:
                 return frame.layer.process(frame, cls, args)

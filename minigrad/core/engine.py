@@ -191,8 +191,8 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
     shape, dtype = edge._shape, edge._dtype
     if type(g) is Tensor and g._a.shape == shape and g._a.dtype == dtype:
         return g
-    if tuple(g.shape) != shape:
-        if not broadcastable(shape, tuple(g.shape)):
+    if g._sizes != shape:
+        if not broadcastable(shape, g._sizes):
             raise error(
                 RuntimeError,
                 node.name(),
@@ -206,11 +206,13 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
 
 def sum_to(g: Tensor, shape: tuple) -> Tensor:
     """g summed over the dimensions along which a tensor of `shape` was broadcast."""
-    if tuple(g.shape) == tuple(shape):
+    sizes = g._sizes
+    if sizes == tuple(shape):
         return g
-    dims = broadcast_axes(g.shape, shape)
-    out = g.sum(dims, True) if dims else g
-    return out if tuple(out.shape) == tuple(shape) else out.reshape(shape)
+    dims = broadcast_axes(sizes, shape)
+    if any([sizes[d] != 1 for d in dims]):
+        g = g.sum(dims, len(sizes) - len(shape) != len(dims))
+    return g if g._sizes == tuple(shape) else g.reshape(shape)
 
 
 def broadcastable(small: tuple, large: tuple) -> bool:

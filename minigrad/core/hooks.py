@@ -57,6 +57,8 @@ def hooks_of(node: Any) -> Hooks:
     """The node's hooks, made when first asked for."""
     if node._hooks is None:
         node._hooks = Hooks()
+        if node._layer is not None:
+            node._layer.opaque = True
     return node._hooks
 
 

@@ -6,9 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core import engine
-from ..core.context import current, push
-from ..core.tensor import Tensor, history
+from ..core.context import ON, current, push
+from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import error
 from ..layers.grad import Grad
 from .tree import described, flatten, inputs, rebuild, results, split_aux, tree_map, zeros
@@ -55,9 +57,21 @@ def pull(layer: Grad, outs: list, cotangents: list, boxes: list, keep: bool, cre
     if not pairs:
         return [None] * len(boxes)
     edges, grads = zip(*pairs)
-    create = current().grad if create is None else create
+    create = current().grad and not settled(layer, outs, cotangents) if create is None else create
     found = engine.run(edges, grads, {(b._edge, 0) for b in boxes}, keep=keep, create=create)
     return [found.get((b._edge, 0)) for b in boxes]
+
+
+def settled(layer: Grad, outs: list, cotangents: list) -> bool:
+    """Whether nobody can differentiate the gradients once more: below the transform nothing is tracked.
+
+    The values of the outputs show it: formulas read what the operations have read, whose results would be tracked as well.
+    A user's backward may read anything.
+    """
+    if current() is not ON or layer.opaque:
+        return False
+    values = [*[o._value if type(o) is Box else o for o in outs], *cotangents]
+    return all([v._layer is None and history(v) is None for v in values])
 
 
 def check_cotangents(cotangents: Any, values: list, spec: Any) -> list:
@@ -96,7 +110,8 @@ def grad_and_value(func: Callable, argnums: int | tuple = 0, has_aux: bool = Fal
             value, aux = split_aux("grad", result) if has_aux else (result, None)
             check_scalar(value)
         low = layer.inner(value)
-        found = pull(layer, [value], [low.new_ones(())], boxes, keep=False)
+        one = wrap(np.array(1.0, low._a.dtype)) if low._layer is None else low.new_ones(())
+        found = pull(layer, [value], [one], boxes, keep=False)
         gradients = rebuild(spec, [zeros(a) if g is None else g for g, a in zip(found, flat)])
         return unwrap(gradients, argnums), (low, tree_map(layer.inner, aux)) if has_aux else low
 

@@ -53,7 +53,7 @@ def inputs(who: str, what: str, tree: Any) -> list:
     fix = "pass tensors there, and what is none by a closure or keyword"
     flat = tensors_only(ValueError, who, what, tree, fix)
     for leaf in flat:
-        if not leaf.is_floating_point():
+        if leaf._np_dtype.kind != "f":
             raise error(
                 RuntimeError,
                 who,

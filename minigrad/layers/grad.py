@@ -48,7 +48,7 @@ class Grad(Transform):
 
     def custom(self, frame: Frame, cls: Any, args: tuple, values: tuple, needs: tuple) -> Any:
         """A user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""
-        ctx = cls.Node(self, needs)
+        ctx, self.opaque = cls.Node(self, needs), True
         with use(frame.parent):
             low = cls.apply(*values)
             call_user(cls, "setup_context", ctx, values, low)

@@ -166,14 +166,16 @@ def layout(t: Tensor) -> tuple:
     if t._layer is None:
         return t._a, 0
     a, lead = layout(t._value)
-    if t.ndim == t._value.ndim:
+    if len(t._sizes) == len(t._value._sizes):
         return a, lead
-    return np.moveaxis(a, lead + t._extra, lead), lead + 1
+    return np.moveaxis(a, lead + t._extra, lead) if t._extra else a, lead + 1
 
 
 def viewable(input: Tensor, size: tuple) -> bool:
     """Whether the memory of `input` can be seen under shape `size` without copying."""
     a, lead = layout(input)
+    if a.flags.c_contiguous:
+        return True
     try:
         np.reshape(a, a.shape[:lead] + size, copy=False)
     except ValueError:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.context import OFF, ON, current
+from ...core.context import EAGER, OFF, ON, apply_at, current
 from ...core.dtypes import F4, F8
 from ...core.edges import ViewOf, next_number
 from ...core.fast import GENERIC
@@ -27,7 +27,6 @@ from ...core.saved import save
 from ...core.sweep import sum_down
 from ...core.tensor import Tensor, history, memory, wrap
 from .. import registry
-from ..primitive import Primitive
 from . import general, nodes, pointwise
 from .nodes import PLAIN
 from .plan import Plan, is_pointwise
@@ -79,7 +78,8 @@ OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a t
 
 def definition(cls: Any, *args: Any) -> Any:
     """Apply an operation by its definition: for all that is not plain."""
-    return Primitive.apply.__func__(cls, *args)
+    frame = current()
+    return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
 
 
 # What the texts may name.
