@@ -70,13 +70,28 @@ class CrossEntropy(Operation):
         (g, g_log), (_, target, dim, ignore, _, log_p) = gs, bound
         if g is None or g_log is not None:
             return None
-        dx = rows.cross_entropy_backward(g, target, log_p, dim, ignore)
-        if dx is None:
-            valid, where = found(target, log_p.shape, dim, ignore)
-            g = g if valid is True else np.where(valid, g, g.dtype.type(0))
-            dx = np.exp(log_p) * np.expand_dims(g, dim)
-            dx[where] -= g
-        return dx, None, None, None
+        return FromLogits.impl(g, target, log_p, dim, ignore), None, None, None
+
+
+class FromLogits(Operation):
+    """The gradient of the loss by the logits: softmax less one at each example's class, times w; 0 where that is `ignore`."""
+
+    @staticmethod
+    def impl(w: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> np.ndarray:
+        by_rows = rows.cross_entropy_backward(w, target, log_p, dim, ignore)
+        if by_rows is not None:
+            return by_rows
+        valid = target != ignore
+        w = np.where(valid, w, w.dtype.type(0))
+        out = np.exp(log_p) * np.expand_dims(w, dim)
+        out[places(np.where(valid, target, 0), dim)] -= w
+        return out
+
+    dw = lambda g, target, log_p, dim, ignore: (
+        where(target != ignore, (g * log_p.exp()).sum(dim), 0.0) + NLL.apply(g, target, dim, ignore)
+    )
+    dlog_p = lambda g, w, target, log_p, dim, ignore: g * log_p.exp() * where(target != ignore, w, 0.0).unsqueeze(dim)
+    batch = lambda w, target, log_p, dim, ignore: (w, target, log_p, dim + 1, ignore)
 
 
 class CountValid(NonDifferentiable):
@@ -112,12 +127,12 @@ def places(target: np.ndarray, dim: int) -> tuple:
 
 
 def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
-    """The gradient by the logits: softmax minus one at the target, times g; and log_softmax's own."""
-    flow = g_log
-    if g is not None:
-        at = AtTarget.apply(-g, target, tuple(log_probabilities.shape), dim, ignore)
-        flow = at if g_log is None else g_log + at
-    return flow - log_probabilities.exp() * flow.sum(dim, True)
+    """The gradient by the logits, of the loss and of the log_softmax beside it."""
+    by_loss = None if g is None else FromLogits.apply(g, target, log_probabilities, dim, ignore)
+    if g_log is None:
+        return by_loss
+    by_log = g_log - log_probabilities.exp() * g_log.sum(dim, True)
+    return by_log if by_loss is None else by_loss + by_log
 
 
 @op(

@@ -29,7 +29,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.batching import lift
-from ..core.context import current
+from ..core.context import OFF, ON, current
 from ..core.inplace import inplace
 from ..core.saved import unpack
 from ..core.tensor import Tensor, wrap
@@ -61,7 +61,9 @@ class Pointwise(Primitive):
     torch = ""  # where PyTorch has it, where not torch.<name>
     method: Any = True  # also a method of Tensor
     inplace = True  # also a method `name_`
-    exact = False  # a number among the operands that is not 0 reaches the formulas as it is, else as a 0-d tensor
+    exact: int | None = (
+        None  # the operand that reaches formulas as it is where it is a number but 0, others as 0-d tensors
+    )
     flag = False  # its function takes `inplace=`, as PyTorch's activations do
     options: dict = {}  # further ones for the tests (registry.Entry)
 
@@ -91,7 +93,7 @@ class Pointwise(Primitive):
     def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
         """Numbers among the operands become 0-d tensors: x / 0.0 is an infinity, not an exception."""
         a = bound[j] if j < n_args else None
-        if isinstance(a, (int, float)) and j < n_args - cls.statics and not (cls.exact and a):
+        if isinstance(a, (int, float)) and j < n_args - cls.statics and not (j == cls.exact and a):
             like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype.kind == "f"), None)
             return wrap(np.array(a, np.float64 if like is None else like._np_dtype))
         return a
@@ -135,7 +137,7 @@ class Pointwise(Primitive):
         total = None
         for i, t in enumerate(tangents):
             if t is not None and (term := cls.evaluate(i, primals + outs, len(primals), (t,))) is not None:
-                total = term if total is None else total + term
+                total = term if total is None else added(total, term, tangents)
         return total
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
@@ -152,6 +154,19 @@ class Pointwise(Primitive):
 def example(a: Any, dim: int | None) -> Any:
     """An array with as many dimensions as one example of a batched tensor has, which is what decides about dtypes."""
     return np.empty((1,) * (a.ndim - (dim is not None)), a._np_dtype) if isinstance(a, Tensor) else a
+
+
+def added(total: Any, term: Any, tangents: tuple) -> Any:
+    """total + term; in total's own memory where that is nobody else's."""
+    a, b = (t._a if type(t) is Tensor and t._edge is None and t._view is None else None for t in (total, term))
+    if a is None or b is None or a.shape != b.shape or a.dtype is not b.dtype or a.base is not None:
+        return total + term
+    frame = current()
+    if frame is not ON and frame is not OFF or any([t is total for t in tangents]):
+        return total + term
+    with np.errstate(all="ignore"):
+        np.add(a, b, out=a)
+    return total
 
 
 def times(g: Any, d: Any) -> Any:
@@ -189,8 +204,10 @@ class Reduce(Primitive):
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         x, dims, keepdim = primals[:3]
-        kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
-        t = cls.term(primals + tuple([o.reshape(kept) for o in outs]), len(primals), tangents[0])
+        if "out" in cls.reads[0]:
+            kept = [1 if d in dims else n for d, n in enumerate(x._sizes)]
+            outs = tuple([o.reshape(kept) for o in outs])
+        t = cls.term(primals + outs, len(primals), tangents[0])
         return t.sum(dims, keepdim) if dims else t
 
     batch = lambda x, dims, keepdim, *rest: (x, tuple([d + 1 for d in dims]), keepdim, *rest)

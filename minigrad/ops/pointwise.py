@@ -160,7 +160,7 @@ class Pow(Pointwise):
     # the inner where keeps what the outer one hides finite: x**0 has derivatives of every order at x = 0
     dx = lambda g, x, y: where(y == 0, 0.0, g * (y * x ** where(y == 0, 1, y - 1)))
     dy = lambda g, x, y, out: where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))
-    exact = True  # most exponents are numbers, of which `where` knows at once what to choose
+    exact = 1  # most exponents are numbers, of which `where` knows at once what to choose
     operands = ("input", "exponent")
     samples = ("P(3, 4), T(3, 4)", "P(3, 1), T(4)", "T(3, 4), 2", "T(3), 3.0", "P(4), -1.5", "T(4), -2",
                "2.0, T(3)", "P(0, 2), 2", "I(3, 4, 5), 3", "I(4, 5), I(4, 5)", "I(3, 5), 0.5", "2, I(3, 5)",

@@ -23,7 +23,7 @@ class Plan:
         found = {n for names in self.reads.values() for n in names if n in known}
         self.read = sorted(found, key=known.index)
         self.shapes = [k for k in self.operands if is_reduction(cls) or "shape" in self.reads.get(k, ())]
-        self.exact = pointwise and cls.exact
+        self.exact = cls.names[cls.exact] if pointwise and cls.exact is not None else None
         self.counts_numbers = pointwise and len(cls.names) == 2  # one of two operands may be a number
 
     def users(self, name: str) -> list:
@@ -55,8 +55,8 @@ class Plan:
         lines = []
         for k in self.read:
             text = value.format(k=k, out=k == "out")
-            if self.exact and k in self.operands:
-                text = f"node._number if node._number and node._place == {self.operands.index(k)} else ({text})"
+            if k == self.exact:
+                text = f"node._number if node._number and node._place == {self.names.index(k)} else ({text})"
             lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
         return lines
 
