@@ -39,7 +39,7 @@ def jacrev(
         rows, in_spec = flatten(found)
         start, blocks = 0, []
         for o in outs:
-            part = [g.narrow(0, start, o.numel()).reshape((*o.shape, *g.shape[1:])) for g in rows]
+            part = [shaped(some(g, 0, start, o.numel()), (*o.shape, *g.shape[1:])) for g in rows]
             blocks.append(unwrap(rebuild(in_spec, part), argnums))
             start += o.numel()
         result = rebuild(out_spec, blocks)
@@ -75,8 +75,8 @@ def by_input(columns: Tensor, ins: list) -> list:
     """Columns of shape (elements of all inputs, *output.shape) as one block of shape output.shape + input.shape per input."""
     start, found = 0, []
     for i in ins:
-        block = columns.narrow(0, start, i.numel()).movedim(0, -1)
-        found.append(block.reshape((*columns.shape[1:], *i.shape)))
+        block = some(columns, 0, start, i.numel()).movedim(0, -1)
+        found.append(shaped(block, (*columns.shape[1:], *i.shape)))
         start += i.numel()
     return found
 
@@ -109,7 +109,17 @@ def bases(tensors: list) -> list:
     """For tensors of n elements in all: for each of them the n directions in which exactly one element of all is 1."""
     total, start, found = sum([t.numel() for t in tensors]), 0, []
     for t in tensors:
-        rows = eye(total, dtype=t.dtype).narrow(1, start, t.numel())
-        found.append(rows.reshape((total, *t.shape)))
+        rows = some(eye(total, dtype=t.dtype), 1, start, t.numel())
+        found.append(shaped(rows, (total, *t.shape)))
         start += t.numel()
     return found
+
+
+def some(t: Tensor, dim: int, start: int, n: int) -> Tensor:
+    """n elements of a dimension; where there are no others, t itself."""
+    return t if n == t.shape[dim] else t.narrow(dim, start, n)
+
+
+def shaped(t: Tensor, shape: tuple) -> Tensor:
+    """t in a shape of as many elements; where it has that already, t itself."""
+    return t if t._sizes == shape else t.reshape(shape)
