@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Number
 from .fuse import F4, F8, Count, Group, Lowering, Names, Op, V, loop_index, operand_index, over, schedule
+from .reading import Number
 
 ACCUMULATE = '''\
 @njit(error_model="numpy", fastmath={"reassoc", "nsz"})

@@ -19,9 +19,9 @@ from ..core.dtypes import default
 from ..core.fast import GENERIC
 from ..errors import Place, error, warn
 from ..func.tree import flatten
-from .capture import Refused
 from .environment import Unwatched
 from .specialise import Eager, Specialisation, kind
+from .steps import Refused
 
 MANY = 256  # specialisations of one function; beyond, the function runs eagerly
 _capture_lock = threading.RLock()

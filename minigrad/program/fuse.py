@@ -16,7 +16,8 @@ import numpy as np
 from ..core import dtypes
 from ..kernels import formula
 from ..ops.families import Pointwise
-from .capture import Number, Step, Value
+from .reading import plain
+from .steps import Step, Value
 
 F4, F8, I8, BOOL = np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
 HANDLED = (F4, F8, I8, BOOL)
@@ -213,11 +214,6 @@ def one(a: Any, target: np.dtype) -> bool:
 def simple(a: Any) -> bool:
     """Whether a map can take it."""
     return isinstance(a, (V, bool, int, float))
-
-
-def plain(a: Any) -> Any:
-    """A lifted number as Python's own."""
-    return float.__pos__(a) if isinstance(a, Number) else a
 
 
 def formula_map(

@@ -26,10 +26,12 @@ from ..func.reverse import pull
 from ..func.tree import flatten, rebuild
 from ..kernels import cache
 from ..layers.grad import Grad
-from .capture import Number, Refused, Step, Trace, Value, tracing
+from .capture import Trace, tracing
 from .codegen import Program, Writer
 from .environment import PLAIN, Environment
 from .fuse import Lowering, V
+from .reading import Number
+from .steps import Refused, Step, Value
 
 if TYPE_CHECKING:
     from .compile import Compiled
