@@ -29,8 +29,9 @@ from ..layers.grad import Grad
 from .capture import Trace, tracing
 from .codegen import Program, Writer
 from .environment import PLAIN, Environment
-from .fuse import Lowering, V
+from .lowered import Lowering, V
 from .reading import Number
+from .rules import lower
 from .steps import Refused, Step, Value
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Specialisation:
                 layout = "C"
             low.values[v] = made = V("input", v.shape, v.dtype, v.name, None, layout)
             given.append(made)
-        low.lower(steps)
+        lower(low, steps)
         outs = [low.v(v) for v in outputs]
         if any(not isinstance(o, V) for o in outs):
             raise Refused("it returns a number as a tensor", None, False)
