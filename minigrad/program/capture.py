@@ -36,8 +36,8 @@ class Trace(Grad):
 
     def __init__(self, environment: Any):
         self.steps: list[Step] = []
-        self.inputs: list[tuple[Value, Any]] = []  # and the tensor it stands for
-        self.hidden: list[tuple[Value, Any]] = []  # and how to look the tensor up
+        self.inputs: list[tuple[Value, Any]] = []  # and its box
+        self.hidden: list[tuple[Value, Any, Any]] = []  # how to look the tensor up, and its box
         self.refused: Refused | None = None
         self.phase = "forward"
         self._outside = {id(t): (name, get) for name, get, t in environment.tensors}
@@ -71,6 +71,14 @@ class Trace(Grad):
         self.inputs.append((self.value(b), b))
         return b
 
+    def input_values(self) -> list[Value]:
+        """What the program reads from outside: its arguments, then its hidden inputs."""
+        return [v for v, *_ in self.inputs] + [v for v, *_ in self.hidden]
+
+    def input_boxes(self) -> list[Box]:
+        """The boxes that stand for them."""
+        return [b for *_, b in self.inputs] + [b for *_, b in self.hidden]
+
     def own(self, a: Any) -> Any:
         """A tensor as this layer sees it: one from outside becomes a hidden input."""
         if not isinstance(a, Tensor) or self.owns(a):
@@ -99,6 +107,10 @@ class Trace(Grad):
             if v.born < time and memory is not a and np.may_share_memory(memory, a):
                 raise self.refuse("it reads memory that was written through another view")
         return v
+
+    def held(self, b: Box) -> Value:
+        """What an input's box holds in the end, other views of its memory left aside."""
+        return self._known[id(b._value._a)]
 
     def note(self, kind: str, array: np.ndarray, content: Any = None) -> Value:
         """A new value."""

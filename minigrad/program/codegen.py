@@ -21,8 +21,10 @@ from .loops import ACCUMULATE, Loop
 from .lowered import Lowering, Op, V
 from .memory import stored, written_directly
 from .reading import Number
+from .rules import lower
 from .spelling import Spelling
 from .statements import STATEMENTS, whole
+from .steps import Refused, Step, Value
 
 JIT = '@njit(nogil=True, error_model="numpy")'
 
@@ -30,9 +32,29 @@ JIT = '@njit(nogil=True, error_model="numpy")'
 class Program:
     """A generated module and how it is called."""
 
-    def __init__(self, text: str, name: str, params: list, results: list, statics: tuple, direct: dict, groups: list):
-        self.text, self.name, self.params, self.results = text, name, params, results
-        self.statics, self.direct, self.groups = statics, direct, groups
+    def __init__(self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list):
+        self.text, self.name, self.params, self.statics, self.groups, self.notes = (
+            text,
+            name,
+            params,
+            statics,
+            groups,
+            notes,
+        )
+
+
+def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name: str) -> Program:
+    """The program for some steps of a capture; `writes`: inputs and the values that are written to them."""
+    low = Lowering()
+    given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
+    low.values.update(zip(inputs, given))
+    lower(low, steps)
+    outs = [low.v(v) for v in outputs]
+    if any(not isinstance(o, V) for o in outs):
+        raise Refused("it returns a number as a tensor", None, False)
+    pairs = [(low.v(p), low.v(w)) for p, w in writes]
+    low.drop_unused([*outs, *[w for _, w in pairs]])
+    return Writer(low, given, [*outs, *[w for p, w in pairs if not p.shape]], pairs, name).write()
 
 
 class Writer:
@@ -66,7 +88,7 @@ class Writer:
         text = f"{self.head()}\n\n\n{body}"
         check(text)
         statics = tuple(self.spelling.statics)
-        return Program(text, self.entry, self.parameters(), self.outputs, statics, self.direct, self.groups)
+        return Program(text, self.entry, self.parameters(), statics, self.groups, self.low.notes)
 
     # ------------------------------------------------------------------ names
     def name_inputs(self) -> None:
@@ -186,6 +208,13 @@ def check(text: str) -> None:
         for n in ast.walk(f):
             if isinstance(n, ast.Name) and n.id not in known | own and not hasattr(builtins, n.id):
                 raise NameError(f"{n.id} is not defined in the generated {f.name}")
+
+
+def layout(v: Value) -> str:
+    """How an input lies in memory: in rows (C), in columns (F) or otherwise (A); what programs make lies in rows."""
+    if v.kind != "input" or v.name.startswith("grad_") or v.array.flags.c_contiguous:
+        return "C"
+    return "F" if v.array.flags.f_contiguous else "A"
 
 
 def defined(needs: dict) -> set:
