@@ -187,6 +187,20 @@ def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) 
     return True
 
 
+def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
+    """Zeros with x at each row's class: added to them there, for that is what scatter does."""
+    if len(size) != 2 or dim != 1 or target.dtype != I8 or target.shape != x.shape or len(x.shape) != 1:
+        return False
+    out, rows = low.out(), (*x.shape, 1)
+    safe = low.map(f"t if t != {int(ignore)} else 0", {"t": target}, x.shape, I8, name="class")
+    kept = low.map(f"x if t != {int(ignore)} else zero", {"x": x, "t": target, "zero": 0.0}, x.shape, x.dtype)
+    places, src = low.new(rows, I8), low.new(rows, x.dtype)
+    low.alias_reshape(safe, places)
+    low.alias_reshape(kept, src)
+    low.add("scatter", [V("uniform", size, x.dtype, content=0.0), places, src], [out], "at_target")
+    return True
+
+
 def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> bool:
     out = low.out()
     if lead or target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
@@ -287,6 +301,7 @@ RULES: dict[str, Callable] = {
     **dict.fromkeys(("MatMul", "Mm", "Mv", "Dot"), product_rule),
     **dict.fromkeys(("Alias", "Clone", "Contiguous"), copy_rule),
     "Affine": affine_rule,
+    "AtTarget": at_target_rule,
     "Copy": write_rule,
     "CountValid": count_valid_rule,
     "CrossEntropy": cross_entropy_rule,
