@@ -102,12 +102,6 @@ from .ops.activation import celu, hardshrink, prelu, relu, selu, threshold
 from .ops.chains import chain_matmul, matrix_power
 from .ops.compare import (  # fmt: skip
     allclose,
-    bitwise_and,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
     clamp,
     clamp_max,
     clamp_min,
@@ -127,10 +121,6 @@ from .ops.compare import (  # fmt: skip
     le,
     less,
     less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
     lt,
     maximum,
     minimum,
@@ -239,6 +229,18 @@ from .ops.join import (
     vstack as row_stack,
 )
 from .ops.linalg import cholesky_inverse, cholesky_solve, det, inverse, logdet, slogdet
+from .ops.logic import (
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+)
 from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
 from .ops.matmul import outer as ger

@@ -19,16 +19,7 @@ from ..errors import error
 from .create import factory, number, sizes
 from .data import chosen, made
 from .families import NonDifferentiable, Operation
-from .generator import (
-    Generator,
-    default_generator,
-    fork_rng,  # noqa: F401  (the module is also what minigrad.random shows)
-    get_rng_state,  # noqa: F401
-    initial_seed,  # noqa: F401
-    manual_seed,  # noqa: F401
-    seed,  # noqa: F401
-    set_rng_state,  # noqa: F401
-)
+from .generator import Generator, default_generator
 from .memory import Copy, on_device
 from .registry import op
 

@@ -1,4 +1,9 @@
-"""Programs as plain data: `record`, `record_of`, the schema they write (schema.py, docs/record.md), and `compile`."""
+"""Programs as plain data: what a person wants to see of one (`record`), and what runs it without Python (`compile`).
+
+A record: passes.py runs the program under a recording (recording.py), or from_graph.py reads a tensor's graph; build.py makes
+the document of schema.py (docs/record.md).  A compiled function, from compile.py on: environment.py and capture.py note what
+it reads and does, rules.py lowers that, fuse.py puts it into loops, codegen.py writes the text, specialise.py runs it.
+"""
 
 from ..core.tensor import Tensor
 from .compile import compile

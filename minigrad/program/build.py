@@ -14,7 +14,8 @@ from ..core.device import CPU
 from ..core.saved import Freed
 from ..kernels import formula
 from . import schema
-from .recording import Group, Noted, Record
+from .noted import Group, Noted
+from .recording import Record
 
 
 class Numbers:

@@ -9,14 +9,12 @@ program; a capture notes what a program needs to be run again without Python.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from ..core import engine
-from ..core.context import OFF, Frame, apply_at, current, use
+from ..core.context import OFF, Frame, apply_at, use
 from ..core.edges import Leaf, Port, key
 from ..core.function import call_user, describe, record
 from ..core.inplace import check_writable, inplace_at, link_view, regraph, shares, twin
@@ -25,75 +23,10 @@ from ..core.wiring import among, as_tuple
 from ..errors import Place, user_frame
 from ..layers.grad import Grad
 from ..ops.families import Pointwise
+from .reading import capturing, plain, watch_reading
+from .steps import Draw, Refused, Step, Value
 
 BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
-capturing: ContextVar[Trace | None] = ContextVar("minigrad.capture", default=None)
-
-
-class Refused(RuntimeError):
-    """What the function does cannot be compiled.  `loud`: the user should be told."""
-
-    def __init__(self, why: str, place: Place | None = None, loud: bool = True):
-        super().__init__(f"{why}" + (f"\n  at {place}" if place else ""))
-        self.why, self.place, self.loud = why, place, loud
-
-
-class Value:
-    """One array of the program at one moment."""
-
-    __slots__ = ("array", "born", "content", "dtype", "kind", "name", "shape")
-
-    def __init__(self, kind: str, array: Any, born: int, name: str = ""):
-        self.kind, self.array, self.born, self.name = kind, array, born, name  # input | number | constant | computed
-        self.shape, self.dtype = array.shape, array.dtype
-        self.content: Any = None  # of a number, or a constant
-
-
-class Step:
-    """One primitive that ran.  `written`: the value whose memory it wrote its result to, in place."""
-
-    __slots__ = ("args", "cls", "outs", "phase", "place", "written")
-
-    def __init__(self, cls: Any, args: list, outs: list, place: Any, phase: str, written: Any = None):
-        self.cls, self.args, self.outs, self.place, self.phase, self.written = cls, args, outs, place, phase, written
-
-
-class Number(float):
-    """An argument that is a float.  As an operand it stays a parameter; whoever computes or decides with it is noticed."""
-
-    def __new__(cls, value: float, name: str, touched: set):
-        made = float.__new__(cls, value)
-        made.name, made.touched = name, touched  # type: ignore[attr-defined]
-        return made
-
-
-def noticed(method: str) -> Any:
-    """A method of float that leaves a note."""
-    plain = getattr(float, method)
-
-    def run(self: Any, *args: Any) -> Any:
-        if args and isinstance(args[0], Tensor):
-            return NotImplemented
-        self.touched.add(self.name)
-        return plain(self, *args)
-
-    return run
-
-
-for _name in ("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow neg pos abs "
-              "bool int float trunc floor ceil round eq ne lt le gt ge hash repr str format").split():  # fmt: skip
-    setattr(Number, f"__{_name}__", noticed(f"__{_name}__"))
-
-
-class Draw:
-    """A draw of random numbers as a step."""
-
-    name, primitive, view = "draw", True, False
-
-    @staticmethod
-    def compute(sample: Any, generator: Any, size: tuple) -> np.ndarray:
-        """Numbers of the generator's stream."""
-        return np.asarray(sample(generator._rng, size))
 
 
 class Trace(Grad):
@@ -103,8 +36,8 @@ class Trace(Grad):
 
     def __init__(self, environment: Any):
         self.steps: list[Step] = []
-        self.inputs: list[tuple[Value, Any]] = []  # and the tensor it stands for
-        self.hidden: list[tuple[Value, Any]] = []  # and how to look the tensor up
+        self.inputs: list[tuple[Value, Any]] = []  # and its box
+        self.hidden: list[tuple[Value, Any, Any]] = []  # how to look the tensor up, and its box
         self.refused: Refused | None = None
         self.phase = "forward"
         self._outside = {id(t): (name, get) for name, get, t in environment.tensors}
@@ -138,6 +71,14 @@ class Trace(Grad):
         self.inputs.append((self.value(b), b))
         return b
 
+    def input_values(self) -> list[Value]:
+        """What the program reads from outside: its arguments, then its hidden inputs."""
+        return [v for v, *_ in self.inputs] + [v for v, *_ in self.hidden]
+
+    def input_boxes(self) -> list[Box]:
+        """The boxes that stand for them."""
+        return [b for *_, b in self.inputs] + [b for *_, b in self.hidden]
+
     def own(self, a: Any) -> Any:
         """A tensor as this layer sees it: one from outside becomes a hidden input."""
         if not isinstance(a, Tensor) or self.owns(a):
@@ -166,6 +107,10 @@ class Trace(Grad):
             if v.born < time and memory is not a and np.may_share_memory(memory, a):
                 raise self.refuse("it reads memory that was written through another view")
         return v
+
+    def held(self, b: Box) -> Value:
+        """What an input's box holds in the end, other views of its memory left aside."""
+        return self._known[id(b._value._a)]
 
     def note(self, kind: str, array: np.ndarray, content: Any = None) -> Value:
         """A new value."""
@@ -361,37 +306,6 @@ def tracing(trace: Trace, grad: bool):
             generator.set_state(state)
     if trace.refused is not None:
         raise trace.refused
-
-
-_watched = False
-
-
-def watch_reading() -> None:
-    """Have item(), tolist() and numpy() of tensors from outside noticed during captures; installed by the first one."""
-    global _watched
-    if _watched:
-        return
-    _watched = True
-    for name in ("item", "tolist", "numpy", "__dlpack__", "data_ptr"):
-        setattr(Tensor, name, noticing(getattr(Tensor, name)))
-
-
-def noticing(method: Any) -> Any:
-    """A method that reads a tensor's memory, refused during a capture when it is the user who calls it."""
-
-    @wraps(method)
-    def run(self: Tensor, *args: Any, **options: Any) -> Any:
-        trace = capturing.get()
-        if trace is not None and type(self) is not Box and current() is not OFF:
-            raise trace.refuse(f"it reads the value of a tensor ({method.__name__}), which differs from call to call")
-        return method(self, *args, **options)
-
-    return run
-
-
-def plain(a: Any) -> Any:
-    """A lifted number as Python's own."""
-    return float.__pos__(a) if isinstance(a, Number) else a
 
 
 def holds_tensor(a: Any) -> bool:

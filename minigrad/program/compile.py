@@ -1,9 +1,9 @@
 """compile: a function that is captured once for each kind of arguments, generated as one Numba module, and run from there.
 
 `Compiled.__call__` finds the specialisation for its arguments by their dtypes, sizes and layouts, and checks its guards; a
-new one is captured (capture.py), lowered and fused (fuse.py) and written (codegen.py).  Other sizes are captured anew, so
-that nothing is assumed about them, but give the same text, which is compiled once.  Whatever cannot be right compiled runs
-eagerly: `explain()` says why.
+new one is made (specialise.py): captured (capture.py), lowered to simple operations (rules.py), fused (fuse.py), written
+(codegen.py).  Other sizes are captured anew, so that nothing is assumed about them, but give the same text, which is compiled
+once.  Whatever cannot be right compiled runs eagerly: `explain()` says why.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..core.dtypes import default
 from ..core.fast import GENERIC
 from ..errors import Place, error, warn
 from ..func.tree import flatten
-from .capture import Refused
 from .environment import Unwatched
 from .specialise import Eager, Specialisation, kind
+from .steps import Refused
 
 MANY = 256  # specialisations of one function; beyond, the function runs eagerly
 _capture_lock = threading.RLock()
@@ -147,13 +147,13 @@ class Compiled:
         """What was fused, what was not, and why."""
         lines = [f"{self.name}: {self._count} specialisations"]
         if self._last is not None:
-            for title, program, notes in self._last.told():
+            for title, program in self._last.told():
                 lines.append(f"{title}:")
                 for group in program.groups:
                     names = ", ".join([op.name or op.data.get("tree") and "map" or op.kind for op in group.ops])
                     what = f"one loop over {group.shape}: " if group.kind == "loop" else f"{group.kind}: "
                     lines.append(f"  {what}{names}")
-                lines += [f"  note: {n}" for n in dict.fromkeys(notes)]
+                lines += [f"  note: {n}" for n in dict.fromkeys(program.notes)]
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
         return "\n".join(lines)
 

@@ -16,7 +16,8 @@ from ..core.saved import Freed, Saved
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from ..ops.primitive import ShapeOf
-from .recording import Event, Group, Noted, Record, bottom
+from .noted import Event, Group, Noted, bottom
+from .recording import Record
 
 
 def record_of(tensor: Tensor) -> Record:

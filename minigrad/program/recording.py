@@ -1,4 +1,4 @@
-"""Recording: a transparent layer that changes nothing and notes everything.  Drawings and the compiler read what it notes.
+"""Recording: a transparent layer that changes nothing and notes everything.  Drawings are made from what it notes.
 
 One entry is made for each operation as the user wrote it: whatever primitives run while a function of the table of
 operations is on the Python stack belong to that function's entry (a Group).  The engine tells the recording what flowed
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,53 +20,13 @@ from ..core.edges import INFERENCE, Leaf, producer
 from ..core.function import Function
 from ..core.inplace import inplace_at
 from ..core.saved import Saved
-from ..core.tensor import Box, Tensor, history, version, wrap
-from ..errors import PACKAGE, Place
+from ..core.tensor import Tensor, history, version, wrap
+from ..errors import Place
 from ..ops.families import ViewScatter
-from ..ops.registry import CODES
 from . import schema
+from .callers import called, tensor_arguments
+from .noted import Event, Group, Noted, bottom
 from .show import mimebundle
-
-
-class Noted:
-    """A value of the program: the tensor it was, what it is, and its summary if the memory was written since.
-
-    Tensor and array are None for a value of which only shape and dtype are known.
-    """
-
-    __slots__ = ("array", "dtype", "index", "kind", "name", "shape", "summary", "tensor")
-
-    def __init__(self, index: int, tensor: Any, kind: str, name: str, shape: tuple, dtype: Any):
-        self.index, self.tensor, self.kind, self.name, self.shape, self.dtype = index, tensor, kind, name, shape, dtype
-        self.array = None if tensor is None else bottom(tensor)
-        self.summary: dict | None = None
-
-
-class Event:
-    """One primitive or custom Function that ran, with the values that went in and out."""
-
-    __slots__ = ("cls", "inputs", "outputs")
-
-    def __init__(self, cls: type, inputs: list, outputs: list):
-        self.cls, self.inputs, self.outputs = cls, inputs, outputs
-
-
-class Group:
-    """One operation of the record: the events that ran for it, and what flowed back through it."""
-
-    def __init__(
-        self, phase: str, name: str, frame: FrameType | None, place: Place | None, layers: list, of: Group | None = None
-    ):
-        self.phase, self.name, self.frame, self.place, self.layers, self.of = phase, name, frame, place, layers, of
-        self.function: str | None = None
-        self.inplace = False
-        self.events: list[Event] = []
-        self.nodes: list = []
-        self.edges: list = []  # (input value, partial, upstream value, gives value)
-        self.tangents: dict[int, int] = {}
-        self.upstream: int | None = None
-        self.kept: list = []  # (Noted, bytes, node)
-        self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
 
 
 class Record(Layer):
@@ -424,13 +383,6 @@ def bases_of(x: Tensor) -> list:
     return found
 
 
-def bottom(t: Tensor) -> np.ndarray:
-    """The array at the bottom of all transforms."""
-    while type(t) is Box:
-        t = t._value
-    return t._a
-
-
 def stack_of(frame: Frame | None) -> list:
     """The names of the transforms from a frame outwards, outermost first."""
     return [] if frame is None else names_of(frame.layers())
@@ -439,25 +391,3 @@ def stack_of(frame: Frame | None) -> list:
 def names_of(layers: Any) -> list:
     """The names of layers, recordings left out."""
     return [layer.name for layer in layers if not isinstance(layer, Record)]
-
-
-def tensor_arguments(frame: FrameType) -> dict:
-    """The parameters of a running function that were given tensors."""
-    values = frame.f_locals
-    names = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
-    return {n: values[n] for n in names if isinstance(values.get(n), Tensor)}
-
-
-def called(frame: FrameType | None) -> tuple:
-    """(name and frame of the outermost function of the table that is running, its frame with the arguments, the caller's).
-
-    The two frames differ where the outermost one only passes its arguments on, as the one that takes `out=` does.
-    """
-    name = outer = signed = None
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        if frame.f_code in CODES:
-            name, outer = CODES[frame.f_code].rstrip("_"), frame
-            if frame.f_code.co_argcount:
-                signed = frame
-        frame = frame.f_back
-    return name, outer, signed, frame

@@ -60,8 +60,8 @@ def array(x: Any) -> np.ndarray:
 
 
 # The files of operations in the order in which a reader wants them; what is not named here follows.
-READING = """pointwise elementary rounding compare activation reduce order statistics quantiles scan softmax shape join pad flip
-diagonal index gather slices masks sort matmul einsum linalg decompositions norms""".split()
+READING = """pointwise elementary rounding compare logic activation reduce order statistics quantiles scan softmax shape join
+pad flip diagonal index gather slices masks sort matmul einsum linalg decompositions norms""".split()
 
 
 def operations_table() -> str:

@@ -1,4 +1,4 @@
-"""`backward` and `autograd.grad`: their arguments, accumulation, freed buffers, several roots, refusals."""
+"""`backward`: its arguments, accumulation, freed buffers, several roots, refusals."""
 
 from math import nan
 
@@ -118,15 +118,6 @@ def new_graph_on_a_freed_one_raises(torch):
     return attempt((y * 2).sum().backward), y
 
 
-@gives([[[4.0]], RuntimeError, [[4.0]]])
-def grad_frees_only_what_it_went_through(torch):
-    x, w = leaf(torch, [2.0]), leaf(torch, [3.0])
-    h = x * x
-    y = (h * w).sum()
-    g = torch.autograd.grad(y, w)
-    return g, attempt(torch.autograd.grad, y, x), attempt(torch.autograd.grad, h.sum(), x)
-
-
 @gives([6.0, 6.0])
 def gradients_accumulate_over_calls(torch):
     x = leaf(torch, [1.0, 2.0])
@@ -161,128 +152,6 @@ def accumulation_with_create_graph_makes_a_new_tensor(torch):
     same = first is x.grad
     x.grad.sum().backward(inputs=[x])
     return same, first.requires_grad, first, x.grad
-
-
-@gives([[12.0], [12.0]])
-def gradient_of_create_graph_is_tracked(torch):
-    x = leaf(torch, [2.0])
-    (x**3).sum().backward(create_graph=True)
-    g = x.grad
-    x.grad = None
-    g.sum().backward()
-    return g, x.grad
-
-
-@gives([[3.0], RuntimeError])
-def gradient_of_linear_function_with_create_graph(torch):
-    x = leaf(torch, [2.0])
-    (g,) = torch.autograd.grad((3 * x).sum(), x, create_graph=True)
-    return g, attempt(torch.autograd.grad, g.sum(), x)
-
-
-@gives([32.0, 48.0, 48.0, 24.0])
-def third_derivative(torch):
-    x, derivatives = leaf(torch, 2.0, torch.float64), []
-    y = x**4
-    for _ in range(4):
-        (y,) = torch.autograd.grad(y, x, create_graph=True)
-        derivatives.append(y)
-    return derivatives
-
-
-@gives([54.0, 108.0, 108.0, 72.0])
-def mixed_second_derivatives(torch):
-    x, y = leaf(torch, 2.0), leaf(torch, 3.0)
-    z = x**2 * y**3
-    dx, dy = torch.autograd.grad(z, (x, y), create_graph=True)
-    return torch.autograd.grad(dx, (x, y), retain_graph=True) + torch.autograd.grad(dy, (x, y))
-
-
-@gives([[144.0, 2048.0], [24.0, 512.0]])
-def gradient_penalty(torch):
-    w, x = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0])
-    (g,) = torch.autograd.grad((w * x).pow(2).sum(), x, create_graph=True)
-    (g.norm() ** 2).backward()
-    return w.grad, x.grad
-
-
-@gives([True, 1, [[2.0]], None])
-def grad_returns_a_tuple_and_leaves_grad_alone(torch):
-    x = leaf(torch, [1.0])
-    result = torch.autograd.grad((x * 2).sum(), x)
-    return isinstance(result, tuple), len(result), result, x.grad
-
-
-@gives([[4.0, 24.0]])
-def grad_with_several_outputs_and_grad_outputs(torch):
-    x = leaf(torch, [1.0, 2.0])
-    outputs = [x * 2, (x * x).sum()]
-    return torch.autograd.grad(outputs, [x], grad_outputs=[torch.tensor([1.0, 10.0]), None])
-
-
-@gives([RuntimeError, RuntimeError])
-def grad_with_grad_outputs_of_wrong_number_or_shape_raises(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 2
-    return [
-        attempt(torch.autograd.grad, y, x, grad_outputs=torch.ones(3)),
-        attempt(torch.autograd.grad, [y, y], x, grad_outputs=[torch.ones(2)]),
-    ]
-
-
-@gives([RuntimeError, [[2.0], None], [[2.0], [0.0, 0.0]], ValueError])
-def grad_for_an_unused_input(torch):
-    x, y = leaf(torch, [1.0]), leaf(torch, [2.0, 3.0])
-    z = lambda: (x * 2).sum()
-    return [
-        attempt(torch.autograd.grad, z(), [x, y]),
-        attempt(torch.autograd.grad, z(), [x, y], allow_unused=True),
-        attempt(torch.autograd.grad, z(), [x, y], materialize_grads=True),
-        attempt(torch.autograd.grad, z(), [x, y], allow_unused=False, materialize_grads=True),
-    ]
-
-
-@gives([RuntimeError, RuntimeError])
-def grad_for_an_input_without_requires_grad_raises(torch):
-    x, c = leaf(torch, [1.0]), torch.tensor([2.0])
-    return attempt(torch.autograd.grad, (x * c).sum(), c), attempt(
-        torch.autograd.grad, (x * c).sum(), c, allow_unused=True
-    )
-
-
-@gives([[[4.0, 8.0], [8.0, 16.0]], [[4.0, 8.0]]])
-def grad_with_respect_to_a_result(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = x * 2
-    z = (y * y).sum()
-    return torch.autograd.grad(z, [y, x], retain_graph=True), torch.autograd.grad(z, y)
-
-
-@gives([[1.0], [1.0, 2.0]])
-def grad_with_respect_to_the_output_itself(torch):
-    x = leaf(torch, 3.0)
-    y = x * 2
-    return torch.autograd.grad(y, y, retain_graph=True), torch.autograd.grad([y], [y, x])
-
-
-@gives(RuntimeError)
-def grad_with_respect_to_a_later_view_of_the_input_raises(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = (x * x).sum()
-    return attempt(torch.autograd.grad, y, x[0])
-
-
-@gives([[3.0], [3.0]])
-def grad_with_the_same_input_twice(torch):
-    x = leaf(torch, [1.0])
-    return torch.autograd.grad((x * 3).sum(), [x, x])
-
-
-@gives([44.0])
-def grad_with_the_same_output_twice(torch):
-    x = leaf(torch, 2.0)
-    y = x * x
-    return torch.autograd.grad([y, y], x, grad_outputs=[torch.tensor(1.0), torch.tensor(10.0)])
 
 
 @gives([10.0, 14.0])
@@ -351,40 +220,6 @@ def backward_with_inputs_skips_functions_that_lead_elsewhere(torch):
     (Loud.apply(x) * w).sum().backward(inputs=[w])
     filled = w.grad.clone()
     return filled, torch.autograd.grad((Loud.apply(x) * w).sum(), w), attempt((Loud.apply(x) * w).sum().backward)
-
-
-@gives([[[2.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 6.0]]])
-def batched_grad_outputs(torch):
-    x = leaf(torch, [1.0, 2.0, 3.0])
-    y = x * x
-    return torch.autograd.grad(y, x, grad_outputs=torch.eye(3), is_grads_batched=True)
-
-
-def batched_grad_outputs_through_matmul_and_indexing(torch):
-    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
-    y = (x @ x)[:, 0].exp() * torch.tensor([0.01, 0.001])
-    return torch.autograd.grad(y, x, grad_outputs=torch.eye(2), is_grads_batched=True)
-
-
-@gives([[[12.0, 0.0], [0.0, 27.0]], [[12.0, 18.0]]])
-def batched_grad_outputs_with_create_graph(torch):
-    x = leaf(torch, [2.0, 3.0])
-    (j,) = torch.autograd.grad(x**3, x, torch.eye(2), is_grads_batched=True, create_graph=True)
-    return j, torch.autograd.grad(j.sum(), x)
-
-
-@gives(RuntimeError)
-def batched_grad_outputs_of_wrong_shape_raises(torch):
-    x = leaf(torch, [1.0, 2.0])
-    return attempt(torch.autograd.grad, x * 2, x, grad_outputs=torch.ones(3, 3), is_grads_batched=True)
-
-
-@gives([12.0, [12.0]])
-def retain_graph_false_with_create_graph(torch):
-    x = leaf(torch, 2.0)
-    y = x**3
-    (g,) = torch.autograd.grad(y, x, create_graph=True, retain_graph=False)
-    return g, attempt(torch.autograd.grad, g, x)
 
 
 @gives(363.0)
@@ -457,21 +292,6 @@ def zero_gradient_of_an_unused_branch_meets_nan(torch):
     return x.grad
 
 
-@gives([[[12.0]], True, 0])
-def gradient_edge_as_input_of_grad(torch):
-    x = leaf(torch, [2.0])
-    y = x * 3
-    edge = torch.autograd.graph.get_gradient_edge(y)
-    return torch.autograd.grad((y * y).sum(), edge), edge.node is y.grad_fn, edge.output_nr
-
-
-@gives([[[4.0]], RuntimeError])
-def gradient_edge_of_a_leaf(torch):
-    x = leaf(torch, [2.0])
-    edge = torch.autograd.graph.get_gradient_edge(x)
-    return torch.autograd.grad((x * x).sum(), edge), attempt(torch.autograd.graph.get_gradient_edge, torch.ones(1))
-
-
 @gives([[[False, False]], True])
 def grad_mode_is_off_during_backward(torch):
     x, seen = leaf(torch, [1.0]), []
@@ -499,13 +319,6 @@ def failed_backward_leaves_the_engine_usable(torch):
     handle.remove()
     (x * 5).sum().backward()
     return error, x.grad, torch.is_grad_enabled()
-
-
-@gives([[[2.0, 4.0]], [[2.0, 4.0]], [[2.0, 4.0]]])
-def grad_accepts_a_single_tensor_or_a_sequence(torch):
-    x = leaf(torch, [1.0, 2.0])
-    y = lambda: (x * x).sum()
-    return torch.autograd.grad(y(), x), torch.autograd.grad((y(),), (x,)), torch.autograd.grad([y()], [x])
 
 
 @gives([[3.0, 12.0], [3.0, 12.0]])

@@ -1,0 +1,119 @@
+"""Logic on bools and bits: logical_and, bitwise_xor, shifts, ...
+
+None of it has a derivative.  logical_ operations ask of any number whether it is 0 and give bools; bitwise_ ones, which are
+the operators & | ^ ~, work on integers and bools and keep the dtype.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compare import Comparison
+from .families import Pointwise
+from .registry import functions
+
+TRUTHS = ("B(3, 4), B(3, 4)", "B(3, 1), B(4)", "I(3, 2), B(3)", "T(3), B(3)", "T(0), B(0)", "B(), B()")
+
+
+class LogicalAnd(Comparison):
+    """Whether both elements are true (not 0)."""
+
+    ufunc = np.logical_and
+    kernel = lambda x, y: (x != 0) & (y != 0)
+    samples = TRUTHS
+
+
+class LogicalOr(Comparison):
+    """Whether one of the elements, or both, is true (not 0)."""
+
+    ufunc = np.logical_or
+    kernel = lambda x, y: (x != 0) | (y != 0)
+    samples = TRUTHS
+
+
+class LogicalXor(Comparison):
+    """Whether exactly one of the elements is true (not 0)."""
+
+    ufunc = np.logical_xor
+    kernel = lambda x, y: (x != 0) != (y != 0)
+    samples = TRUTHS
+
+
+class LogicalNot(Comparison):
+    """Whether the element is false (0)."""
+
+    ufunc = np.logical_not
+    kernel = lambda x: x == 0
+    samples = ("B(3, 4)", "I(3, 2)", "T(3)", "B(0)", "B()")
+
+
+logical_and, logical_or, logical_xor, logical_not = functions(LogicalAnd, LogicalOr, LogicalXor, LogicalNot)
+
+
+class Bitwise(Pointwise):
+    """Works on the bits of integers; on bools it is logic."""
+
+    accepts, differentiable = "biu", False
+    samples = (
+        "I(3, 4, 9), I(3, 4, 9)",
+        "I(3, 1, 9), I(4, 9)",
+        "B(3), B(3)",
+        "I(3, 9), 5",
+        "B(3), I(3, 9)",
+        "I(0, 9), I(0, 9)",
+    )
+
+
+class BitwiseAnd(Bitwise):
+    """The bits that are set in both; on bools, and."""
+
+    ufunc = np.bitwise_and
+    kernel = lambda x, y: x & y
+
+
+class BitwiseOr(Bitwise):
+    """The bits that are set in one or both; on bools, or."""
+
+    ufunc = np.bitwise_or
+    kernel = lambda x, y: x | y
+
+
+class BitwiseXor(Bitwise):
+    """The bits that are set in exactly one; on bools, exclusive or."""
+
+    ufunc = np.bitwise_xor
+    kernel = lambda x, y: x ^ y
+
+
+class BitwiseNot(Bitwise):
+    """All bits turned over; on bools, not."""
+
+    ufunc = np.invert
+    kernel = lambda x: ~x
+    samples = ("I(3, 4, 9)", "B(3)", "I(0, 9)", "I(9)")
+
+
+class Shift(Bitwise):
+    """Moves the bits of integers; a shift by the number of bits or more, or a negative one, moves all of them out."""
+
+    accepts = "iu"
+    samples = ("I(3, 4, 9), I(3, 4, 9)", "I(3, 1, 9), I(4, 9)", "I(3, 9), 2", "I(3, 9), I(3, 99)", "B(3), I(3, 9)")
+
+
+class BitwiseLeftShift(Shift):
+    """The bits moved up: input * 2**other."""
+
+    ufunc = np.left_shift
+    kernel = lambda x, y: x << y
+
+
+class BitwiseRightShift(Shift):
+    """The bits moved down, the sign kept: floor(input / 2**other)."""
+
+    ufunc = np.right_shift
+    kernel = lambda x, y: x >> y
+
+
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_right_shift = functions(
+    BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot, BitwiseLeftShift, BitwiseRightShift
+)

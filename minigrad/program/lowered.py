@@ -1,0 +1,179 @@
+"""The lowered program: a few kinds of simple operations (Op) on values (V), which loops can be written for.
+
+A map computes one formula for each element, a reduction sums or takes the maximum; a view is index arithmetic (an alias), so
+that it costs nothing.  `Lowering` holds the program and has a method for each kind; which operation becomes which of them
+say the rules (rules.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .steps import Value
+
+F4, F8, I8, BOOL = np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
+HANDLED = (F4, F8, I8, BOOL)
+
+
+class V:
+    """A value of the lowered program."""
+
+    __slots__ = ("content", "dims", "dtype", "kind", "layout", "name", "shape")
+
+    def __init__(self, kind: str, shape: tuple, dtype: Any, name: str = "", content: Any = None, layout: str = "C"):
+        self.kind, self.shape, self.dtype, self.name = kind, tuple(shape), np.dtype(dtype), name
+        self.content, self.layout = content, layout
+        self.dims: list = []  # the text of each size
+
+
+class Op:
+    """One simple operation: `kind` is map, reduce, dot, alias, reshape, pick, scatter or call."""
+
+    __slots__ = ("data", "ins", "kind", "name", "outs", "phase", "place")
+
+    def __init__(self, kind: str, ins: list, outs: list, name: str, step: Any, **data: Any):
+        self.kind, self.ins, self.outs, self.name, self.data = kind, ins, outs, name, data
+        self.place, self.phase = (step.place, step.phase) if step is not None else (None, "forward")
+
+
+class Count:
+    """The number of elements of x over dims, written with x's sizes."""
+
+    def __init__(self, x: V, dims: tuple):
+        self.x, self.dims = x, dims
+
+
+class Lowering:
+    """The steps of a capture as simple operations."""
+
+    def __init__(self) -> None:
+        self.ops: list[Op] = []
+        self.values: dict[Value, V] = {}
+        self.constants: list[V] = []
+        self.aliases: dict[V, tuple[V, Callable]] = {}
+        self.notes: list[str] = []
+        self.step: Any = None
+
+    # ------------------------------------------------------------------ values
+    def v(self, a: Any) -> Any:
+        """An argument of a step: a value, or the number that it is."""
+        if not isinstance(a, Value):
+            return a
+        if a not in self.values:
+            if a.kind == "number":
+                return a.content
+            content = a.content
+            if (
+                a.kind == "constant"
+                and content.size
+                and (content == content.flat[0]).all()
+                and content.dtype in HANDLED
+            ):
+                made = V("uniform", a.shape, a.dtype, a.name, content.flat[0].item())
+            else:
+                layout = "C" if a.array.flags.c_contiguous else "F" if a.array.flags.f_contiguous else "A"
+                made = V(a.kind, a.shape, a.dtype, a.name, content, layout)
+                if a.kind == "constant":
+                    self.constants.append(made)
+            self.values[a] = made
+        return self.values[a]
+
+    def new(self, shape: tuple, dtype: Any, name: str = "") -> V:
+        """A value that lowering makes."""
+        return V("computed", shape, dtype, name)
+
+    def out(self, k: int = 0) -> V:
+        """Result k of the step that is being lowered."""
+        o = self.step.outs[k]
+        self.values[o] = made = V("computed", o.shape, o.dtype, o.name)
+        return made
+
+    def resolve(self, v: V, index: list) -> tuple[V, list]:
+        """Where element `index` of v lies: a value with memory of its own, and the index there."""
+        while v in self.aliases:
+            v, f = self.aliases[v]
+            index = f(index)
+        return v, index
+
+    def base(self, v: V) -> V:
+        """The value that v is a view of."""
+        while v in self.aliases:
+            v = self.aliases[v][0]
+        return v
+
+    # ------------------------------------------------------------------ what rules add
+    def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
+        """Note an operation; its first result."""
+        self.ops.append(Op(kind, ins, outs, name or kind, self.step, **data))
+        return outs[0]
+
+    def map(self, text: str, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
+            name: str = "map") -> V:  # fmt: skip
+        """A map of a formula; its names are those of `ins`."""
+        out = out or self.new(shape, dtype)
+        kinds = [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
+        tree = ast.parse(text, mode="eval").body
+        return self.add("map", list(ins.values()), [out], name, tree=tree, params=tuple(ins), kinds=kinds,
+                        needs=dict.fromkeys(needs), natural=np.dtype(dtype))  # fmt: skip
+
+    def reduction(self, kind: str, x: V, dims: tuple, keepdim: bool, out: V | None = None) -> V:
+        """A sum or maximum over dimensions."""
+        shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
+        out = out or self.new(shape, x.dtype)
+        if not dims:
+            return self.map("x", {"x": x}, shape, x.dtype, out)
+        return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
+
+    def alias(self, x: V, out: V, f: Callable, dims: list, layout: str) -> bool:
+        """`out` is x seen otherwise: its element `index` is x's element f(index).
+
+        dims[d] is the dimension of x that d of `out` is, or None for size 1.
+        """
+        self.aliases[out] = (x, f)
+        out.layout = layout
+        self.add("alias", [x], [out], "alias", dims=dims)
+        return True
+
+    def alias_permute(self, x: V, out: V, order: tuple) -> bool:
+        """The dimensions in another order."""
+        back = [int(i) for i in np.argsort(order)]
+        layout = {"C": "F", "F": "C"}.get(x.layout, "A") if tuple(order) == (1, 0) else "A"
+        return self.alias(x, out, lambda index: [index[i] for i in back], list(order), layout)
+
+    def alias_reshape(self, x: V, out: V) -> bool:
+        """Sizes of 1 put in or taken out: index arithmetic."""
+        wide, narrow = [d for d, n in enumerate(x.shape) if n != 1], [d for d, n in enumerate(out.shape) if n != 1]
+
+        def f(index: list) -> list:
+            inner = iter([index[d] for d in narrow])
+            return [next(inner) if n != 1 else "0" for n in x.shape]
+
+        dims: list = [None] * len(out.shape)
+        for d, s in zip(narrow, wide):
+            dims[d] = s
+        return self.alias(x, out, f, dims, "A")
+
+    def drop_unused(self, wanted: list) -> None:
+        """Leave out what nothing reads; calls and what can raise an error stay."""
+        needed = set(wanted)
+        kept = []
+        for op in reversed(self.ops):
+            if op.kind in ("call", "pick", "scatter") or any(o in needed for o in op.outs):
+                needed.update([v for v in op.ins if isinstance(v, V)])
+                needed.update([a.x for a in op.ins if isinstance(a, Count)])
+                kept.append(op)
+        self.ops = kept[::-1]
+
+
+class Names(ast.NodeTransformer):
+    """Puts other expressions in place of the names in a formula."""
+
+    def __init__(self, given: dict):
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.given.get(node.id, node)

@@ -1,0 +1,51 @@
+"""What of a program gets memory: only what is read outside the loop that computes it.
+
+Everything else is a variable of its loop, or stands in the formula that reads it.  Where the program writes to one of its
+inputs, the new value can often be put right there, in place of an array of its own; `written_directly` says where that is
+safe.  The loops are written in loops.py.
+"""
+
+from __future__ import annotations
+
+from .fuse import Group, loop_index, operand_index, over
+from .lowered import Lowering, V
+
+
+def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> set:
+    """What is read outside the loop that computes it, or returned."""
+    made = {o: g for g in groups for op in g.ops for o in op.outs}
+    found = {low.base(v) for v in outputs} | {low.base(v) for _, v in writes}
+    for g in groups:
+        for op in g.ops:
+            read = [low.base(v) for v in op.ins if isinstance(v, V)]
+            found.update([v for v in read if v in made and made[v] is not g])
+            if op.kind != "map":
+                found.update(op.outs)
+    return found
+
+
+def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list) -> dict[V, V]:
+    """Inputs that are written to, with their new values where those can be computed right there: input -> value."""
+    made = {o: k for k, g in enumerate(groups) for op in g.ops if op.kind == "map" for o in op.outs}
+    raising = max([k for k, g in enumerate(groups) if g.kind in ("pick", "scatter", "call")], default=-1)
+    returned = {low.base(v) for v in outputs}
+    new_values = [v for _, v in writes]
+    direct: dict[V, V] = {}
+    for p, v in writes:
+        k = made.get(v, -1)
+        if k < 0 or k < raising or over(groups[k].ops[0]) != p.shape or not p.shape or v.dtype != p.dtype:
+            continue
+        kept = v in returned or p in returned or new_values.count(v) > 1 or any(low.base(w) is p for w in new_values)
+        if not kept and not read_afterwards(low, groups, p, k):
+            direct[p] = v
+    return direct
+
+
+def read_afterwards(low: Lowering, groups: list[Group], p: V, k: int) -> bool:
+    """Whether the old value of p is read after loop k has begun to write there, but for the element that it is at."""
+    index = loop_index(p.shape)
+    for later, g in enumerate(groups[k:], k):
+        for v in [v for op in g.ops for v in op.ins if isinstance(v, V) and low.base(v) is p]:
+            if later > k or low.resolve(v, operand_index(v, index))[1] != index:
+                return True
+    return False

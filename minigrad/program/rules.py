@@ -1,0 +1,320 @@
+"""How each operation is lowered: a rule writes it as maps, reductions, products and views of the lowered program.
+
+A rule takes the operation's arguments and returns whether it has lowered them; one that declines leaves the operation to be
+called as it is, which is right but not fused.  Pointwise operations share one rule, for their declaration holds the formula;
+RULES has the others.  The next stop is fuse.py, which puts the results into loops.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..kernels import formula
+from ..ops.families import Pointwise
+from .lowered import BOOL, F4, F8, HANDLED, I8, Count, Lowering, Names, V
+from .reading import plain
+from .steps import Step, Value
+
+EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logical_and", "logical_or", "logical_not",
+         "logical_xor", "bitwise_and", "bitwise_or"}  # fmt: skip
+LOGICAL = EXACT - {"add", "sub", "mul", "lt", "le", "gt", "ge"}
+# NumPy's functions for these do what the formulas do not: they round half to even, know of integers, ...
+NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamma", "polygamma", "lgamma", "sinc"}
+VEC = "minigrad.kernels.vecmath"
+
+
+def lower(low: Lowering, steps: list[Step]) -> None:
+    """All steps, in order, each by its rule; what has none, or whose rule declines, stays a call."""
+    for step in steps:
+        low.step, count = step, len(low.ops)
+        rule = RULES.get(step.cls.__name__) or (pointwise if issubclass(step.cls, Pointwise) else None)
+        arrays = [a for a in [*step.args, *step.outs] if isinstance(a, Value)]
+        if rule is None or any(a.dtype not in HANDLED for a in arrays) or not rule(low, step, *map(low.v, step.args)):
+            del low.ops[count:]
+            low.notes.append(f"{step.cls.name} has no rule here and runs as a call of the operation")
+            call(low, step)
+
+
+def call(low: Lowering, step: Step) -> None:
+    """The operation itself, called on arrays."""
+    dtype = step.outs[0].dtype if step.written is not None else None
+    args = [low.v(a) for a in step.args]
+    low.add("call", [a for a in args if isinstance(a, V)], [low.out(k) for k in range(len(step.outs))],
+            step.cls.name, cls=step.cls, args=args, dtype=dtype)  # fmt: skip
+
+
+def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
+    """One formula over the elements."""
+    cls = step.cls
+    n = len(args) - cls.statics
+    if cls.name in NO_RULE or len(args) != len(cls.names) or any(not simple(a) for a in args):
+        return False
+    raw = [np.empty((1,) * len(a.shape), a.dtype) if isinstance(a, V) else a for a in args[:n]]
+    target = dtypes.common([plain(a) for a in raw[cls.masks :]])
+    if cls.kind == "float" and target.kind != "f":
+        target = dtypes.default()
+    if target.kind != "f" and (cls.name not in EXACT or target == BOOL and cls.name not in LOGICAL):
+        return False
+    if target not in HANDLED or any(isinstance(a, V) and a.dtype != BOOL for a in args[: cls.masks]):
+        return False
+    if any(isinstance(a, float) and target.kind != "f" for a in args):
+        return False
+    needs = formula.needs([cls.kernel], target)
+    if needs is None:
+        return False
+    if cls.name == "mul" and any(one(a, target) for a in args):
+        low.add("map", [a for a in args if not one(a, target)][:1] or [args[0]], [low.out()], cls.name,
+                tree=ast.parse("x", mode="eval").body, params=("x",), kinds=[target], needs={}, natural=target)  # fmt: skip
+        return True
+    made = expression(cls, args, target)
+    kinds = [BOOL] * cls.masks + [target] * (len(args) - cls.masks)
+    natural = BOOL if cls.kind == "bool" else target
+    low.add(
+        "map", list(args), [low.out()], cls.name, tree=made, params=cls.names, kinds=kinds, needs=needs, natural=natural
+    )
+    return True
+
+
+def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
+    """The formula for single numbers; a whole exponent stays one, so that powers are products."""
+    text = formula.text(cls.kernel)
+    assert text is not None
+    tree = ast.parse(text.strip(), mode="eval").body
+    if cls.name == "pow" and type(args[1]) in (int, float) and args[1] == int(args[1]) and 0 < args[1] <= 4:
+        tree = Names({"y": ast.Constant(int(args[1]))}).visit(tree)
+    return formula.Scalar(target).visit(tree)
+
+
+def one(a: Any, target: np.dtype) -> bool:
+    """Whether an operand is 1 throughout: gradients begin with that."""
+    return isinstance(a, V) and a.kind == "uniform" and a.content == 1 and a.dtype == target
+
+
+def simple(a: Any) -> bool:
+    """Whether a map can take it."""
+    return isinstance(a, (V, bool, int, float))
+
+
+def sum_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+    if x.dtype == BOOL:
+        return False
+    low.reduction("sum", x, dims, keepdim, low.out())
+    return True
+
+
+def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+    if x.dtype.kind != "f":
+        return False
+    out = low.out()
+    total = low.reduction("sum", x, dims, keepdim)
+    low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out)
+    return True
+
+
+def shifted_by_peak(low: Lowering, x: V, dims: tuple) -> V:
+    """x minus its maximum over dims."""
+    top = low.reduction("max", x, dims, True)
+    return low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
+
+
+def finite_peak(low: Lowering, x: V, dims: tuple) -> V:
+    """The maximum over dims; 0 in place of an infinite one."""
+    top = low.reduction("max", x, dims, True)
+    ins, needs = {"t": top, "zero": 0.0}, [("math", "isfinite")]
+    return low.map("t if isfinite(t) else zero", ins, top.shape, x.dtype, None, needs, "peak")
+
+
+def exp_of(low: Lowering, x: V) -> V:
+    return low.map("exp(x)", {"x": x}, x.shape, x.dtype, None, [(VEC, "exp")], "exp")
+
+
+def softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
+    out = low.out()
+    e = exp_of(low, shifted_by_peak(low, x, dims))
+    total = low.reduction("sum", e, dims, True)
+    low.map("e / s", {"e": e, "s": total}, x.shape, x.dtype, out)
+    return True
+
+
+def log_softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
+    out, shifted = low.out(), shifted_by_peak(low, x, dims)
+    total = low.reduction("sum", exp_of(low, shifted), dims, True)
+    low.map("x - log(s)", {"x": shifted, "s": total}, x.shape, x.dtype, out, [(VEC, "log")])
+    return True
+
+
+def logsumexp_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+    out = low.out()
+    top = finite_peak(low, x, dims)
+    e = exp_of(low, low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype))
+    total = low.reduction("sum", e, dims, True)
+    kept = out if keepdim else None
+    made = low.map("log(s) + t", {"s": total, "t": top}, total.shape, x.dtype, kept, [(VEC, "log")])
+    if not keepdim:
+        low.alias_reshape(made, out)
+    return True
+
+
+def cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
+    if len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
+        return False
+    loss, log_probabilities = low.out(0), low.out(1)
+    top = finite_peak(low, x, (1,))
+    shifted = low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
+    total = low.reduction("sum", exp_of(low, shifted), (1,), True)
+    low.map(
+        "x - log(s)",
+        {"x": shifted, "s": total},
+        x.shape,
+        x.dtype,
+        log_probabilities,
+        [(VEC, "log")],
+        "log_softmax",
+    )
+    low.add("pick", [log_probabilities, target], [loss], "pick", ignore=int(ignore))
+    return True
+
+
+def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
+    if len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
+        return False
+    low.add("pick", [x, target], [low.out()], "pick", ignore=int(ignore))
+    return True
+
+
+def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
+    """Zeros with x at each row's class: added to them there, for that is what scatter does."""
+    if len(size) != 2 or dim != 1 or target.dtype != I8 or target.shape != x.shape or len(x.shape) != 1:
+        return False
+    out, rows = low.out(), (*x.shape, 1)
+    safe = low.map(f"t if t != {int(ignore)} else 0", {"t": target}, x.shape, I8, name="class")
+    kept = low.map(f"x if t != {int(ignore)} else zero", {"x": x, "t": target, "zero": 0.0}, x.shape, x.dtype)
+    places, src = low.new(rows, I8), low.new(rows, x.dtype)
+    low.alias_reshape(safe, places)
+    low.alias_reshape(kept, src)
+    low.add("scatter", [V("uniform", size, x.dtype, content=0.0), places, src], [out], "at_target")
+    return True
+
+
+def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> bool:
+    out = low.out()
+    if lead or target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
+        return False
+    counts = low.map(f"np.{out.dtype.name}(t != {int(ignore)})", {"t": target}, target.shape, out.dtype)
+    low.reduction("sum", counts, tuple(range(len(target.shape))), False, out)
+    return True
+
+
+def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> bool:
+    fits = isinstance(src, V) and len(x.shape) == 2 and dim == 1 and index.dtype == I8 and src.shape == index.shape
+    if not fits or src.dtype != x.dtype or index.shape[0] > x.shape[0] or step.written is not None:
+        return False
+    low.add("scatter", [x, index, src], [low.out()], "scatter_add")
+    return True
+
+
+def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bool:
+    if (
+        not simple(value)
+        or x.dtype.kind != "f"
+        or mask.dtype != BOOL
+        or isinstance(value, V)
+        and value.dtype != x.dtype
+    ):
+        return False
+    out = low.out()
+    low.map("value if mask else x", {"x": x, "mask": mask, "value": value}, out.shape, x.dtype, out, name="masked_fill")
+    return True
+
+
+def product_rule(low: Lowering, step: Step, x: V, y: V) -> bool:
+    if not {len(x.shape), len(y.shape)} <= {1, 2} or x.dtype != y.dtype or x.dtype.kind != "f":
+        return False
+    low.add("dot", [x, y], [low.out()], "dot")
+    return True
+
+
+def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> bool:
+    if len(x.shape) != 2 or len(weight.shape) != 2 or not x.dtype == weight.dtype == bias.dtype or x.dtype.kind != "f":
+        return False
+    out = low.out()
+    flipped = low.new(weight.shape[::-1], weight.dtype)
+    low.alias_permute(weight, flipped, (1, 0))
+    product = low.add("dot", [x, flipped], [low.new(out.shape, out.dtype)], "dot")
+    low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
+    return True
+
+
+def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> bool:
+    return low.alias_permute(x, low.out(), order)
+
+
+def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
+    out = low.out()
+    lead = len(out.shape) - len(x.shape)
+    if out.shape == x.shape:
+        return low.alias_permute(x, out, tuple(range(lead + len(x.shape))))
+    ones = [d for d, n in enumerate(x.shape) if n == 1]
+    dims = [None if d < lead or d - lead in ones else d - lead for d in range(len(out.shape))]
+    return low.alias(x, out, lambda index: ["0" if d in ones else i for d, i in enumerate(index[lead:])], dims, "A")
+
+
+def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
+    out = low.out()
+    if [n for n in x.shape if n != 1] == [n for n in out.shape if n != 1]:
+        return low.alias_reshape(x, out)
+    low.add("reshape", [x], [out], "reshape")
+    return True
+
+
+def copy_rule(low: Lowering, step: Step, x: V) -> bool:
+    out = low.out()
+    low.map("x", {"x": x}, out.shape, out.dtype, out)
+    return True
+
+
+def to_rule(low: Lowering, step: Step, x: V, dtype: Any) -> bool:
+    out = low.out()
+    if out.dtype not in HANDLED or (x.dtype.kind == "f" and out.dtype.kind != "f"):
+        return False
+    low.map("x", {"x": x}, out.shape, x.dtype, out)
+    return True
+
+
+def write_rule(low: Lowering, step: Step, x: V, y: Any) -> bool:
+    """copy_, fill_: what the memory holds afterwards."""
+    if not simple(y) or isinstance(y, V) and y.dtype.kind == "f" and x.dtype.kind != "f":
+        return False
+    if not isinstance(y, V) and x.dtype.kind != "f":
+        return False
+    out = low.out()
+    low.map("y", {"y": y}, out.shape, y.dtype if isinstance(y, V) else out.dtype, out)
+    return True
+
+
+RULES: dict[str, Callable] = {
+    **dict.fromkeys(("MatMul", "Mm", "Mv", "Dot"), product_rule),
+    **dict.fromkeys(("Alias", "Clone", "Contiguous"), copy_rule),
+    "Affine": affine_rule,
+    "AtTarget": at_target_rule,
+    "Copy": write_rule,
+    "CountValid": count_valid_rule,
+    "CrossEntropy": cross_entropy_rule,
+    "Expand": expand_rule,
+    "LogSoftmax": log_softmax_rule,
+    "Logsumexp": logsumexp_rule,
+    "MaskedFill": masked_fill_rule,
+    "Mean": mean_rule,
+    "NLL": nll_rule,
+    "Permute": permute_rule,
+    "Reshape": reshape_rule,
+    "ScatterAdd": scatter_rule,
+    "Softmax": softmax_rule,
+    "Sum": sum_rule,
+    "To": to_rule,
+}

@@ -1,0 +1,147 @@
+"""In-place operations on what backward still needs, and on their own operands: right, or refused."""
+
+from tests.parity.harness import attempt, gives, leaf
+
+
+@gives([[2.0, 4.0], [2.0, 2.0]])
+def adding_a_tensor_to_itself(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 1
+    y.add_(y)
+    y.sum().backward()
+    return y, x.grad
+
+
+@gives([[4.0, 9.0], True])
+def multiplying_by_itself_is_never_silently_wrong(torch):
+    x = leaf(torch, [2.0, 3.0])
+    y = x * 1
+    y.mul_(y)
+    error = attempt(y.sum().backward)
+    return y, isinstance(error, RuntimeError) or x.grad.tolist() == [4.0, 6.0]
+
+
+@gives([[[0.0, 0.0], [2.0, 2.0]], [[-1.0, -1.0], [1.0, 1.0]]])
+def subtracting_a_view_of_itself(torch):
+    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
+    y = x * 1
+    y.sub_(y[0].clone())
+    y.sum().backward()
+    return y, x.grad
+
+
+@gives([RuntimeError, None])
+def saved_input_modified_raises(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 1
+    z = (y * y).sum()
+    y.add_(1)
+    return attempt(z.backward), x.grad
+
+
+@gives(RuntimeError)
+def saved_result_modified_raises(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x.exp()
+    y.add_(1)
+    return attempt(y.sum().backward)
+
+
+@gives([6.0, 6.0])
+def modified_where_nothing_is_saved_is_fine(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x + 1
+    y.mul_(3)
+    z = y * 2
+    z.sub_(1)
+    z.sum().backward()
+    return x.grad
+
+
+@gives(RuntimeError)
+def saved_through_a_view_modified_raises(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 1
+    z = (y**2).sum()
+    y[0].mul_(3)
+    return attempt(z.backward)
+
+
+@gives(RuntimeError)
+def saved_through_a_detached_alias_modified_raises(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 1
+    z = (y * y).sum()
+    y.detach().add_(1)
+    return attempt(z.backward)
+
+
+@gives([4.0, 6.0])
+def saved_modified_through_data_is_not_noticed(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 1
+    z = (y * y).sum()
+    y.data.add_(1)
+    z.backward()
+    return x.grad
+
+
+@gives(RuntimeError)
+def saved_leaf_modified_raises(torch):
+    w = leaf(torch, [1.0, 2.0])
+    loss = (w * w).sum()
+    with torch.no_grad():
+        w -= 0.1
+    return attempt(loss.backward)
+
+
+@gives(RuntimeError)
+def untracked_operand_modified_raises(torch):
+    x, c = leaf(torch, [1.0, 2.0]), torch.tensor([3.0, 4.0])
+    y = (x * c).sum()
+    c.zero_()
+    return attempt(y.backward)
+
+
+@gives([[1.0, 1.0], RuntimeError])
+def untracked_operand_not_saved_when_not_needed(torch):
+    x, c = leaf(torch, [1.0, 2.0]), torch.tensor([3.0, 4.0])
+    y = c * x
+    x_only = (x + c).sum()
+    c.zero_()
+    x_only.backward()
+    return x.grad, attempt(y.sum().backward)
+
+
+def division_saves_its_inputs_not_its_result(torch):
+    x, y = leaf(torch, [6.0]), leaf(torch, [3.0])
+    z = x / y
+    z.add_(1)
+    z.sum().backward()
+    return x.grad, y.grad
+
+
+@gives([RuntimeError, [0.841471]])
+def sin_inplace_of_saved_raises(torch):
+    x = leaf(torch, [1.0])
+    y = x * 1
+    z = y.sin()
+    y.sin_()
+    return attempt(z.backward), y
+
+
+@gives([[3.0, 5.0], [22.0, 22.0]])
+def inplace_on_result_used_before(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 2
+    z = y + 1
+    y.mul_(10)
+    (z + y).sum().backward()
+    return z, x.grad
+
+
+@gives([[-2.0, -3.0], RuntimeError])
+def inplace_chain_over_a_saved_result_raises(torch):
+    y = (leaf(torch, [4.0, 9.0]) * 1).sqrt_()
+    y.neg_()
+    return y, attempt(y.sum().backward)

@@ -1,0 +1,212 @@
+"""In-place operations on bases, on views and on buffers that are filled piece by piece."""
+
+from tests.parity.harness import attempt, gives, leaf
+
+
+@gives([[6.0, 12.0], [0.0, 3.0, 4.0]])
+def inplace_on_base_then_view(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0])
+    base = x.clone()
+    v = base[1:]
+    base.mul_(torch.tensor([2.0, 3.0, 4.0]))
+    v.sum().backward()
+    return v, x.grad
+
+
+@gives([[2.0, 6.0, 3.0], [2.0, 4.0, 3.0]])
+def inplace_on_view_changes_base(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0])
+    base = x.clone()
+    v = base[:2]
+    v.mul_(x[1:])
+    base.sum().backward()
+    return base, x.grad
+
+
+@gives([[[1.0, 2.0], [3.0, 40.0]], [3.0, 40.0], [40.0], [[1.0, 1.0], [2.0, 30.0]]])
+def inplace_on_view_of_view(torch):
+    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
+    base = x * 1
+    v = base[1]
+    w = v[1:]
+    w.mul_(10)
+    (base.sum() + v.sum() + w.sum()).backward()
+    return base, v, w, x.grad
+
+
+@gives([[[1.0, 6.0, 15.0], [8.0, 20.0, 36.0]], [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]])
+def inplace_on_transposed_view(torch):
+    x = leaf(torch, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    base = x.clone()
+    base.t().mul_(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    base.sum().backward()
+    return base, x.grad
+
+
+@gives([[1.0, 2.0, 9.0, 4.0, 25.0], [2.0, 1.0, 6.0, 1.0, 10.0]])
+def inplace_on_step_slice(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0, 4.0, 5.0])
+    base = x.clone()
+    base[::2].square_()
+    base.sum().backward()
+    return base, x.grad
+
+
+@gives([[[5.0, 2.0], [3.0, 20.0]], [[5.0, 1.0], [1.0, 5.0]]])
+def inplace_on_diagonal(torch):
+    x = leaf(torch, [[1.0, 2.0], [3.0, 4.0]])
+    base = x.clone()
+    base.diagonal().mul_(5)
+    base.sum().backward()
+    return base, x.grad
+
+
+@gives([[6.0, 3.0], [0.0, 3.0, 1.0]])
+def inplace_on_sibling_view(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0])
+    base = x.clone()
+    a, b = base[:2], base[1:]
+    a.mul_(3)
+    b.sum().backward()
+    return b, x.grad
+
+
+@gives([[3.0, 21.0, 15.0], [3.0, 21.0], [21.0, 15.0], [4.0, 10.0, 5.0]])
+def inplace_twice_on_overlapping_views(torch):
+    x = leaf(torch, [1.0, 2.0, 3.0])
+    base = x.clone()
+    a, b = base[:2], base[1:]
+    a.mul_(2)
+    b.mul_(5)
+    a.add_(x[0])
+    base.sum().backward()
+    return base, a, b, x.grad
+
+
+@gives([[35.0, 6.0], [35.0], [35.0, 3.0]])
+def inplace_on_base_view_base_alternating(torch):
+    x = leaf(torch, [1.0, 2.0])
+    base = x.clone()
+    v = base[0:1]
+    base.mul_(2)
+    v.mul_(3)
+    base.add_(x)
+    v.mul_(5)
+    base.sum().backward()
+    return base, v, x.grad
+
+
+@gives([[4.0, 9.0, 2.0, 3.0, 16.0, 5.0], [0.0, 4.0, 2.0, 3.0, 16.0, 6.0]])
+def inplace_on_reshaped_view(torch):
+    x = torch.arange(6.0).requires_grad_()
+    base = x.clone()
+    v = base.view(2, 3)
+    v[:, 1] *= 4
+    base.view(3, 2)[0].add_(x[4:])
+    (base * torch.arange(6.0)).sum().backward()
+    return base, x.grad
+
+
+@gives([[6.0, 12.0], [6.0, 6.0]])
+def inplace_on_unsqueezed_and_squeezed_view(torch):
+    x = leaf(torch, [1.0, 2.0])
+    base = x.clone()
+    base.unsqueeze(0).mul_(2)
+    base.view(1, 2, 1).squeeze().mul_(3)
+    base.sum().backward()
+    return base, x.grad
+
+
+@gives([True, False])
+def history_of_a_view_is_renewed(torch):
+    x = leaf(torch, [1.0, 2.0])
+    base = x.clone()
+    v = base[0]
+    before = v.grad_fn
+    same = v.grad_fn is before
+    base.mul_(2)
+    return same, v.grad_fn is before
+
+
+@gives([True, False, True, [3.0, 6.0]])
+def writing_tracked_values_into_a_buffer(torch):
+    x = leaf(torch, [1.0, 2.0])
+    buffer = torch.zeros(4)
+    view = buffer[2:]
+    buffer[1:3] = x * 3
+    (buffer * torch.arange(4.0)).sum().backward()
+    return buffer.requires_grad, buffer.is_leaf, view.requires_grad, x.grad
+
+
+@gives([True, [1.0, 2.0, 2.0], 3.0])
+def writing_through_a_view_makes_the_buffer_tracked(torch):
+    x = leaf(torch, 2.0)
+    buffer = torch.ones(3)
+    view = buffer[1:]
+    view.mul_(x)
+    (buffer.sum() + view[0]).backward()
+    return buffer.requires_grad, buffer, x.grad
+
+
+@gives([[1.0, 2.0, 6.0, 24.0], RuntimeError])
+def loop_filling_a_buffer_that_backward_reads_raises(torch):
+    x = leaf(torch, [2.0, 3.0, 4.0])
+    out = torch.ones(4)
+    for i in range(3):
+        out[i + 1] = out[i] * x[i]
+    return out, attempt(out[3].backward)
+
+
+@gives([[1.0, 2.0, 6.0, 24.0], [12.0, 8.0, 6.0]])
+def loop_filling_a_buffer_with_clones(torch):
+    x = leaf(torch, [2.0, 3.0, 4.0])
+    out = torch.ones(4)
+    for i in range(3):
+        out[i + 1] = out[i].clone() * x[i]
+    out[3].backward()
+    return out, x.grad
+
+
+@gives([RuntimeError, [3.0, 6.0]])
+def inplace_on_view_made_without_grad_mode_raises(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 3
+    with torch.no_grad():
+        v = y[:1]
+    return attempt(v.mul_, 2), y
+
+
+@gives(RuntimeError)
+def inplace_on_view_of_untracked_made_without_grad_mode(torch):
+    x = leaf(torch, [2.0])
+    y = torch.ones(2)
+    with torch.no_grad():
+        v = y[:1]
+    return attempt(v.mul_, x)
+
+
+@gives([3.0, 3.0, 1.0, 1.0])
+def inplace_on_split_of_untracked(torch):
+    y = torch.ones(4)
+    first, _ = y.split(2)
+    first.mul_(3)
+    return y
+
+
+@gives([RuntimeError, RuntimeError, [[0.0, 0.0]]])
+def inplace_on_expanded_raises(torch):
+    x = torch.zeros(1, 2)
+    return attempt(x.expand(3, 2).add_, 1), attempt(torch.zeros(2).expand(2, 2).add_, 1), x
+
+
+@gives([[1.0, 2.0]])
+def inplace_on_expanded_size_one(torch):
+    x = torch.zeros(1, 2)
+    x.expand(1, 2).add_(torch.tensor([1.0, 2.0]))
+    return x
+
+
+@gives(RuntimeError)
+def detach_inplace_on_view_raises(torch):
+    y = leaf(torch, [1.0, 2.0]) * 2
+    return attempt(y[0].detach_)

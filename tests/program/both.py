@@ -1,0 +1,26 @@
+"""What the tests of compile share: random tensors, and whether compiled and eager code give the same."""
+
+import warnings
+
+import numpy as np
+
+import minigrad as torch
+from minigrad.errors import MinigradWarning
+
+RANDOM = np.random.default_rng(0)
+
+
+def T(*shape, dtype="f4"):
+    return torch.tensor(RANDOM.standard_normal(shape).astype(dtype))
+
+
+def same(a, b, tolerance=2e-5):
+    a, b = a.detach().numpy(), b.detach().numpy()
+    assert (a.dtype, a.shape) == (b.dtype, b.shape)
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def quietly(f, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MinigradWarning)
+        return f(*args, **kwargs)

@@ -1,0 +1,243 @@
+"""minigrad.compile sees what a function reads besides its arguments, and runs eagerly what it cannot compile.
+
+Hidden inputs (globals, closures, modules, random numbers) may change between calls; effects, decisions on values and writes
+through views stay what they are in eager code.
+"""
+
+import math
+import random
+import types
+
+import pytest
+
+import minigrad as torch
+from minigrad.errors import MinigradWarning
+from minigrad.func.tree import flatten
+from minigrad.program.compile import compile
+
+from .both import T, quietly, same
+
+F = torch.nn.functional
+
+
+# ---------------------------------------------------------------------- guards
+SCALE, WEIGHT, CONFIG = 2.0, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), {"k": 3, "list": [1, 2]}
+
+
+def test_changed_globals_are_seen():
+    global SCALE, WEIGHT
+    c, x = compile(lambda x: (x * WEIGHT).sin() * SCALE + CONFIG["list"][0]), T(3)
+    for change in ("SCALE = 5.0", "WEIGHT = torch.tensor([[1.0], [2.0]])", "CONFIG['list'][0] = 7",
+                   "WEIGHT = torch.tensor([4.0, 5.0, 6.0], requires_grad=True)"):  # fmt: skip
+        same(c(x), (x * WEIGHT).sin() * SCALE + CONFIG["list"][0])
+        exec(change, globals())
+    same(c(x), (x * WEIGHT).sin() * SCALE + CONFIG["list"][0])
+    c(x).sum().backward()
+    same(WEIGHT.grad, (x * WEIGHT.detach()).cos() * x * SCALE)
+
+
+def test_a_module_trains_and_its_mode_counts():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Dropout(0.5), torch.nn.Linear(8, 2))
+    c, x, optimiser = compile(model), T(5, 4), torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        found = []
+        for run in (c, model):
+            torch.manual_seed(1)
+            optimiser.zero_grad()
+            (run(x) ** 2).sum().backward()
+            found.append([p.grad.clone() for p in model.parameters()])
+        for a, b in zip(*found):
+            same(a, b)
+        optimiser.step()
+    model.eval()
+    same(c(x), model(x))
+    assert "eagerly" not in c.explain()
+
+
+def test_random_numbers_are_drawn_anew_from_the_same_stream():
+    c, x = compile(lambda x: F.dropout(x, 0.5)), torch.ones(100)
+    torch.manual_seed(0)
+    first, second = c(x), c(x)
+    assert not (first == second).all()
+    torch.manual_seed(0)
+    same(first, F.dropout(x, 0.5))
+    same(second, F.dropout(x, 0.5))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [lambda x, s: x * s, lambda x, s: x * math.exp(s), lambda x, s: x * (1 if s > 1 else 2), lambda x, s: torch.clamp(x, -s, s),
+     lambda x, s: x * s**2, lambda x, s: (x * s, s)],
+)  # fmt: skip
+def test_numbers_are_parameters_or_guarded(f):
+    c, x = compile(f), T(3)
+    for s in (1.5, 0.5, 2.5, 0.25, 0.0, -0.0, 3, True):
+        for a, b in zip(flatten(c(x, s))[0], flatten(f(x, s))[0]):
+            same(a, b) if isinstance(a, torch.Tensor) else None
+            assert isinstance(a, torch.Tensor) or a == b and type(a) is type(b)
+
+
+def test_a_number_that_only_scales_is_captured_once():
+    c = compile(lambda x, s: x * s)
+    for s in (1.5, 2.5, 3.5):
+        c(T(3), s)
+    assert "1 specialisations" in repr(c)
+
+
+def test_the_default_dtype_and_modules_of_the_user_are_watched():
+    settings = types.ModuleType("settings")
+    settings.__file__, settings.inner = "settings.py", types.ModuleType("inner")
+    settings.inner.__file__, settings.inner.k = "inner.py", 2.0
+    namespace = {"settings": settings, "torch": torch}
+    exec("def f(x):\n    return x * torch.tensor([0.1]) * settings.inner.k", namespace)
+    c, x = compile(namespace["f"]), T(3)
+    for k, dtype in ((2.0, torch.float32), (3.0, torch.float64)):
+        settings.inner.k = k
+        torch.set_default_dtype(dtype)
+        try:
+            same(c(x), namespace["f"](x))
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+
+def test_control_flow_on_shapes():
+    c = compile(lambda x: x * 2 if x.shape[0] > 3 else x * 3)
+    for n in (2, 5, 3, 4, 1, 0):
+        same(c(torch.ones(n, 2)), torch.ones(n, 2) * (2 if n > 3 else 3))
+
+
+def test_trees_keywords_and_defaults():
+    def f(d, *, k=None, scale=1.0):
+        return {"y": d["a"] * scale + d["b"][0], "n": len(d), "k": k}
+
+    c, d = compile(f), {"a": T(3), "b": (T(3),)}
+    for options in ({}, {"k": 3, "scale": 2.0}):
+        made, expected = c(d, **options), f(d, **options)
+        same(made["y"], expected["y"])
+        assert (made["n"], made["k"]) == (expected["n"], expected["k"])
+
+
+def test_methods_see_their_object():
+    class Model:
+        def __init__(self):
+            self.w, self.k = T(3), 2
+
+        @compile
+        def f(self, x):
+            return x * self.w * self.k
+
+    m, other, x = Model(), Model(), T(3)
+    same(m.f(x), x * m.w * 2)
+    m.k = other.k = 3
+    m.w = torch.ones(1)
+    same(m.f(x), x * 3)
+    same(other.f(x), x * other.w * 3)
+
+
+# ---------------------------------------------------------------------- what runs eagerly
+def test_data_dependent_control_flow_warns_once_with_the_line():
+    c = compile(lambda x: x * 2 if x.sum() > 0 else x * 3)
+    with pytest.warns(MinigradWarning, match="needs the value of a tensor") as told:
+        same(c(torch.ones(3)), torch.ones(3) * 2)
+        same(c(-torch.ones(3)), -torch.ones(3) * 3)
+        same(c(-torch.ones(4)), -torch.ones(4) * 3)
+    assert len(told) == 1 and "if x.sum() > 0" in str(told[0].message)
+    with pytest.raises(RuntimeError, match="(?s)needs the value.*fullgraph"):
+        compile(lambda x: x.item() * x, fullgraph=True)(torch.ones(1))
+
+
+def test_values_read_from_captured_tensors_are_not_baked_in():
+    g = torch.tensor(2.0)
+    c = compile(lambda x: x * float(g))
+    same(quietly(c, torch.ones(3)), torch.ones(3) * 2)
+    g.mul_(2)
+    same(quietly(c, torch.ones(3)), torch.ones(3) * 4)
+
+
+def test_effects_on_python_objects_happen_in_each_call():
+    seen, x = [], torch.ones(3)
+
+    def f(x):
+        seen.append(len(seen))
+        return x * len(seen)
+
+    c = compile(f)
+    same(quietly(c, x), x)
+    same(c(x), x * 2)
+    assert seen == [0, 1]
+    d = {"a": x}
+    same(quietly(compile(lambda d: d.setdefault("z", d["a"] * 2)), d), x * 2)
+    assert "z" in d
+
+
+def test_python_random_numbers_differ():
+    c = compile(lambda x: x * random.random())
+    assert quietly(c, torch.ones(1)).item() != c(torch.ones(1)).item()
+
+
+def test_writes_through_views_and_aliased_arguments():
+    def first_row(x, y):
+        x[0] = y
+        return x * 2
+
+    def stale(x):
+        b = x * 1
+        v = b[1:]
+        b.mul_(2)
+        return v * 1
+
+    def add(x, y):
+        x.add_(y)
+        return y * 2
+
+    a, b = T(3), None
+    b = a.clone()
+    same(quietly(compile(first_row), a, 1.5), first_row(b, 1.5))
+    same(a, b)
+    same(quietly(compile(stale), a), stale(a))
+    c, z = compile(add), T(4)
+    c(T(3), T(3))
+    z2 = z.clone()
+    same(c(z[:3], z[1:]), add(z2[:3], z2[1:]))
+    same(z, z2)
+    same(c(a, a), add(b, b))
+    same(a, b)
+
+
+def test_returned_views_are_views():
+    x = T(2, 3)
+    compile(lambda x: x.T)(x)[0, 0] = 9.0
+    assert x[0, 0].item() == 9
+    assert compile(lambda x: x)(x) is x
+
+
+def test_custom_functions():
+    class Traceable(torch.autograd.Function):
+        is_traceable = True
+
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (y,) = ctx.saved_tensors
+            return g * y * 10
+
+    class Opaque(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.tensor(x.detach().numpy() * 2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 5
+
+    for function, fused in ((Traceable, True), (Opaque, False)):
+        f = lambda x: function.apply(x * 2) + 1  # noqa: B023, E731
+        c, x = compile(f), T(3).requires_grad_()
+        found = [torch.autograd.grad(quietly(run, x).sum(), x)[0] for run in (c, f)]
+        same(*found)
+        assert ("eagerly" not in c.explain()) == fused
