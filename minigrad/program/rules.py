@@ -188,17 +188,44 @@ def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) 
 
 
 def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
-    """Zeros with x at each row's class: added to them there, for that is what scatter does."""
-    if len(size) != 2 or dim != 1 or target.dtype != I8 or target.shape != x.shape or len(x.shape) != 1:
+    """Zeros with x at each row's class."""
+    if len(size) != 2 or dim != 1 or not by_row(x, target):
         return False
-    out, rows = low.out(), (*x.shape, 1)
+    add_at_target(low, V("uniform", size, x.dtype, content=0.0), valid(low, x, target, ignore), target, ignore)
+    return True
+
+
+def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: int, ignore: int) -> bool:
+    """Softmax less one at each row's class, times w."""
+    if len(log_p.shape) != 2 or dim != 1 or not by_row(w, target):
+        return False
+    kept = valid(low, w, target, ignore)
+    column = low.new((*w.shape, 1), w.dtype)
+    low.alias_reshape(kept, column)
+    ins, needs = {"x": log_p, "w": column}, [(VEC, "exp")]
+    soft = low.map("exp(x) * w", ins, log_p.shape, w.dtype, None, needs, "softmax")
+    add_at_target(low, soft, low.map("-w", {"w": kept}, w.shape, w.dtype), target, ignore)
+    return True
+
+
+def by_row(x: V, target: V) -> bool:
+    """Whether there are one class and one number for each row."""
+    return target.dtype == I8 and target.shape == x.shape and len(x.shape) == 1
+
+
+def valid(low: Lowering, x: V, target: V, ignore: int) -> V:
+    """x, but 0 where the class is `ignore`."""
+    return low.map(f"x if t != {int(ignore)} else zero", {"x": x, "t": target, "zero": 0.0}, x.shape, x.dtype)
+
+
+def add_at_target(low: Lowering, onto: V, x: V, target: V, ignore: int) -> None:
+    """The step's result: `onto` with x added at each row's class, for that is what scatter does."""
+    rows = (*x.shape, 1)
     safe = low.map(f"t if t != {int(ignore)} else 0", {"t": target}, x.shape, I8, name="class")
-    kept = low.map(f"x if t != {int(ignore)} else zero", {"x": x, "t": target, "zero": 0.0}, x.shape, x.dtype)
     places, src = low.new(rows, I8), low.new(rows, x.dtype)
     low.alias_reshape(safe, places)
-    low.alias_reshape(kept, src)
-    low.add("scatter", [V("uniform", size, x.dtype, content=0.0), places, src], [out], "at_target")
-    return True
+    low.alias_reshape(x, src)
+    low.add("scatter", [onto, places, src], [low.out()], "at_target")
 
 
 def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> bool:
@@ -306,6 +333,7 @@ RULES: dict[str, Callable] = {
     "CountValid": count_valid_rule,
     "CrossEntropy": cross_entropy_rule,
     "Expand": expand_rule,
+    "FromLogits": from_logits_rule,
     "LogSoftmax": log_softmax_rule,
     "Logsumexp": logsumexp_rule,
     "MaskedFill": masked_fill_rule,
