@@ -16,7 +16,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 TEMPLATE = Path(__file__).parent / "template.md"
 NAMES = [c.name for c in CONTESTANTS]
 DIGITS = 4
-RATIO_COLUMNS = "eager: minigrad / torch", "compiled: minigrad / the quicker peer"
+RATIO_ROWS = "minigrad / torch", "minigrad.compile / the quicker of torch.compile and jax.jit"
 THEMES = {
     "small": "Small operations",
     "functions": "Custom Functions",
@@ -94,19 +94,25 @@ def machine(m):
 
 
 def cases(found):
-    """A table for each theme."""
+    """For each theme what the cases are, and a table with a column for each."""
     parts = []
     for theme, title in THEMES.items():
-        mine = [case for case in found if case["theme"] == theme]
-        if not mine:
-            continue
-        names = [n for n in NAMES if any(n in case["seconds"] for case in mine)]
-        lines = [header("", *names, *RATIO_COLUMNS)]
-        for case in mine:
-            cells = [f"{case['title']} (`{case['name']}`)", *[cell(case, n) for n in names], *ratios(case)]
-            lines.append(f"| {' | '.join(cells)} |")
-        parts.append("\n".join([f"## {title}", "", *lines, *remarks(mine)]))
+        if mine := [case for case in found if case["theme"] == theme]:
+            said = [f"- `{case['name']}`: {case['title']}" for case in mine]
+            parts.append("\n".join([f"## {title}", "", *said, "", *table(mine), *remarks(mine)]))
     return "\n\n".join(parts)
+
+
+def table(cases):
+    """Times and ratios: a column for each case."""
+    lines = [header("", *[case["name"].replace("_", " ") for case in cases])]
+    for name in NAMES:
+        if any(name in case["seconds"] or name in case["failures"] for case in cases):
+            lines.append(f"| {name} | {' | '.join(cell(case, name) for case in cases)} |")
+    for title, column in zip(RATIO_ROWS, zip(*map(ratios, cases))):
+        if set(column) != {"-"}:
+            lines.append(f"| **{title}** | {' | '.join(f'**{r}**' for r in column)} |")
+    return lines
 
 
 def cell(case, name):
@@ -117,7 +123,7 @@ def cell(case, name):
 
 
 def ratios(case):
-    """The columns of ratios."""
+    """Its ratios, as text."""
     best = {name: f["best"] for name, f in case["seconds"].items()}
     found = [ratio(best, ours, theirs) for ours, theirs in RATIOS]
     return ["-" if r is None else f"{r:.2f}" for r in found]
