@@ -7,6 +7,7 @@ The test fails where a count has grown by more than a tenth; a smaller one passe
 Each kind is counted in a process of its own, on the cases of cases/, small ones, after three calls to warm up.
 """
 
+import functools
 import gc
 import json
 import re
@@ -157,6 +158,7 @@ KINDS = {"calls": calls, "kernels": kernels, "bytes": bytes_, "loops": loops, "a
 
 
 # ---------------------------------------------------------------------- reading and writing
+@functools.cache
 def counted(kind):
     """The counts of one kind, from a process of its own."""
     command = [sys.executable, "-m", "benchmarks.counts", kind]
