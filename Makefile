@@ -8,7 +8,7 @@ UV     := $(shell command -v uv 2>/dev/null)
 
 # uv installs faster but does not read pip's configuration. So pip tries where uv finds no way, and PyTorch is left to pip
 # from the start: it may be set up to find the build without CUDA, far smaller than the other.
-by_uv = $(if $(UV),$(if $(filter parity,$(1)),,$(UV) pip install -qq --python $(PY) -e '.[$(1)]' || ))
+by_uv = $(if $(UV),$(if $(filter parity bench,$(1)),,$(UV) pip install -qq --python $(PY) -e '.[$(1)]' || ))
 with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 
 .DEFAULT_GOAL := help
@@ -37,8 +37,8 @@ format: $(call with,dev) ## format the code and put its imports in order
 	$(PY) -m ruff check --select I --fix .
 	$(PY) -m ruff format .
 
-bench: $(call with,dev) ## measure how long things take
-	$(PY) -m benchmarks
+bench: $(call with,bench) ## measure times beside other libraries; writes docs/performance.*
+	$(PY) -m benchmarks --docs
 
 docs: $(call with,docs) ## build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict

@@ -1,82 +1,103 @@
-"""Time every case, interleaved with PyTorch in this one process and on one thread, and print the ratios.
+"""Measure every case for every library that is installed, in turns, on one thread, and print times and ratios.
 
-    python -m benchmarks [NAME ...] [--json FILE]
+    python -m benchmarks                     everything
+    python -m benchmarks chain softmax       some cases; growth, memory and startup are names, too
+    python -m benchmarks --quick             small sizes and few rounds: does it run?
+    python -m benchmarks --docs              also write docs/performance.json, the page and its pictures
 
-Machines are noisy: each figure is the best of several rounds, and what counts is the ratio.
+The figure is the best of several rounds.  Before a case is timed, the libraries' results are compared: whoever computes
+something else has failed.
 """
 
 import argparse
-import importlib.util
-import json
-import os
-import platform
-import time
+import sys
+import warnings
 
-for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from .environment import machine, one_thread
 
-import minigrad  # noqa: E402
+one_thread()  # before anything imports NumPy
 
+from . import growth, measure, memory, page, peers, startup  # noqa: E402
+from .case import ratio  # noqa: E402
 from .cases import CASES  # noqa: E402
 
-ROUNDS, SECONDS = 7, 0.1
+PARTS = ("growth", "memory", "startup")
+NAME, COLUMN = 28, 17
 
 
-def repetitions(f):
-    """How often f runs in about SECONDS."""
-    start = time.perf_counter()
-    f()
-    return max(1, int(SECONDS / (time.perf_counter() - start)))
+def arguments():
+    """The command line."""
+    cases = ", ".join(c.name for c in CASES)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"what to measure, all by default: {cases}, "
+                        + ", ".join(PARTS))  # fmt: skip
+    parser.add_argument("--with", dest="contestants", metavar="NAMES", help="only these, separated by commas: "
+                        + ", ".join(peers.BY_NAME))  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: only to see that it runs")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+    parser.add_argument("--docs", action="store_true", help="write docs/performance.json, .md and pictures")
+    options = parser.parse_args()
+    known = {c.name for c in CASES} | set(PARTS)
+    if unknown := [name for name in options.names if name not in known]:
+        parser.error(f"no case named {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    options.contestants = options.contestants and options.contestants.split(",")
+    if unknown := [name for name in options.contestants or () if name not in peers.BY_NAME]:
+        parser.error(f"no library named {', '.join(unknown)}; there are {', '.join(peers.BY_NAME)}")
+    if options.docs and options.names:
+        parser.error("the page shows everything: --docs goes without names")
+    return options
 
 
-def once(f, n):
-    """Seconds of one call, over n calls."""
-    start = time.perf_counter()
-    for _ in range(n):
-        f()
-    return (time.perf_counter() - start) / n
-
-
-def measure(functions):
-    """The best time of each function, taken in turns."""
-    for f in functions:
-        f()  # compile, warm up
-    counts = [repetitions(f) for f in functions]
-    rounds = [[once(f, n) for f, n in zip(functions, counts)] for _ in range(ROUNDS)]
-    return [min(times) for times in zip(*rounds)]
-
-
-def libraries():
-    """minigrad, and PyTorch where it is installed."""
-    found = [minigrad]
-    if importlib.util.find_spec("torch"):
-        import torch
-
-        torch.set_num_threads(1)
-        found.append(torch)
-    return found
+def row(case, contestants, settings):
+    """Measure a case, print its lines, and give its figures as plain data."""
+    figures, failures = measure.measured(case, contestants, settings)
+    best = {name: f["best"] for name, f in figures.items()}
+    cells = [f"{best[c.name] * 1e6:,.1f} us" if c.name in best else "-" for c in contestants]
+    print(f"{case.name:{NAME}}" + "".join(f"{cell:>{COLUMN}}" for cell in cells))
+    for ours, theirs in peers.RATIOS:
+        if found := ratio(best, ours, theirs):
+            print(f"{'':{NAME}}  {ours} takes {found:.2f} of {' or '.join(theirs)}")
+    targets = [
+        {"ours": t.ours, "theirs": t.theirs, "target": t.ratio, "ratio": ratio(best, t.ours, t.theirs)}
+        for t in case.targets
+        if t.ours in failures or ratio(best, t.ours, t.theirs) is not None
+    ]
+    for t in targets:
+        if t["ratio"] is not None and t["ratio"] > t["target"]:
+            print(f"{'':{NAME}}  missed: {t['ratio']:.2f} of {' or '.join(t['theirs'])} is more than {t['target']}")
+    for name, text in failures.items():
+        print(f"{'':{NAME}}  {name} failed: {text}")
+    sys.stdout.flush()
+    n = case.quick_n if settings.quick else case.n
+    return {"name": case.name, "title": case.title(n), "theme": case.theme, "seconds": figures, "failures": failures,
+            "targets": targets}  # fmt: skip
 
 
 def main():
-    """Measure what was asked for and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", help="cases, all by default: " + ", ".join(c.__name__ for c in CASES))
-    parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
-    options = parser.parse_args()
-    libs, results = libraries(), []
-    print(f"{'':60}{'minigrad':>12}" + ("" if len(libs) == 1 else f"{'torch':>12}{'ratio':>8}"))
-    for case in CASES:
-        if options.names and case.__name__ not in options.names:
-            continue
-        times = measure([case(lib) for lib in libs])
-        results.append({"case": case.__name__, "seconds": dict(zip((lib.__name__ for lib in libs), times))})
-        ratio = "" if len(times) == 1 else f"{times[1] * 1e6:>9.1f} us{times[0] / times[1]:>8.2f}"
-        print(f"{case.__doc__:60}{times[0] * 1e6:>9.1f} us{ratio}", flush=True)
+    """Measure what was asked for."""
+    options = arguments()
+    warnings.simplefilter("ignore")
+    contestants = peers.installed(options.contestants)
+    settings = measure.QUICK if options.quick else measure.Settings()
+    wanted = options.names or [*(c.name for c in CASES), *PARTS]
+    results = {"machine": machine(), "quick": options.quick, "contestants": [c.name for c in contestants]}
+    missing = [c.name for c in peers.CONTESTANTS if c not in contestants]
+    print(f"{'':{NAME}}" + "".join(f"{c.name:>{COLUMN}}" for c in contestants))
+    results["cases"] = [row(case, contestants, settings) for case in CASES if case.name in wanted]
+    results["growth"] = growth.curves(contestants, options.quick) if "growth" in wanted else []
+    results["memory"] = memory.measured(contestants) if "memory" in wanted else {}
+    results["startup"] = startup.measured(contestants, options.quick) if "startup" in wanted else {}
+    if missing:
+        advice = "" if options.contestants else "; pip install '.[bench]' brings all of them"
+        print(f"\nNot measured: {', '.join(missing)}{advice}.")
     if options.json:
-        machine = f"{platform.machine()}, Python {platform.python_version()}"
-        with open(options.json, "w") as f:
-            json.dump({"machine": machine, "results": results}, f, indent=1)
+        page.save(results, options.json)
+    if options.docs:
+        page.write(results)
+    return any(name == "minigrad" for case in results["cases"] for name in case["failures"])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

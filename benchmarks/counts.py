@@ -1,0 +1,200 @@
+"""What can be counted: calls, kernels launched, bytes, loops.  Unlike times, counts are the same on every machine.
+
+    python -m benchmarks.counts            print them
+    python -m benchmarks.counts --write    make them what tests/benchmarks/test_counts.py expects of this Python
+
+The test fails where a count has grown by more than a tenth; a smaller one passes, and --write then keeps what was won.
+Each kind is counted in a process of its own, on the cases of cases/, small ones, after three calls to warm up.
+"""
+
+import functools
+import gc
+import json
+import re
+import subprocess
+import sys
+import tracemalloc
+import types
+from pathlib import Path
+
+from . import peers
+from .cases import CASES
+
+ROOT = Path(__file__).parent.parent
+EXPECTED = ROOT / "tests" / "benchmarks" / "counts.json"
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
+ELEMENTS = 1 << 14  # of pointwise: enough for kernels, too few for threads
+WARM, NODES = 3, 1000
+EAGER = ("small_forward", "small_forward_untracked", "small_backward", "small_grad", "custom_apply", "custom_backward",
+         "custom_combined_apply", "custom_combined_backward", "network_step", "func_grad", "per_sample_gradients",
+         "pointwise", "softmax", "layer_norm", "cross_entropy")  # fmt: skip
+COMPILED = ("small_grad", "network_step", "func_grad", "pointwise", "softmax", "cross_entropy")
+BY_NAME = {c.name: c for c in CASES}
+
+
+def warm(name, contestant="minigrad"):
+    """A case of minigrad's, set up and called a few times."""
+    case = BY_NAME[name]
+    run = case.prepare(peers.BY_NAME[contestant], ELEMENTS if name == "pointwise" else case.quick_n)
+    for _ in range(WARM):
+        run()
+    return run
+
+
+def programs():
+    """(label, function to be run) for all that is counted in a run."""
+    yield from ((name, warm(name)) for name in EAGER)
+    yield from ((f"{name} compiled", warm(name, "minigrad.compile")) for name in COMPILED)
+
+
+# ---------------------------------------------------------------------- the kinds of counts
+def calls():
+    """Calls of Python and C functions in one run."""
+    return {name: calls_of(run) for name, run in programs()}
+
+
+def calls_of(run):
+    """Calls that the profiler is told of."""
+    count = 0
+
+    def note(frame, event, arg):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count - 1  # setprofile itself
+
+
+def kernels():
+    """Compiled functions that Python calls in one run.  They are counted as they are loaded from now on."""
+    from numba.core.dispatcher import Dispatcher
+
+    from minigrad.kernels import cache
+
+    launched, build = [], cache.build
+
+    def counted(f):
+        def launch(*args):
+            launched.append(f)
+            return f(*args)
+
+        return launch
+
+    def build_counted(key, source):
+        module = build(key, source)
+        names = {k: counted(f) if isinstance(f, Dispatcher) else f for k, f in vars(module).items()}
+        for k, f in names.items():
+            if isinstance(f, types.FunctionType) and f.__globals__ is vars(module):  # Python between compiled parts
+                names[k] = types.FunctionType(f.__code__, names, k, f.__defaults__)
+        return types.SimpleNamespace(**names)
+
+    cache.build = build_counted
+    counts = {}
+    for name, run in programs():
+        launched.clear()
+        run()
+        counts[name] = len(launched)
+    return counts
+
+
+def bytes_():
+    """Bytes that a node of a chain keeps, and the most that a run holds at one time beyond its results."""
+    lib = peers.load("minigrad")
+    tracemalloc.start()
+    found = {"a node of a chain": node(lib)}
+    for name, run in programs():
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        run()
+        found[name] = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    return found
+
+
+def node(lib):
+    """Bytes a node: the second of two chains, so that what is made once does not count."""
+    kept = []
+    for _ in range(2):
+        before = tracemalloc.get_traced_memory()[0]
+        y = lib.tensor([1.0], requires_grad=True)
+        for _ in range(NODES):
+            y = y * 1.000001
+        kept.append(y)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    return grown // NODES
+
+
+def loops():
+    """Loops in the text of compiled programs."""
+    return {name: len(re.findall(r"^    for ", text, re.MULTILINE)) for name, text in texts()}
+
+
+def arrays():
+    """Arrays that compiled programs allocate."""
+    return {name: len(re.findall(r"np\.(?:empty|zeros|full|dot)\(", text)) for name, text in texts()}
+
+
+def texts():
+    """The text of each compiled program."""
+    lib = peers.load("minigrad")
+    for name in COMPILED:
+        case, made = BY_NAME[name], []
+
+        def compiled(f, made=made):
+            made.append(lib.compile(f, fullgraph=True))
+            return made[-1]
+
+        size = [] if case.n is None else [case.quick_n]
+        case.programs["shared"](lib, compiled, *size)()
+        yield name, made[0].source()
+
+
+KINDS = {"calls": calls, "kernels": kernels, "bytes": bytes_, "loops": loops, "arrays": arrays}
+
+
+# ---------------------------------------------------------------------- reading and writing
+@functools.cache
+def counted(kind):
+    """The counts of one kind, from a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.counts", kind]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError(f"counting {kind} failed:\n{run.stderr}")
+    return json.loads(run.stdout)
+
+
+def expected():
+    """What the tests expect of this Python, or of the newest one that is known."""
+    known = json.loads(EXPECTED.read_text(encoding="utf-8"))
+    return known.get(VERSION) or known[max(known, key=lambda v: [int(n) for n in v.split(".")])]
+
+
+def write(found):
+    """Make the counts what is expected of this Python."""
+    known = json.loads(EXPECTED.read_text(encoding="utf-8")) if EXPECTED.exists() else {}
+    known[VERSION] = found
+    EXPECTED.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def main(*args):
+    """The command line."""
+    if args and args[0] in KINDS:
+        gc.disable()  # a collection would run destructors at one time or another
+        print(json.dumps(KINDS[args[0]]()))
+        return
+    found = {kind: counted(kind) for kind in KINDS}
+    for kind, counts in found.items():
+        print(f"{kind}: {KINDS[kind].__doc__.splitlines()[0]}")
+        for name, count in counts.items():
+            print(f"  {name:34}{count:>10,}")
+    if "--write" in args:
+        write(found)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,63 @@
+"""Equal conditions: one thread for every library, on one core, and a description of the machine.
+
+The variables have to be set before NumPy, PyTorch or JAX are imported.  The flags keep XLA's own loops on one thread; being
+bound to one core does the same for every pool that knows no flag, and child processes inherit both.
+"""
+
+import importlib.metadata
+import os
+import platform
+
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+PACKAGES = ("numpy", "numba", "torch", "jax", "mygrad", "autograd")
+
+
+def one_thread():
+    """Bind this process and its children to one thread on one core."""
+    for name in THREADS:
+        os.environ[name] = "1"
+    os.environ["XLA_FLAGS"] = XLA
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def machine():
+    """What the figures depend on, as plain data."""
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+    }
+
+
+def version(name):
+    """The version of an installed package, or None."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def processor():
+    """The processor's name; family and vector units tell apart those that share one."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as f:
+            lines = [line.partition(":") for line in f.read().split("\n\n")[0].splitlines()]
+    except OSError:
+        return platform.processor() or platform.machine()
+    facts = {name.strip(): value.strip() for name, _, value in lines}
+    flags = facts.get("flags", "").split()
+    vectors = next((text for flag, text in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in flags), "")
+    family = f"family {facts['cpu family']}" if "cpu family" in facts else ""
+    return ", ".join(filter(None, [facts.get("model name", platform.machine()), family, vectors]))

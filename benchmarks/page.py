@@ -1,0 +1,212 @@
+"""The page of the documentation, made from the figures: docs/performance.json, docs/performance.md and its pictures.
+
+    python -m benchmarks.page        make the page and the pictures again from docs/performance.json
+
+The prose lies in template.md, where lines such as <!-- growth --> ask for what is written here.
+"""
+
+import json
+from pathlib import Path
+
+from .case import ratio
+from .memory import TARGET as BYTES_A_NODE
+from .peers import CONTESTANTS, RATIOS
+
+DOCS = Path(__file__).parent.parent / "docs"
+TEMPLATE = Path(__file__).parent / "template.md"
+NAMES = [c.name for c in CONTESTANTS]
+DIGITS = 4
+RATIO_ROWS = "minigrad / torch", "minigrad.compile / the quicker of torch.compile and jax.jit"
+THEMES = {
+    "small": "Small operations",
+    "functions": "Custom Functions",
+    "networks": "Training steps",
+    "transforms": "Transforms",
+    "pointwise": "Pointwise formulas",
+    "rows": "Softmax and its kin",
+}
+
+
+def write(results, docs=DOCS):
+    """Everything that docs/ shows of the results."""
+    from . import plots
+
+    save(results, docs / "performance.json")
+    (docs / "performance.md").write_text(text(results), encoding="utf-8")
+    pictures = docs / "pictures"
+    pictures.mkdir(exist_ok=True)
+    plots.save(plots.ratios(results["cases"]), pictures / "performance-ratios.svg")
+    for curve in results["growth"]:
+        plots.save(plots.growth(curve), pictures / picture(curve))
+    print(f"\nWritten: {docs / 'performance.json'}, the page and its pictures beside it")
+
+
+def save(results, path):
+    """The results as JSON, figures to four digits."""
+    Path(path).write_text(json.dumps(rounded(results), indent=1) + "\n", encoding="utf-8")
+
+
+def rounded(x):
+    """Plain data with every float to a few digits."""
+    if isinstance(x, dict):
+        return {k: rounded(v) for k, v in x.items()}
+    if isinstance(x, list):
+        return [rounded(v) for v in x]
+    return float(f"{x:.{DIGITS}g}") if isinstance(x, float) else x
+
+
+def text(results):
+    """The page: the template, with its markers replaced."""
+    results = rounded(results)
+    page = TEMPLATE.read_text(encoding="utf-8")
+    parts = {
+        "note": note(results),
+        "machine": machine(results["machine"]),
+        "cases": cases(results["cases"]),
+        "targets": targets(results["cases"]),
+        "growth": growth(results["growth"]),
+        "memory": nodes(results["memory"]),
+        "startup": startup(results["startup"]),
+    }
+    for name, part in parts.items():
+        marker = f"<!-- {name} -->\n"
+        if marker not in page:
+            raise ValueError(f"{TEMPLATE} has no line {marker}")
+        page = page.replace(marker, f"{part}\n" if part else "")
+    return page.replace("\n\n\n", "\n\n")
+
+
+# ---------------------------------------------------------------------- the parts
+def note(results):
+    """Where the page comes from; a comment."""
+    quick = "\n\n!!! warning\n    A quick run, made to see that everything works: its figures mean nothing.\n"
+    return "<!-- made by `make bench` from benchmarks/template.md -->" + (quick if results["quick"] else "")
+
+
+def machine(m):
+    """The machine and the versions."""
+    packages = ", ".join(f"{name} {version}" for name, version in m["packages"].items() if version)
+    busy = f" One-minute load before the run: {m['load']}." if m["load"] is not None else ""
+    return (
+        f"Measured on: {m['processor']}, {m['cores']} cores, of which one is used; {m['system']}; Python {m['python']}, "
+        f"{packages}.{busy} The figures as [JSON](performance.json)."
+    )
+
+
+def cases(found):
+    """For each theme what the cases are, and a table with a column for each."""
+    parts = []
+    for theme, title in THEMES.items():
+        if mine := [case for case in found if case["theme"] == theme]:
+            said = [f"- `{case['name']}`: {case['title']}" for case in mine]
+            parts.append("\n".join([f"## {title}", "", *said, "", *table(mine), *remarks(mine)]))
+    return "\n\n".join(parts)
+
+
+def table(cases):
+    """Times and ratios: a column for each case."""
+    lines = [header("", *[case["name"].replace("_", " ") for case in cases])]
+    for name in NAMES:
+        if any(name in case["seconds"] or name in case["failures"] for case in cases):
+            lines.append(f"| {name} | {' | '.join(cell(case, name) for case in cases)} |")
+    for title, column in zip(RATIO_ROWS, zip(*map(ratios, cases))):
+        if set(column) != {"-"}:
+            lines.append(f"| **{title}** | {' | '.join(f'**{r}**' for r in column)} |")
+    return lines
+
+
+def cell(case, name):
+    """A time; a dash for who cannot do it."""
+    if name not in case["seconds"]:
+        return "failed" if name in case["failures"] else "-"
+    return time(case["seconds"][name]["best"])
+
+
+def ratios(case):
+    """Its ratios, as text."""
+    best = {name: f["best"] for name, f in case["seconds"].items()}
+    found = [ratio(best, ours, theirs) for ours, theirs in RATIOS]
+    return ["-" if r is None else f"{r:.2f}" for r in found]
+
+
+def remarks(cases):
+    """Lines under a table: yardsticks and failures."""
+    lines = []
+    for case in cases:
+        for name, figure in case["seconds"].items():
+            if name not in NAMES:
+                lines.append(f"{case['name']}, {name} the same bytes: {time(figure['best'])}.")
+        for name, why in case["failures"].items():
+            lines.append(f"{case['name']}, {name}: {why}.")
+    return ["", *[f"- {line}" for line in lines]] if lines else []
+
+
+def targets(cases):
+    """What was to be reached, and whether it is."""
+    lines = [header("case", "time of", "over", "ratio", "target", "reached")]
+    for case in cases:
+        for t in case["targets"]:
+            found, theirs = t["ratio"], " or ".join(t["theirs"])
+            shown = "failed" if found is None else f"{found:.2f}"
+            reached = "yes" if found is not None and found <= t["target"] else "**no**"
+            lines.append(f"| `{case['name']}` | {t['ours']} | {theirs} | {shown} | {t['target']:g} | {reached} |")
+    return "\n".join(lines)
+
+
+def growth(curves):
+    """The pictures."""
+    return "\n\n".join(f"![{c['title']}: time over size](pictures/{picture(c)})" for c in curves)
+
+
+def picture(curve):
+    """The file of a curve's picture."""
+    return f"performance-growth-{curve['case'].replace('_', '-')}.svg"
+
+
+def nodes(found):
+    """Bytes a node, and whether that is what we want."""
+    if "minigrad" not in found:
+        return ""
+    reached = "reached" if found["minigrad"] <= BYTES_A_NODE else "**missed**"
+    return (
+        f"{header('', *found)}\n| bytes a node | {' | '.join(f'{n:,}' for n in found.values())} |\n\n"
+        f"The target for minigrad is {BYTES_A_NODE} bytes: {reached}."
+    )
+
+
+def startup(found):
+    """Three rows of seconds."""
+    titles = {
+        "first_gradient": "Python to the first gradient",
+        "cold": "first compiled call, empty caches",
+        "from_disk": "first compiled call, from disk",
+    }
+    names = [n for n in ("python", *NAMES) if any(n in times for times in found.values())]
+    lines = [header("", *["Python alone" if n == "python" else n for n in names])]
+    for what, times in found.items():
+        lines.append(
+            f"| {titles[what]} | " + " | ".join(f"{times[n]:.2f} s" if n in times else "-" for n in names) + " |"
+        )
+    return "\n".join(lines) if found else ""
+
+
+# ---------------------------------------------------------------------- text
+def header(*names):
+    """The first two lines of a table."""
+    return "| " + " | ".join(names) + " |\n|" + " --- |" * len(names)
+
+
+def time(seconds):
+    """Seconds in a unit that leaves few digits.
+
+    >>> time(1.7e-6), time(0.01234), time(2.5)
+    ('1.7 us', '12.3 ms', '2.5 s')
+    """
+    for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size or unit == "us":
+            return f"{seconds / size:.{0 if seconds / size >= 99.95 else 1}f} {unit}"
+    raise AssertionError
+
+
+if __name__ == "__main__":
+    write(json.loads((DOCS / "performance.json").read_text(encoding="utf-8")))

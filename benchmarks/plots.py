@@ -1,0 +1,95 @@
+"""The pictures of the page: bars of ratios, and a growth curve for each size of work.
+
+Contestants differ by dash and marker as well as by colour, so the pictures survive a grey printer.  Text in the SVG stays
+text, and nothing in it depends on the day it was drawn.
+"""
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
+
+from .case import ratio
+from .peers import RATIOS
+
+STYLE = {"svg.fonttype": "none", "svg.hashsalt": "minigrad", "font.size": 9}
+GRID, SOFT, TICK = "#dfe3e8", "#566171", "#b2443c"
+LINES = {
+    "minigrad": ("#1f4e8c", "solid", "o", 2.2),
+    "minigrad.compile": ("#1f4e8c", "dashed", "s", 2.2),
+    "torch": ("#b2443c", "solid", "^", 1.2),
+    "torch.compile": ("#b2443c", "dashed", "v", 1.2),
+    "jax.jit": ("#0d5546", "dashdot", "D", 1.2),
+    "mygrad": ("#8a5a00", "dotted", "P", 1.2),
+    "autograd": ("#55209c", "dotted", "X", 1.2),
+    "copying": ("#79828f", "solid", ".", 1.0),
+}
+COLOURS = "#1f4e8c", "#9db8dc"
+LABELS = ("minigrad / torch", "minigrad.compile / the quicker of torch.compile and jax.jit")
+
+
+def save(figure, path):
+    """Write a figure as SVG, the same bytes for the same figures; or in the format that the name asks for."""
+    with rc_context(STYLE):
+        figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None, dpi=110)
+
+
+def ratios(cases):
+    """Time over the time of the others, for each case: bars to the left of 1 are quicker, a tick is the target."""
+    with rc_context(STYLE):
+        figure = Figure(figsize=(8, 0.9 + 0.36 * len(cases)), layout="constrained")
+        axes = figure.add_subplot(xscale="log", xlabel="time over the other's time: left of 1 is quicker")
+        for k, (label, colour) in enumerate(zip(LABELS, COLOURS)):
+            bars(axes, cases, RATIOS[k], (k - 0.5) * 0.38, {"color": colour, "label": label})
+        axes.plot([], [], color=TICK, marker="|", linestyle="none", markersize=9, label="target")
+        axes.axvline(1, color="#18202b", linewidth=1)
+        axes.set_yticks(range(len(cases)), [case["name"] for case in cases], family="monospace")
+        axes.tick_params("y", length=0)
+        axes.set_ylim(len(cases) - 0.4, -0.6)
+        low, high = axes.get_xlim()
+        axes.set_xlim(low / 1.3, high * 1.3)  # room for the numbers
+        axes.xaxis.set_major_locator(LogLocator(2))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.legend(loc="lower center", bbox_to_anchor=(0.35, 1), ncols=3, frameon=False)
+        tidy(axes, "x")
+    return figure
+
+
+def bars(axes, cases, compared, shift, look):
+    """The bars of one comparison, each with its number and the tick of its target."""
+    ours, theirs = compared
+    found = [ratio({name: f["best"] for name, f in case["seconds"].items()}, ours, theirs) for case in cases]
+    places = [(row + shift, r) for row, r in enumerate(found) if r is not None]
+    axes.barh([y for y, _ in places], [r - 1 for _, r in places], 0.34, left=1, **look)
+    for y, r in places:  # the numbers of quick ones stand right of 1, where no target is in their way
+        axes.annotate(
+            f"{r:.2f}", (max(r, 1), y), (4, 0), textcoords="offset points", va="center", fontsize=7, color=SOFT
+        )
+    for row, case in enumerate(cases):
+        for t in case["targets"]:
+            if t["ours"] == ours and list(t["theirs"]) == list(theirs):
+                axes.plot([t["target"]], [row + shift], color=TICK, marker="|", markersize=9, zorder=3)
+
+
+def growth(curve):
+    """Time over size, both logarithmic."""
+    with rc_context(STYLE):
+        figure = Figure(figsize=(8, 3.8), layout="constrained")
+        axes = figure.add_subplot(xscale="log", yscale="log", xlabel="n", ylabel="time of a run")
+        for name, times in curve["seconds"].items():
+            colour, dash, marker, width = LINES[name]
+            points = [(n, t) for n, t in zip(curve["sizes"], times) if t is not None]
+            axes.plot(*zip(*points), color=colour, linestyle=dash, marker=marker, markersize=4.5, linewidth=width,
+                      label=name, zorder=3 if width > 2 else 2)  # fmt: skip
+        axes.set_title(curve["title"], loc="left", fontsize=9, fontweight="bold", parse_math=False)
+        axes.yaxis.set_major_formatter(EngFormatter("s", places=0))
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, handlelength=3.5)
+        tidy(axes, "both")
+    return figure
+
+
+def tidy(axes, grid):
+    """No frame where nothing is read off, thin lines where something is."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)

@@ -1,0 +1,65 @@
+"""The page of the documentation is made from its figures, and nowhere else."""
+
+import copy
+import json
+import xml.etree.ElementTree
+
+import pytest
+
+from benchmarks import page, plots
+from benchmarks.cases import CASES
+
+FIGURES = json.loads((page.DOCS / "performance.json").read_text(encoding="utf-8"))
+MADE_BY = "make it anew: python -m benchmarks.page"
+
+
+def test_the_page_is_what_its_figures_give():
+    assert (page.DOCS / "performance.md").read_text(encoding="utf-8") == page.text(FIGURES), MADE_BY
+
+
+def test_the_page_shows_the_pictures_that_there_are():
+    shown = page.text(FIGURES)
+    there = [path.name for path in (page.DOCS / "pictures").glob("performance-*.svg")]
+    assert there and all(f"(pictures/{name})" in shown for name in there), MADE_BY
+    assert shown.count("(pictures/performance-") == len(there), MADE_BY
+
+
+def test_every_theme_has_a_title():
+    assert {c.theme for c in CASES} == set(page.THEMES)
+
+
+def test_a_missed_target_is_said_to_be_missed():
+    figures = copy.deepcopy(FIGURES)
+    case = figures["cases"][0]
+    case["targets"] = [{"ours": "minigrad", "theirs": ["torch"], "target": 0.5, "ratio": 0.51}]
+    assert f"| `{case['name']}` | minigrad | torch | 0.51 | 0.5 | **no** |" in page.text(figures)
+
+
+def test_a_contestant_that_failed_is_shown_as_failed():
+    figures = copy.deepcopy(FIGURES)
+    case = figures["cases"][0]
+    del case["seconds"]["torch"]
+    case["failures"] = {"torch": "ValueError: other numbers"}
+    shown = page.text(figures)
+    assert "| failed |" in shown
+    assert f"- {case['name']}, torch: ValueError: other numbers." in shown
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [plots.ratios(FIGURES["cases"]), *map(plots.growth, FIGURES["growth"])],
+    ids=["ratios", *[c["case"] for c in FIGURES["growth"]]],
+)
+def test_a_picture_is_well_formed_and_the_same_every_time(figure, tmp_path):
+    first, second = tmp_path / "1.svg", tmp_path / "2.svg"
+    plots.save(figure, first)
+    plots.save(figure, second)
+    assert first.read_bytes() == second.read_bytes()
+    xml.etree.ElementTree.parse(first)
+
+
+def test_a_run_of_some_contestants_has_a_page_too():
+    figures = copy.deepcopy(FIGURES)
+    figures.update(cases=figures["cases"][:1], growth=[], memory={}, startup={})
+    assert "## Targets" in page.text(figures)
+    plots.ratios(figures["cases"])

@@ -1,0 +1,27 @@
+"""The cases of benchmarks/ compute the same in PyTorch."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import minigrad  # noqa: E402
+from benchmarks import measure, peers  # noqa: E402
+from benchmarks.cases import CASES  # noqa: E402
+
+BOTH = [peers.BY_NAME[name] for name in ("minigrad", "torch")]
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    """Put the numbers of threads back, which the benchmarks set to 1."""
+    n = minigrad.get_num_threads(), torch.get_num_threads()
+    yield
+    minigrad.set_num_threads(n[0])
+    torch.set_num_threads(n[1])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_torch_computes_the_same(case):
+    figures, failures = measure.measured(case, BOTH, measure.QUICK)
+    assert not failures
+    assert {"minigrad", "torch"} <= set(figures)
