@@ -126,6 +126,23 @@ def grad(
     return results
 
 
+def tensor_backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of this tensor to the `.grad` of the leaves it was computed from.
+
+    `gradient` (of this tensor's shape) is needed unless it has one element.
+    """
+    backward(self, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+
+Tensor.backward = tensor_backward
+
+
 def history_or_none(t: Any) -> Any:
     """The edge of a tensor or GradientEdge."""
     return history(t) if isinstance(t, Tensor) else t.edge()
@@ -138,6 +155,8 @@ def as_sequence(x: Any) -> tuple:
 
 def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
     """The edges where differentiation starts, with a gradient for each."""
+    if weights is None and len(outputs) == 1 and type(t := outputs[0]) is Tensor and (edge := history(t)) is not None:
+        return [edge], [seed(t, None, edge, what)]  # by far the most common
     weights = (None,) * len(outputs) if weights is None else as_sequence(weights)
     if len(weights) != len(outputs):
         raise error(
@@ -164,7 +183,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
     """The gradient to start with: the given one, checked, or 1 for a scalar."""
     shape, dtype = edge._shape, edge._dtype
     if g is None:
-        if shape != () and math.prod(shape) != 1:
+        if shape and math.prod(shape) != 1:
             raise error(
                 RuntimeError,
                 what,

@@ -24,6 +24,7 @@ from .tensor import Tensor, memory, wrap
 def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any) -> dict:
     """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary."""
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
+    leaves: dict[Leaf, Any] = {}  # older than what was computed from them, so their turn comes last
     heap: list = []
     useful, found = pending.useful, {}
     targets = None if pending.wanted is None else {node for node, _ in pending.wanted}
@@ -52,7 +53,9 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
             for edge, g in pairs:
                 if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
                     continue
-                if edge in waiting:
+                if type(edge) is Leaf and edge._hooks is None and targets is None:
+                    leaves[edge] = leaves[edge] + g if edge in leaves else g
+                elif edge in waiting:
                     waiting[edge] = waiting[edge] + g
                 elif type(edge) is Port:
                     give(waiting, heap, edge, g)
@@ -60,6 +63,9 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
                     waiting[edge] = g
                     heappush(heap, (-edge._seq, edge))
             pairs = None  # holds on to gradients that a leaf could else take as they are
+        while leaves:
+            leaf, g = leaves.popitem()
+            finish(leaf, g if leaf._hooks is None else hooked(leaf, g), reach, place)
     return found
 
 

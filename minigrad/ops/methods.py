@@ -105,27 +105,10 @@ def install_operators(T: Any) -> None:
     T.__hash__ = object.__hash__  # by identity, though == compares values
 
 
-def backward(
-    self: Tensor,
-    gradient: Tensor | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Any = None,
-) -> None:
-    """Add the gradients of this tensor to the `.grad` of the leaves it was computed from.
-
-    `gradient` (of this tensor's shape) is needed unless it has one element.
-    """
-    from ..autograd import backward
-
-    backward(self, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
-
-
 def install() -> None:
     """Give Tensor everything of the table, and what is not an operation."""
     T: Any = Tensor
     install_operators(T)
-    T.backward = backward
     T.register_hook, T.retain_grad = hooks.register_hook, hooks.retain_grad
     T.register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
     T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = memory.copy_, memory.fill_, memory.zero_, memory.cpu, memory.cuda

@@ -17,12 +17,14 @@ from ..errors import error
 from .families import NonDifferentiable, Reduce
 from .registry import op
 
+ALL = [tuple(range(n)) for n in range(8)]  # all dimensions of tensors with n of them
+
 
 def axes(input: Tensor, dim: Any, who: str) -> tuple:
     """`dim=` as a tuple of dimensions counted from the front: all for None or ()."""
     n = input.ndim
     if dim is None or isinstance(dim, (tuple, list)) and not len(dim):
-        return tuple(range(n))
+        return ALL[n] if n < len(ALL) else tuple(range(n))
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     found = tuple([axis(d, n, who) for d in dims])
     if len(set(found)) != len(found):
@@ -70,9 +72,15 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
 
     NumPy adds in pairs only along memory; where many float32 numbers do not lie so, they are added up as float64.
     """
-    along_memory = x.flags.c_contiguous and dims == tuple(range(x.ndim - len(dims), x.ndim))
-    if x.dtype != dtypes.F4 or along_memory or count(x.shape, dims) <= 64:
-        return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
+    if (
+        x.size <= 64
+        or x.dtype != dtypes.F4
+        or x.flags.c_contiguous
+        and dims == tuple(range(x.ndim - len(dims), x.ndim))
+    ):
+        return np.add.reduce(x, dims, x.dtype, None, keepdim)
+    if count(x.shape, dims) <= 64:
+        return np.add.reduce(x, dims, x.dtype, None, keepdim)
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
 
 
