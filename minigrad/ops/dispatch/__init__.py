@@ -86,6 +86,6 @@ def definition(cls: Any, *args: Any) -> Any:
 NAMES = {
     **{"current": current, "ON": ON, "OFF": OFF, "PLAIN": PLAIN, "F4": F4, "F8": F8, "new": object.__new__},
     **{"Tensor": Tensor, "ViewOf": ViewOf, "number": next_number, "history": history, "save": save},
-    **{"ndarray": np.ndarray, "asarray": np.asarray, "errstate": np.errstate, "wrap": wrap},
+    **{"ndarray": np.ndarray, "asarray": np.asarray, "errstate": np.errstate, "numbers": nodes.numbers, "wrap": wrap},
     **{"fit": sum_down, "fresh": memory, "NO_GRAD": NO_GRAD, **{f.__name__: f for f in nodes.CALLED}},
 }

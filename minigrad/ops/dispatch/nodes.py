@@ -27,7 +27,7 @@ def flat_class(plan: Plan) -> type:
     edges, shapes = ["n" + k for k in operands], ["s" + k for k in plan.shapes]
     slots = [*edges, *read, *plain, *shapes, "_shape", "_dtype", "_freed"]
     if plan.counts_numbers:
-        slots += ["_number", "_place"]
+        slots.append("_number")  # y where that was a number, (x,) where x was
 
     def argument(node: Any, k: str) -> Any:
         if k in plain:
@@ -42,7 +42,8 @@ def flat_class(plan: Plan) -> type:
             return node._freed
         kept = [argument(node, k) for k in plan.names]
         if plan.counts_numbers and node._number is not None:
-            kept[node._place] = node._number
+            left = type(node._number) is tuple
+            kept[not left] = node._number[0] if left else node._number
         return (*kept, as_saved(node.out, True) if "out" in read else None)
 
     def forget(node: Any, place: Any) -> None:
@@ -141,21 +142,16 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
     return [(e, None if d is None else sum_down(d._a, e._shape)) for e, d in zip(edges, grads)]
 
 
-_constants: dict = {F4: {}, F8: {}}
+numbers: dict = {F4: {}, F8: {}}  # the numbers in use as 0-d tensors: NumPy needs 150 ns to convert one
 
 
-def constant(value: float, kind: Any) -> Any:
-    """A number beside floats as a 0-d tensor of their dtype, those in use kept: NumPy needs 150 ns to convert one."""
-    table = _constants.get(kind)
-    if table is None:
-        return value
-    t = table.get(value)
-    if t is None:
-        t = wrap(np.array(value, kind))
-        if value and value == value:  # 0.0 == -0.0 and NaN equals nothing: no keys
-            if len(table) >= 256:
-                table.clear()
-            table[value] = t
+def constant(value: float, table: dict, kind: Any) -> Tensor:
+    """A number beside floats as a 0-d tensor of their dtype, kept in the table."""
+    t = wrap(np.array(value, kind))
+    if value and value == value:  # 0.0 == -0.0 and NaN equals nothing: no keys
+        if len(table) >= 256:
+            table.clear()
+        table[value] = t
     return t
 
 

@@ -56,7 +56,7 @@ class Plan:
         for k in self.read:
             text = value.format(k=k, out=k == "out")
             if k == self.exact:
-                text = f"node._number if node._number and node._place == {self.names.index(k)} else ({text})"
+                text = f"n if (n := node._number) and type(n) is not tuple else ({text})"
             lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
         return lines
 

@@ -40,10 +40,11 @@ apply = {name}
 NUMBER = """
     kept = None
     if type({y}) is float or type({y}) is int:
-        if type({x}) in PLAIN and (frame is ON or frame is OFF):
-            kept, place, {y} = {y}, 1, constant({y}, {x}._a.dtype)
+        if type({x}) in PLAIN and (frame is ON or frame is OFF) and (table := numbers.get({x}._a.dtype)) is not None:
+            kept, {y} = {y}, table[{y}] if {y} in table else constant({y}, table, {x}._a.dtype)
     elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and (frame is ON or frame is OFF):
-        kept, place, {x} = {x}, 0, constant({x}, {y}._a.dtype)"""
+        if (table := numbers.get({y}._a.dtype)) is not None:
+            kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
 
 PULL = """
 
@@ -57,6 +58,7 @@ def pull(node, g, free):
     return {gradients},
 """
 
+LOCALS = ("node", "g", "free", "d", "s", "n")
 # how a saved array is read: at once where it cannot have been written, else by a look at its version
 VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else array(s, node, {out})"
 
@@ -71,9 +73,8 @@ def write(plan: Plan, scope: dict) -> str:
     cls = plan.cls
     compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else lambda *arrays: run.forward(cls, arrays)
     scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays)}
-    scope |= {"d" + k: formula.on_arrays(f) for k, f in plan.formulas.items()}
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
-    return write_apply(plan) + (write_pull(plan) if on_arrays else "")
+    return write_apply(plan) + (write_pull(plan, scope) if on_arrays else "")
 
 
 def write_apply(plan: Plan) -> str:
@@ -85,7 +86,7 @@ def write_apply(plan: Plan) -> str:
     limit = run.FUSE_FROM if not isinstance(cls.ufunc, np.ufunc) else run.QUICK_FROM if run.has_kernel(cls) else None
     slots = [f"node.n{k} = n{k}" for k in names] + plan.keep()
     if plan.counts_numbers:
-        slots.append("node._number, node._place = kept, kept is not None and place")
+        slots.append("node._number = kept")
     return APPLY.format(
         name=cls.name,
         args=args,
@@ -101,7 +102,19 @@ def write_apply(plan: Plan) -> str:
     )
 
 
-def write_pull(plan: Plan) -> str:
+def write_partial(plan: Plan, k: str, scope: dict) -> str:
+    """The formula of operand k: its own text where that can stand here, else a call; what it names goes into `scope`."""
+    on_arrays, names = formula.on_arrays(plan.formulas[k]), plan.formulas[k].__code__.co_names
+    text = formula.text(plan.formulas[k])
+    known = {n: on_arrays.__globals__[n] for n in names if n in on_arrays.__globals__}
+    if text is None or any(scope.get(n, v) is not v or n in (*LOCALS, plan.cls.name) for n, v in known.items()):
+        scope["d" + k] = on_arrays
+        return f"d{k}({', '.join(plan.reads[k])})"
+    scope |= known
+    return f"({text})"
+
+
+def write_pull(plan: Plan, scope: dict) -> str:
     """The text of pull: the gradient of the result -> pairs of edge and gradient."""
     read = plan.read
     pairs = []
@@ -109,7 +122,7 @@ def write_pull(plan: Plan) -> str:
         if k not in plan.formulas:
             pairs.append(f"(n{k}, None)")
             continue
-        call = f"d{k}({', '.join(plan.reads[k])})"
+        call = write_partial(plan, k, scope)
         constant = plan.formulas[k]() if not plan.reads[k] else None
         body = {1: "g", -1: "-g", 0: "zeros(g)"}.get(constant) or (call if "g" in plan.reads[k] else f"g * {call}")
         pairs.append(
