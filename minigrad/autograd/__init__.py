@@ -140,7 +140,8 @@ def tensor_backward(
     backward(self, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
 
 
-Tensor.backward = tensor_backward
+methods: Any = Tensor
+methods.backward = tensor_backward
 
 
 def history_or_none(t: Any) -> Any:

@@ -22,7 +22,7 @@ from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .function import call_user
 from .node import Ctx, anomaly
-from .sweep import broadcast_axes, sweep
+from .sweep import bare, boxed, broadcast_axes, sweep
 from .tensor import Tensor, history, wrap
 
 running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
@@ -150,7 +150,7 @@ def pull(node: Any, gs: list) -> tuple:
 
 def pull_custom(node: Ctx, gs: list) -> tuple:
     """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
-    if node._materialize:
+    if node._materialize and (len(gs) > 1 or gs[0] is None):
         gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
     outs = call_user(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
@@ -166,6 +166,23 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
             raise not_a_gradient(node, o, i)
     return outs[:n]
+
+
+def pull_user(node: Ctx, g: Any, free: Any) -> list:
+    """A user's node in the sweep: pairs of edge and gradient."""
+    gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
+    if node._trace is not None:  # made while anomalies were looked for
+        return [(e, bare(o)) for e, o in zip(node._edges, step(node, gs, free is None, free and free.place, None))]
+    outs, pairs = pull_custom(node, gs), []
+    if free is not None:
+        node._free(free.place)
+    for i, (o, e) in enumerate(zip(outs, node._edges)):
+        if o is not None and e is not None:
+            pairs.append((e, bare(fit(o, e, node, i))))
+    return pairs
+
+
+Ctx.pull = pull_user
 
 
 def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
@@ -281,9 +298,12 @@ def reachable(roots: Sequence) -> set:
 
 def on_paths(roots: Sequence, wanted: set) -> set:
     """The nodes from which a wanted edge can be reached, so that nothing else has to run."""
+    seen, targets = reachable(roots), {node for node, _ in wanted}
+    computed = {node for node in seen if type(node) is not Leaf}
+    if targets == seen - computed:  # all leaves are wanted, and nothing else
+        return computed
     useful: set = set()
-    targets = {node for node, _ in wanted}
-    for node in sorted(reachable(roots), key=lambda n: n._seq):
+    for node in sorted(computed, key=lambda n: n._seq):
         for e in node._edges:
             if e is not None and ((p := producer(e)) in useful or p in targets and key(e) in wanted):
                 useful.add(node)

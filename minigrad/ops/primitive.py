@@ -138,15 +138,12 @@ class Primitive(Function):
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
         """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
-        read = read_by(cls, tuple([e is not None for e in edges]))
+        reads, outputs = read_by(cls, tuple([e is not None for e in edges]), len(outs))
         kept: list = []
-        for i, a in enumerate(args):
-            if isinstance(a, Tensor):
-                kept.append(save(a) if cls.names[cls.parameter(i)] in read else ShapeOf(a._sizes))
-            else:
-                kept.append(a)
+        for a, read in zip(args, reads):
+            kept.append(a if not isinstance(a, Tensor) else save(a) if read else ShapeOf(a._sizes))
         for k, o in enumerate(outs):
-            kept.append(save(o, k) if f"out{k}" in read or k == 0 and "out" in read else None)
+            kept.append(save(o, k) if outputs[k] else None)
         return tuple(kept)
 
     @classmethod
@@ -237,9 +234,11 @@ def first_apply(cls: Any, *args: Any) -> Any:
 
 
 @cache
-def read_by(cls: type[Primitive], tracked: tuple) -> set:
-    """The names that the formulas of the tracked arguments read."""
-    return {n for i, wanted in enumerate(tracked) if wanted for n in cls.reads.get(cls.parameter(i), ())}
+def read_by(cls: type[Primitive], tracked: tuple, n_outputs: int) -> tuple:
+    """Which arguments, and which results, the formulas of the tracked arguments read."""
+    names = {n for i, wanted in enumerate(tracked) if wanted for n in cls.reads.get(cls.parameter(i), ())}
+    arguments = tuple([cls.names[cls.parameter(i)] in names for i in range(len(tracked))])
+    return arguments, tuple([f"out{k}" in names or k == 0 and "out" in names for k in range(n_outputs)])
 
 
 def as_tensor(raw: Any) -> Tensor:

@@ -279,7 +279,8 @@ def in_place(name: str, entry: Entry) -> Callable:
     if entry.choose is not None:
 
         def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-            return write_choice(entry.choose(self, *args, **kwargs)[:2])
+            fn, operands = entry.choose(self, *args, **kwargs)[:2]
+            return inplace(fn, *operands)
     elif entry.cls is None or entry.cls.kind == "bool":
         from .memory import Copy
 
