@@ -16,7 +16,7 @@ from .dual import push_tangents
 from .edges import Port
 from .guard import Guard
 from .inplace import twin
-from .node import Ctx, Full, describe
+from .node import Ctx, Full, describe, described
 from .tensor import Foreign, Tensor, history
 from .wiring import among, as_tuple, check_tangents, is_float, tensors_in, wire
 
@@ -300,14 +300,19 @@ def refuse_tracked(cls: type[Function], frame: Frame, i: int, a: Any) -> None:
 
 def record(layer: Any, cls: Any, args: tuple, out: Any, edges: tuple | None = None) -> None:
     """Give `out` (one tensor, or a tuple) the node of the built-in operation `cls(*args)` as its history."""
-    outs = out if isinstance(out, tuple) else (out,)
     if edges is None:
         edges = tuple([history(a) if isinstance(a, Tensor) and a._layer is layer else None for a in args])
     node = cls.Node(layer, edges)
-    node._meta = describe(outs)
-    for i, o in enumerate(outs):
-        if o._np_dtype.kind == "f":
-            o._edge = node if len(outs) == 1 else Port(node, i)
+    if type(out) is tuple:
+        node._meta, outs = describe(out), out
+        for i, (o, (_, dtype)) in enumerate(zip(out, node._meta)):
+            if dtype.kind == "f":
+                o._edge = node if len(out) == 1 else Port(node, i)
+    else:
+        meta, outs = described(out), (out,)
+        node._meta = (meta,)
+        if meta[1].kind == "f":
+            out._edge = node
     node._saved = cls.keep(args, outs, edges)
     for recording in recordings:
         recording.claim(node)

@@ -138,12 +138,10 @@ class Primitive(Function):
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
         """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
-        reads, outputs = read_by(cls, tuple([e is not None for e in edges]), len(outs))
-        kept: list = []
-        for a, read in zip(args, reads):
-            kept.append(a if not isinstance(a, Tensor) else save(a) if read else ShapeOf(a._sizes))
+        reads, results = read_by(cls, tuple([e is not None for e in edges]), len(outs))
+        kept = [save(a) if read else ShapeOf(a._sizes) if isinstance(a, Tensor) else a for a, read in zip(args, reads)]
         for k, o in enumerate(outs):
-            kept.append(save(o, k) if outputs[k] else None)
+            kept.append(save(o, k) if results[k] else None)
         return tuple(kept)
 
     @classmethod
