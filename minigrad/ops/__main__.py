@@ -1,15 +1,26 @@
-"""`python -m minigrad.ops mul` prints the text that dispatch/ writes for an operation."""
+"""`python -m minigrad.ops mul sum permute` prints the texts that dispatch/ writes for operations."""
 
 import sys
+from collections.abc import Iterator
 
-import minigrad  # noqa: F401  (fills the table)
+import minigrad  # noqa: F401  (declares them all)
 
 from .dispatch import specialisable, specialise
-from .registry import TABLE
+from .primitive import Primitive
+
+
+def declared(cls: type) -> Iterator:
+    """A class and all that derive from it."""
+    yield cls
+    for sub in cls.__subclasses__():
+        yield from declared(sub)
+
 
 for name in sys.argv[1:]:
-    cls = TABLE[name].cls if name in TABLE else None
-    if cls is None or not specialisable(cls):
-        sys.exit(f"{name} is no operation that is written out: only pointwise ones of one or two operands are")
-    specialise(cls)
-    print(cls.text)
+    operation = next((c for c in declared(Primitive) if name.lower() in (c.name, c.__name__.lower())), None)
+    if operation is None or not specialisable(operation):
+        sys.exit(
+            f"{name} is no operation that is written out: it has to take a tensor and plain values, in a fixed number"
+        )
+    specialise(operation)
+    print(operation.text)

@@ -118,3 +118,39 @@ def test_a_node_takes_few_bytes():
 def test_the_text_of_an_operation_can_be_printed():
     done = subprocess.run([sys.executable, "-m", "minigrad.ops", "mul"], capture_output=True, text=True)
     assert "def mul(x, y):" in done.stdout and "def pull(node, g, free):" in done.stdout
+
+
+def test_operations_that_are_not_pointwise_are_written_out_too():
+    command = [sys.executable, "-m", "minigrad.ops", "sum", "matmul", "permute"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    for line in ("def sum(x, dims, keepdim):", "def mat_mul(x, y):", "out._view = ViewOf(x, cls, (order,), nx"):
+        assert line in done.stdout
+
+
+def test_what_is_not_written_out_is_said_to_be_so():
+    done = subprocess.run([sys.executable, "-m", "minigrad.ops", "cat"], capture_output=True, text=True)
+    assert done.returncode == 1 and "cat is no operation that is written out" in done.stderr
+
+
+@pytest.mark.parametrize("program", [
+    lambda x: x.sum(), lambda x: x.sum(0, True), lambda x: x.mean(1), lambda x: x.t() @ x, lambda x: x[0].expand(2, 3),
+    lambda x: x.reshape(3, 2)[1:], lambda x: minigrad.nn.functional.linear(x, x, x[:, 0]), lambda x: x.amax(0),
+])  # fmt: skip
+def test_other_operations_give_what_the_definitions_give(program, monkeypatch):
+    x = minigrad.randn(2, 3, dtype=minigrad.float64, requires_grad=True)
+    fast = program(x)
+    (given,) = minigrad.autograd.grad(fast, x, minigrad.ones(fast.shape, dtype=minigrad.float64))
+    with minigrad.autograd.detect_anomaly():  # where nothing is written out
+        slow = program(x)
+        (expected,) = minigrad.autograd.grad(slow, x, minigrad.ones(slow.shape, dtype=minigrad.float64))
+    assert type(fast.grad_fn).__mro__[1].__name__ == "Node" != type(slow.grad_fn).__mro__[1].__name__
+    np.testing.assert_allclose(fast.detach().numpy(), slow.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(given.numpy(), expected.numpy(), rtol=1e-12)
+
+
+def test_a_number_on_the_left_is_kept_as_one():
+    x = minigrad.tensor([0.5], requires_grad=True)
+    y = 2.0 - x
+    assert y.grad_fn._saved[0] == 2.0 and y.item() == 1.5
+    (3.0 / x).sum().backward()
+    assert x.grad.tolist() == [-12.0]

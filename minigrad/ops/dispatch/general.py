@@ -81,7 +81,7 @@ def write_apply(plan: Plan) -> str:
     slots += [f"node.s{k} = {k}._a.shape" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
     tracked = " or ".join(f"n{k} is not None" for k in plan.operands)
     edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
-    given = "".join(f"{k}, " for k in rest)
+    given = ", ".join(rest) + ("," if len(rest) == 1 else "")
     link = [
         LINK.format(x=x, rest=given, seen=seen, fixed=fixed, indent=" " * 12)
         for seen, fixed in (("n" + x, ""), ("None", ", NO_GRAD"))
