@@ -17,6 +17,7 @@ from ..kernels import rows
 from .compare import where
 from .families import Linear, NonDifferentiable, Operation
 from .loss import averaged, chosen, reduced
+from .reduce import add_up
 from .registry import op
 from .softmax import log_softmax
 
@@ -94,6 +95,30 @@ class FromLogits(Operation):
     batch = lambda w, target, log_p, dim, ignore: (w, target, log_p, dim + 1, ignore)
 
 
+class MeanCrossEntropy(Operation):
+    """The mean of that loss over all dimensions but the first `lead`, leaving out what is `ignore`; and the log_softmax."""
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> tuple:
+        loss, log_p = CrossEntropy.impl(x, target, dim, ignore)
+        total = add_up(loss, tuple(range(lead, loss.ndim)), False)
+        return total / CountValid.impl(target, ignore, loss.dtype, lead), log_p
+
+    dx = lambda g0, g1, target, out1, dim, ignore, lead: from_logits(
+        None if g0 is None else shared(g0, target, ignore, lead), g1, target, out1, dim, ignore
+    )
+    batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of the loss alone, on arrays."""
+        (g, g_log), (_, target, dim, ignore, lead, _, log_p) = gs, bound
+        if g is None or g_log is not None or lead:
+            return None
+        w = np.broadcast_to(g / CountValid.impl(target, ignore, log_p.dtype, 0), target.shape)
+        return FromLogits.impl(w, target, log_p, dim, ignore), None, None, None, None
+
+
 class CountValid(NonDifferentiable):
     """How many targets, over all dimensions but the first `lead`, are not `ignore`, as a float."""
 
@@ -124,6 +149,12 @@ def places(target: np.ndarray, dim: int) -> tuple:
     """Where in an array, along its dimension dim, each class is."""
     others = [np.arange(n).reshape(-1, *[1] * (target.ndim - d - 1)) for d, n in enumerate(target.shape)]
     return (*others[:dim], target, *others[dim:])
+
+
+def shared(g: Tensor, target: Tensor, ignore: int, lead: int) -> Tensor:
+    """The gradient of a mean, spread over what it is the mean of."""
+    each = g / CountValid.apply(target, ignore, g._np_dtype, lead)
+    return each.reshape((*each.shape, *[1] * (target.ndim - lead))).expand(target.shape)
 
 
 def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
@@ -179,11 +210,11 @@ def cross_entropy(
     if target._np_dtype.kind == "f":
         return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
     check_target("cross_entropy", input, target, weight, dim)
+    if weight is None and not label_smoothing and reduction == "mean":
+        return MeanCrossEntropy.apply(input, target, dim, ignore_index, 0)[0]
     loss, log_probabilities = CrossEntropy.apply(input, target, dim, ignore_index)
     if weight is None and not label_smoothing:
-        if reduction != "mean":
-            return reduced(loss, reduction)
-        return loss.sum() / CountValid.apply(target, ignore_index, loss._np_dtype, 0)
+        return reduced(loss, reduction)
     counts = target_weight(target, weight, ignore_index)
     total = averaged(loss if weight is None else loss * counts, counts, reduction)
     if not label_smoothing:

@@ -163,21 +163,28 @@ def logsumexp_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) 
 def cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
     if len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
         return False
-    loss, log_probabilities = low.out(0), low.out(1)
+    losses(low, x, target, ignore, low.out(0))
+    return True
+
+
+def mean_cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int) -> bool:
+    if lead or len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
+        return False
+    loss = low.new(target.shape, x.dtype, "losses")
+    losses(low, x, target, ignore, loss)
+    total = low.reduction("sum", loss, (0,), False)
+    low.map("x / n", {"x": total, "n": number_valid(low, target, ignore, x.dtype)}, (), x.dtype, low.out(0))
+    return True
+
+
+def losses(low: Lowering, x: V, target: V, ignore: int, loss: V) -> None:
+    """The loss of each row, and the log_softmax, which is the step's second result."""
     top = finite_peak(low, x, (1,))
     shifted = low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
     total = low.reduction("sum", exp_of(low, shifted), (1,), True)
-    low.map(
-        "x - log(s)",
-        {"x": shifted, "s": total},
-        x.shape,
-        x.dtype,
-        log_probabilities,
-        [(VEC, "log")],
-        "log_softmax",
-    )
-    low.add("pick", [log_probabilities, target], [loss], "pick", ignore=int(ignore))
-    return True
+    ins, log_p = {"x": shifted, "s": total}, low.out(1)
+    low.map("x - log(s)", ins, x.shape, x.dtype, log_p, [(VEC, "log")], "log_softmax")
+    low.add("pick", [log_p, target], [loss], "pick", ignore=int(ignore))
 
 
 def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
@@ -232,9 +239,14 @@ def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: A
     out = low.out()
     if lead or target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
         return False
-    counts = low.map(f"np.{out.dtype.name}(t != {int(ignore)})", {"t": target}, target.shape, out.dtype)
-    low.reduction("sum", counts, tuple(range(len(target.shape))), False, out)
+    number_valid(low, target, ignore, out.dtype, out)
     return True
+
+
+def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, out: V | None = None) -> V:
+    """How many classes are not `ignore`, as a float."""
+    counts = low.map(f"np.{np.dtype(dtype).name}(t != {int(ignore)})", {"t": target}, target.shape, dtype)
+    return low.reduction("sum", counts, tuple(range(len(target.shape))), False, out)
 
 
 def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> bool:
@@ -338,6 +350,7 @@ RULES: dict[str, Callable] = {
     "Logsumexp": logsumexp_rule,
     "MaskedFill": masked_fill_rule,
     "Mean": mean_rule,
+    "MeanCrossEntropy": mean_cross_entropy_rule,
     "NLL": nll_rule,
     "Permute": permute_rule,
     "Reshape": reshape_rule,
