@@ -192,11 +192,13 @@ class Reduce(Primitive):
     @classmethod
     def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
         x, dims, keepdim = bound[:3]
-        shape = tuple(x) if type(x) is ShapeOf else tuple(x.shape)
-        kept = tuple([1 if d in dims else n for d, n in enumerate(shape)])
-        if not keepdim and bound[n_args] is not None:
-            bound = (*bound[:n_args], bound[n_args].reshape(kept), *bound[n_args + 1 :])
-        result = cls.term(bound, n_args, grads[0] if keepdim else grads[0].reshape(kept))
+        shape, g = tuple(x) if type(x) is ShapeOf else tuple(x.shape), grads[0]
+        if not keepdim and g.ndim:  # one number meets all shapes as it is
+            kept = tuple([1 if d in dims else n for d, n in enumerate(shape)])
+            g = g.reshape(kept)
+            if bound[n_args] is not None:
+                bound = (*bound[:n_args], bound[n_args].reshape(kept), *bound[n_args + 1 :])
+        result = cls.term(bound, n_args, g)
         if tuple(result.shape) == shape:
             return result
         return result.expand(shape) if isinstance(result, Tensor) else np.broadcast_to(result, shape)

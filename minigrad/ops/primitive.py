@@ -21,7 +21,7 @@ from ..core.edges import INFERENCE
 from ..core.function import Function, record
 from ..core.inplace import link_view
 from ..core.saved import save, unpack
-from ..core.tensor import Box, Tensor, bottom, history, levels, wrap
+from ..core.tensor import Box, Tensor, bottom, history, wrap
 from ..errors import error
 from ..kernels import formula
 from . import explain
@@ -248,9 +248,8 @@ def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None
     """A tangent in memory of its own, unless the operation is a view: a later write must not reach another tangent."""
     if t is None or cls.view:
         return t
-    if type(t) is Box:  # with a view somewhere below, or with another box on the same memory
-        others = [bottom(s) for s in tangents if s is not None]
-        shared = any(v._view is not None for v in levels(t)) or any(bottom(t) is s for s in others)
-    else:
-        shared = t._view is not None or any(t is s for s in tangents)
+    low: Any = t
+    while type(low) is Box and low._view is None:
+        low = low._value
+    shared = low._view is not None or any([s is not None and bottom(s) is low for s in tangents])
     return t.clone() if shared else t

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.batching import lift
 from ..core.device import Size
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
@@ -51,7 +52,7 @@ class Expand(View):
     @staticmethod
     def batch(x: Any, size: tuple) -> tuple:
         """New dimensions come behind the batch."""
-        return x.reshape(x.shape[:1] + (1,) * (len(size) - x.ndim + 1) + x.shape[1:]), (x.shape[0], *size)
+        return lift(x, 0, len(size)), (x.shape[0], *size)
 
 
 class ViewDtype(View):
