@@ -40,7 +40,7 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
                 g = hooked(node, g)
             if targets is not None:
                 if node in targets:
-                    found.update(kept(node, g, pending.wanted))
+                    found.update(kept(node, g, pending.wanted) if type(g) is list else {(node, 0): boxed(g)})
                 if node not in useful:
                     continue
             elif type(node) is Leaf:
@@ -53,7 +53,7 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
             for edge, g in pairs:
                 if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
                     continue
-                if type(edge) is Leaf and edge._hooks is None and targets is None:
+                if type(edge) is Leaf and edge._hooks is None:
                     leaves[edge] = leaves[edge] + g if edge in leaves else g
                 elif edge in waiting:
                     waiting[edge] = waiting[edge] + g
@@ -65,7 +65,11 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
             pairs = None  # holds on to gradients that a leaf could else take as they are
         while leaves:
             leaf, g = leaves.popitem()
-            finish(leaf, g if leaf._hooks is None else hooked(leaf, g), reach, place)
+            g = g if leaf._hooks is None else hooked(leaf, g)
+            if targets is None:
+                finish(leaf, g, reach, place)
+            else:
+                found[leaf, 0] = boxed(g)
     return found
 
 
@@ -157,9 +161,8 @@ def hooked(node: Any, g: Any) -> Any:
     return bare(hooks.before(node, [boxed(g)])[0])
 
 
-def kept(node: Any, g: Any, wanted: set) -> dict:
-    """The gradients at a node that were asked for."""
-    gs = g if type(g) is list else [g]
+def kept(node: Any, gs: list, wanted: set) -> dict:
+    """The gradients at a node of several outputs that were asked for."""
     return {(node, i): boxed(x) for i, x in enumerate(gs) if x is not None and (node, i) in wanted}
 
 
