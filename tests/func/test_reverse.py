@@ -183,3 +183,23 @@ def test_saved_tensors_hooks_around_a_transform():
         g = grad(lambda x: (x * w * w).sum())(torch.ones(2))
     g.sum().backward()
     assert packed and w.grad.tolist() == [4.0, 6.0]
+
+
+def test_gradient_by_a_hook_that_uses_a_captured_tensor_can_be_differentiated():
+    w = torch.tensor([2.0, 3.0], requires_grad=True)
+
+    def f(x):
+        y = x * x
+        y.register_hook(lambda g: g * w)
+        return y.sum()
+
+    grad(f)(torch.ones(2)).sum().backward()
+    assert w.grad.tolist() == [2.0, 2.0]  # d/dw of 2 * x * w
+
+
+def test_gradient_of_what_nobody_tracks_is_not_tracked():
+    g = grad(lambda x: (x * x).sum())(torch.ones(2))
+    assert not g.requires_grad
+    w = torch.ones(2, requires_grad=True)
+    assert grad(lambda x: (x * w).sum())(torch.ones(2)).requires_grad
+    assert grad(lambda x: (x * x).sum())(w).requires_grad

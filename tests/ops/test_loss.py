@@ -147,3 +147,23 @@ def test_other_shapes_are_broadcast_with_a_warning():
 def test_what_does_not_fit_is_refused_with_its_numbers(call, kind, words):
     with pytest.raises(kind, match=words):
         call(minigrad.ones(3, 3))
+
+
+def test_mean_cross_entropy_leaves_out_what_is_ignored():
+    logits, target = (
+        minigrad.randn(4, 3, dtype=minigrad.float64, requires_grad=True),
+        minigrad.tensor([0, -100, 2, -100]),
+    )
+    loss = F.cross_entropy(logits, target)
+    expected = -(logits.detach().log_softmax(1)[0, 0] + logits.detach().log_softmax(1)[2, 2]) / 2
+    assert abs(loss.item() - expected.item()) < 1e-12
+    loss.backward()
+    assert logits.grad[1].tolist() == [0.0] * 3 and abs(logits.grad[0].sum().item()) < 1e-12
+    assert F.cross_entropy(logits, minigrad.full((4,), -100)).isnan()
+
+
+@pytest.mark.parametrize("rows", [3, 200])  # NumPy's way, and the kernel's
+def test_a_class_out_of_range_is_refused(rows):
+    for bad in (7, -1):
+        with pytest.raises(IndexError, match=f"Target {bad} is out of bounds for 5 classes"):
+            F.cross_entropy(minigrad.randn(rows, 5), minigrad.full((rows,), bad))

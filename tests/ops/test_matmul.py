@@ -180,3 +180,12 @@ def test_first_matrix_power_is_a_copy():
     x = torch.ones(2, 2)
     torch.matrix_power(x, 1)[0, 0] = 5.0
     assert x[0, 0].item() == 1.0
+
+
+@pytest.mark.parametrize(
+    "shapes", [((3, 4, 1), (3, 1, 5)), ((3, 4, 1), (1, 5)), ((2, 3, 4, 1), (3, 1, 5)), ((3, 4, 1), (1,))]
+)
+def test_products_over_an_inner_size_of_one(shapes):
+    x, y = [torch.tensor(np.random.default_rng(0).standard_normal(s), requires_grad=True) for s in shapes]
+    np.testing.assert_allclose((x @ y).detach().numpy(), x.detach().numpy() @ y.detach().numpy())
+    assert gradcheck(torch.matmul, (x, y))

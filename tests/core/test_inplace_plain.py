@@ -1,0 +1,80 @@
+"""Writes among plain tensors take a short way; what it leaves out is done by the general one."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+
+
+def test_the_short_way_writes_what_the_operation_gives():
+    x, y = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 5.0, 6.0])
+    assert x.sub_(y, alpha=0.5).tolist() == [-1.0, -0.5, 0.0] and x._version == 1
+    assert x.mul_(x).tolist() == [1.0, 0.25, 0.0] and x.copy_(y).tolist() == y.tolist()
+    assert x.fill_(2).tolist() == [2.0] * 3 and x.div_(0.0).tolist() == [np.inf] * 3 and x._version == 5
+
+
+def test_overlapping_memory_is_read_before_it_is_written():
+    x = torch.arange(4.0)
+    x[1:].add_(x[:-1])
+    assert x.tolist() == [0.0, 1.0, 3.0, 5.0]
+
+
+def test_broadcast_operands_and_results_that_do_not_fit():
+    x = torch.zeros(2, 3)
+    assert x.add_(torch.tensor([1.0, 2.0, 3.0])).tolist() == [[1.0, 2.0, 3.0]] * 2
+    with pytest.raises(RuntimeError, match="output with shape"):
+        torch.zeros(3).add_(torch.zeros(2, 3))
+
+
+def test_expanded_memory_is_refused():
+    with pytest.raises(RuntimeError, match="add_: unsupported operation: several elements"):
+        torch.zeros(1).expand(3).add_(1.0)
+
+
+def test_another_dtype_is_converted_as_ever():
+    x = torch.tensor([1.0, 2.0])
+    assert x.add_(torch.tensor([1, 2])).dtype is torch.float32
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.tensor([1, 2]).add_(torch.tensor([0.5, 0.5]))
+
+
+def test_warnings_as_errors_do_not_write_twice():
+    x = torch.tensor([1.0, 4.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x.div_(torch.tensor([0.0, 2.0]))
+    assert x.tolist() == [np.inf, 2.0] and x._version == 1
+
+
+def test_a_tracked_operand_gives_the_written_tensor_a_history():
+    x, y = torch.zeros(2), torch.ones(2, requires_grad=True)
+    x.add_(y)
+    x.sum().backward()
+    assert y.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_leaf_is_written_only_without_gradients():
+    w = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        w.add_(1.0)
+    with torch.no_grad():
+        w.add_(1.0)
+    assert w.tolist() == [2.0, 2.0] and w.is_leaf
+
+
+def test_a_saved_tensor_that_is_written_is_noticed():
+    x, w = torch.ones(2), torch.ones(2, requires_grad=True)
+    y = w * x
+    with torch.no_grad():
+        x.mul_(2.0)
+    with pytest.raises(RuntimeError, match="last by mul_ at .*test_inplace_plain"):
+        y.sum().backward()
+
+
+def test_a_view_made_under_no_grad_may_be_written_there():
+    x = torch.zeros(3, requires_grad=True)
+    with torch.no_grad():
+        x[1:].fill_(5.0)
+    assert x.tolist() == [0.0, 5.0, 5.0]
