@@ -122,6 +122,27 @@ class Pointwise(Primitive):
         )
 
     @classmethod
+    def arrays(cls, gs: Any, bound: tuple) -> list | None:
+        """The wanted gradients, whose formulas find what they read, on small arrays; None for large ones: see backward."""
+        g, found = gs[0], []
+        if g.size >= run.FUSE_FROM or not all(map(formula.runs_on_arrays, cls.formulas.values())):
+            return None
+        values = {k: cls.plain(v, g.dtype) for k, v in zip((*cls.names, "out"), bound)} | {"g": g}
+        for i in range(len(cls.names)):
+            reads = cls.reads.get(i)
+            if reads is None or any([values[k] is None for k in reads]):
+                found.append(None)
+            else:
+                d = formula.on_arrays(cls.formulas[i])(*[values[k] for k in reads])
+                found.append(d if "g" in reads else times(g, d))
+        return found
+
+    @staticmethod
+    def plain(v: Any, dtype: np.dtype) -> Any:
+        """An array as it is, a number as one of the arrays' dtype; None for what was not saved."""
+        return dtype.type(v) if isinstance(v, (int, float)) else None if type(v) is ShapeOf else v
+
+    @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         """Each output element depends on one element of each input: the same formulas, with tangents for gradients."""
         frame = current()
@@ -170,10 +191,12 @@ def added(total: Any, term: Any, tangents: tuple) -> Any:
 
 
 def times(g: Any, d: Any) -> Any:
-    """g * d, sparing the multiplication by one; 0 is 0 also where g is infinite."""
-    if type(d) is int and d in (-1, 0, 1):
-        return g if d == 1 else -g if d else g.new_zeros(g.shape)
-    return g * d
+    """g * d, of tensors or arrays, sparing the multiplication by one; 0 is 0 also where g is infinite."""
+    if type(d) is not int or d not in (-1, 0, 1):
+        return g * d
+    if d:
+        return g if d == 1 else -g
+    return g.new_zeros(g.shape) if isinstance(g, Tensor) else np.zeros(g.shape, g.dtype)[()]
 
 
 class Reduce(Primitive):
