@@ -98,9 +98,10 @@ def grad_and_value(func: Callable, argnums: int | tuple = 0, has_aux: bool = Fal
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> tuple:
         nums = normalize("grad", argnums, len(args))
-        for n in nums:
-            inputs("grad", f"argument {n}", args[n])
         flat, spec = flatten(tuple([args[n] for n in nums]))
+        if not all([isinstance(a, Tensor) and a._np_dtype.kind == "f" for a in flat]):
+            for n in nums:
+                inputs("grad", f"argument {n}", args[n])
         with push(Grad()) as layer:
             boxes = [layer.variable(a) for a in flat]
             full = list(args)

@@ -22,7 +22,9 @@ Under vmap an operation gets its tensors with the batch dimension in front, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -124,17 +126,18 @@ class Pointwise(Primitive):
     @classmethod
     def arrays(cls, gs: Any, bound: tuple) -> list | None:
         """The wanted gradients, whose formulas find what they read, on small arrays; None for large ones: see backward."""
-        g, found = gs[0], []
-        if g.size >= run.FUSE_FROM or not all(map(formula.runs_on_arrays, cls.formulas.values())):
+        g, partials, found = gs[0], array_formulas(cls), []
+        if g.size >= run.FUSE_FROM or partials is None:
             return None
-        values = {k: cls.plain(v, g.dtype) for k, v in zip((*cls.names, "out"), bound)} | {"g": g}
-        for i in range(len(cls.names)):
-            reads = cls.reads.get(i)
-            if reads is None or any([values[k] is None for k in reads]):
+        values = {k: cls.plain(v, g.dtype) for k, v in zip((*cls.names, "out"), bound)}
+        values["g"] = g
+        for partial in partials:
+            given = () if partial is None else [values[k] for k in partial[1]]
+            if partial is None or any([v is None for v in given]):
                 found.append(None)
             else:
-                d = formula.on_arrays(cls.formulas[i])(*[values[k] for k in reads])
-                found.append(d if "g" in reads else times(g, d))
+                d = partial[0](*given)
+                found.append(d if "g" in partial[1] else times(g, d))
         return found
 
     @staticmethod
@@ -190,6 +193,15 @@ def added(total: Any, term: Any, tangents: tuple) -> Any:
     return total
 
 
+@cache
+def array_formulas(cls: type[Pointwise]) -> tuple | None:
+    """Per operand its formula for arrays and what that reads, or None; None for all where one has no such form."""
+    if not all(map(formula.runs_on_arrays, cls.formulas.values())):
+        return None
+    forms = {i: (formula.on_arrays(f), cls.reads[i]) for i, f in cls.formulas.items()}
+    return tuple([forms.get(i) for i in range(len(cls.names))])
+
+
 def times(g: Any, d: Any) -> Any:
     """g * d, of tensors or arrays, sparing the multiplication by one; 0 is 0 also where g is infinite."""
     if type(d) is not int or d not in (-1, 0, 1):
@@ -224,7 +236,7 @@ class Reduce(Primitive):
         result = cls.term(bound, n_args, g)
         if tuple(result.shape) == shape:
             return result
-        return result.expand(shape) if isinstance(result, Tensor) else np.broadcast_to(result, shape)
+        return result.expand(shape) if isinstance(result, Tensor) else spread(result, shape)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -236,6 +248,17 @@ class Reduce(Primitive):
         return t.sum(dims, keepdim) if dims else t
 
     batch = lambda x, dims, keepdim, *rest: (x, tuple([d + 1 for d in dims]), keepdim, *rest)
+
+
+def spread(d: Any, shape: tuple) -> np.ndarray:
+    """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
+    if d.shape == shape:
+        return d
+    if math.prod(shape) > run.FUSE_FROM:
+        return np.broadcast_to(d, shape)
+    out = np.empty(shape, d.dtype)
+    out[...] = d
+    return out
 
 
 class Linear(Primitive):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ...core.saved import Freed, Saved, freed, modified
 from ...core.sweep import bare, fitted, sum_down
 from ...core.tensor import Tensor, version, wrap
 from ...kernels import run
+from ..families import spread
 from ..primitive import ShapeOf
 from .plan import Plan
 
@@ -112,17 +112,6 @@ def zeros(g: Any) -> Any:
 def kept_shape(shape: tuple, dims: tuple) -> tuple:
     """The shape of a reduction's result that keeps its reduced dimensions, as 1."""
     return tuple([1 if d in dims else n for d, n in enumerate(shape)])
-
-
-def spread(d: Any, shape: tuple) -> np.ndarray:
-    """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
-    if d.shape == shape:
-        return d
-    if math.prod(shape) > run.FUSE_FROM:
-        return np.broadcast_to(d, shape)
-    out = np.empty(shape, d.dtype)
-    out[...] = d
-    return out
 
 
 def sent(d: Any, edge: Any) -> Any:
