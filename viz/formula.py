@@ -39,8 +39,9 @@ class Terms:
         own = ["x", "y", *[""] * len(operands)][: len(operands)]
         call = _parsed(formula)
         if isinstance(call, ast.Call) and ast.unparse(call.func) == op["name"]:
-            listed = [ast.unparse(arg) for arg in call.args] + [keyword.arg or "" for keyword in call.keywords]
-            own = listed if len(listed) == len(operands) else own
+            tensors = [ast.unparse(arg) for arg in call.args]
+            listed = tensors + [keyword.arg or "" for keyword in call.keywords]
+            own = next((names for names in (listed, tensors) if len(names) == len(operands)), own)
         return cls(formula, own, operands, out)
 
     def words(self, formula: str, **others: str) -> str:

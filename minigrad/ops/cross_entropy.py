@@ -65,6 +65,11 @@ class CrossEntropy(Operation):
     dx = lambda g0, g1, target, out1, dim, ignore: from_logits(g0, g1, target, out1, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
 
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formula comes to for the loss."""
+        return "" if i else "g * (softmax(x) - one_hot(target))"
+
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
         """The gradient of the loss alone, on arrays."""
@@ -108,6 +113,11 @@ class MeanCrossEntropy(Operation):
         None if g0 is None else shared(g0, target, ignore, lead), g1, target, out1, dim, ignore
     )
     batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formula comes to where no class is left out."""
+        return "" if i else "g * (softmax(x) - one_hot(target)) / numel(target)"
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:

@@ -63,9 +63,7 @@ class Pointwise(Primitive):
     torch = ""  # where PyTorch has it, where not torch.<name>
     method: Any = True  # also a method of Tensor
     inplace = True  # also a method `name_`
-    exact: int | None = (
-        None  # the operand that reaches formulas as it is where it is a number but 0, others as 0-d tensors
-    )
+    exact: int | None = None  # the operand that reaches formulas as a number where it is one, and not 0
     flag = False  # its function takes `inplace=`, as PyTorch's activations do
     options: dict = {}  # further ones for the tests (registry.Entry)
 
