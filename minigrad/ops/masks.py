@@ -15,7 +15,7 @@ from .families import NonDifferentiable
 from .gather import run
 from .index import NonZero, Put, Take, Write, data_dependent, where_true
 from .registry import op
-from .shape import broadcast_shapes, layout
+from .shape import broadcast_shapes, layout, reading
 
 
 class MaskedFill(Write):
@@ -171,6 +171,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if lead:
             raise data_dependent("one_hot")
+        reading("one_hot")
         if not a.size:
             raise error(
                 RuntimeError, "one_hot", "can not infer total number of classes from empty tensor", "pass num_classes"

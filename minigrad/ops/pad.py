@@ -14,7 +14,7 @@ from .index import Index, Take, data_dependent
 from .memory import Contiguous
 from .reduce import axis
 from .registry import op
-from .shape import Reshape, expand, layout, reshape, shape_from, tensors_from, transpose, unsqueeze
+from .shape import Reshape, expand, layout, reading, reshape, shape_from, tensors_from, transpose, unsqueeze
 from .slices import index_select
 
 
@@ -168,6 +168,7 @@ def repeat_interleave(
         counts, lead = layout(repeats)
         if lead:  # each example would have a result of its own length
             raise data_dependent("repeat_interleave")
+        reading("repeat_interleave")
         if counts.shape != (input.shape[d],):
             raise error(
                 RuntimeError,

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.batching import lift
+from ..core.context import current
 from ..core.device import Size
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
@@ -170,6 +171,13 @@ def layout(t: Tensor) -> tuple:
     if len(t._sizes) == len(t._value._sizes):
         return a, lead
     return np.moveaxis(a, lead + t._extra, lead) if t._extra else a, lead + 1
+
+
+def reading(who: str) -> None:
+    """An operation is about to decide by a tensor's values how large its result is: a capture of the program refuses."""
+    for layer in current().layers():
+        if hasattr(layer, "reading"):
+            layer.reading(who)
 
 
 def viewable(input: Tensor, size: tuple) -> bool:
