@@ -23,9 +23,13 @@ from ..core.wiring import among, as_tuple
 from ..errors import Place, user_frame
 from ..layers.grad import Grad
 from ..ops.families import Pointwise
+from ..ops.index import NonZero
+from ..ops.sort import DataDependent
 from .reading import capturing, plain, watch_reading
 from .steps import Draw, Refused, Step, Value
 
+UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
+BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
 BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
 
 
@@ -47,6 +51,7 @@ class Trace(Grad):
         self._clock = 0
         self._kept: list = []
         self.outside: list[Tensor] = []
+        self.made: list[Tensor] = []  # constants that did not come through `adopt`
         self.generators: dict[int, tuple] = {}  # those drawn from, with the state they had
         self._drawn: tuple | None = None
         self.nonleaf = False
@@ -89,13 +94,25 @@ class Trace(Grad):
             return self.box(a)
         if id(a) not in self._boxes:
             if id(a) not in self._outside:
-                raise self.refuse("it uses a tensor that is neither an argument nor in a variable that it names")
+                return self.found(a)
             name, get = self._outside[id(a)]
             b = self.enter(a, "")
             v = self.value(b)
             v.name = name
             self.hidden.append((v, get, b))
         return self._boxes[id(a)]
+
+    def found(self, a: Tensor) -> Box:
+        """A tensor that nobody has announced: a constant, if the library has made it while it ran.
+
+        Formulas and transforms make such, from shapes and numbers alone.  One that is there already in the next capture
+        was not made inside (specialise.py compares), and might change.
+        """
+        if history(a) is not None:
+            raise self.refuse(UNKNOWN)
+        self.made.append(a)
+        b = self._boxes[id(a)] = self.adopt(a)
+        return b
 
     def value(self, b: Box) -> Value:
         """What a box holds now."""
@@ -138,6 +155,10 @@ class Trace(Grad):
             self.generators[id(generator)] = (generator, generator.get_state())
         self._drawn = (sample, generator, size)
 
+    def reading(self, who: str) -> None:
+        """An operation looks at a tensor's values while it decides what to do."""
+        raise self.refuse(f"the size of what {who} gives depends on values, which differ from call to call")
+
     def number(self, a: float, kind: Any) -> Box:
         """A Python number among an operation's operands."""
         b = self.box(wrap(np.array(float.__float__(a) if isinstance(a, float) else a, kind)))
@@ -169,6 +190,8 @@ class Trace(Grad):
             return self.custom_function(frame, cls, args, needs)
         if cls.name in BY_MEMORY:
             raise self.refuse(f"{cls.name} depends on how a tensor lies in memory")
+        if issubclass(cls, BY_VALUE):
+            self.reading(cls.name)
         if self.nonleaf and self.phase == "forward" and engine.running.get() is not None:
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
         given = [self.given(a) for a in args]

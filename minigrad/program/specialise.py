@@ -17,7 +17,7 @@ from ..core.tensor import Box, Tensor, history, memory, version, wrap
 from ..errors import Place, warn
 from ..func.tree import flatten, rebuild
 from ..kernels import cache
-from .capture import Trace
+from .capture import UNKNOWN, Trace
 from .captured import Captured, argument_names
 from .codegen import Program, generate
 from .environment import PLAIN, Environment
@@ -96,7 +96,10 @@ class Specialisation:
             self.floats = [i for i in self.floats if self.names[i] not in first.touched]
             return self.captured(leaves)
         others = [a * 1.37 + 0.1 if i in self.floats else a for i, a in enumerate(leaves)]
-        if first.fingerprint() == Captured(self, others).fingerprint():
+        second = Captured(self, others)
+        if any(a is b for a in first.trace.made for b in second.trace.made):
+            raise Refused(UNKNOWN, None, True)
+        if first.fingerprint() == second.fingerprint():
             return first
         if not self.floats:
             raise Refused("it computes something else when it is called again with the same arguments", None, True)

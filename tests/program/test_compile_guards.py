@@ -146,6 +146,23 @@ def test_data_dependent_control_flow_warns_once_with_the_line():
         compile(lambda x: x.item() * x, fullgraph=True)(torch.ones(1))
 
 
+COUNTS = torch.tensor([0, 1, 2])
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x[x > 0] / x[x > 0].shape[0], lambda x: torch.unique(x) * len(torch.unique(x)),
+    lambda x: x * torch.nonzero(x).shape[0], lambda x: torch.repeat_interleave(x, COUNTS),
+    lambda x: torch.repeat_interleave(torch.ones(3), x.long()),
+    lambda x: F.one_hot(x.long()) * 2, lambda x: x * F.one_hot(COUNTS)[:, :1],
+])  # fmt: skip
+def test_sizes_that_depend_on_values(f):
+    c = compile(f)
+    for x in (torch.tensor([1.0, 2.0, 0.0]), torch.tensor([1.0, 0.0, 0.0])):
+        same(quietly(c, x), f(x))
+        COUNTS.add_(1)
+    assert "depends on values" in c.explain()
+
+
 def test_values_read_from_captured_tensors_are_not_baked_in():
     g = torch.tensor(2.0)
     c = compile(lambda x: x * float(g))
