@@ -17,15 +17,17 @@ from typing import Any
 import numpy as np
 
 from .fuse import Group, schedule
-from .loops import ACCUMULATE, Loop
+from .loops import HIGHER32, HIGHER64, PLUS, Loop
 from .lowered import Lowering, Op, V
 from .memory import stored, written_directly
 from .reading import Number
+from .rowloops import ROW_SUM, Rows
 from .rules import lower
 from .spelling import Spelling
 from .statements import STATEMENTS, whole
 from .steps import Refused, Step, Value
 
+HELPERS = PLUS, ROW_SUM, HIGHER32, HIGHER64
 JIT = '@njit(nogil=True, error_model="numpy")'
 
 
@@ -70,15 +72,17 @@ class Writer:
     def write(self) -> Program:
         """The text, from the groups in their order."""
         self.name_inputs()
-        self.groups = schedule(self.low, {*self.inputs, *self.low.constants})
+        kept = {self.low.base(v) for v in [*self.outputs, *[w for _, w in self.writes]]}
+        self.groups = schedule(self.low, {*self.inputs, *self.low.constants}, kept)
         self.name_results()
         self.stored = stored(self.low, self.groups, self.outputs, self.writes)
         self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
         for p, v in self.direct.items():
             self.spelling.names[v] = self.spelling.names[p]
         blocks = [(g.kind == "call", self.group(g)) for g in self.groups]
-        blocks.append((False, [f"{self.spelling.array(p)}[...] = {self.spelling.array(v)}"
-                               for p, v in self.writes if p not in self.direct and p.shape]))  # fmt: skip
+        for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
+            lines, text = whole(self.spelling, v)
+            blocks.append((False, [*lines, f"{self.spelling.array(p)}[...] = {text}"]))
         results = []
         for v in self.outputs:
             lines, text = whole(self.spelling, v)
@@ -108,6 +112,8 @@ class Writer:
             self.spelling.name(v, v.name)
         for op in self.low.ops:
             self.spelling.measure(op)
+            if op.data.get("inside"):
+                self.spelling.names[op.ins[0]] = self.spelling.name(op.outs[0], "scatter")
 
     def parameters(self) -> list:
         """What the entry takes: (kind, which)."""
@@ -126,6 +132,8 @@ class Writer:
         comments = list(dict.fromkeys([comment(op) for op in g.ops if op.place is not None]))
         if g.kind == "loop":
             return ["", *comments, *Loop(self.spelling, g, self.stored, self.direct).lines()]
+        if g.kind == "rows":
+            return ["", *comments, *Rows(self.spelling, g, self.stored, self.direct).lines()]
         return ["", *comments, *STATEMENTS[g.kind](self.spelling, g.ops[0])]
 
     def head(self) -> str:
@@ -143,8 +151,9 @@ class Writer:
             lines.append("from minigrad.program.codegen import call")
         if definitions:
             lines += ["", *[k if k.startswith("\n\n@") else k.strip("\n") for k in definitions]]
-        if any(op.kind == "reduce" and op.name == "sum" and op.outs[0].dtype.kind == "f" for op in self.low.ops):
-            lines += ["", "", ACCUMULATE.rstrip()]
+        for text in HELPERS:
+            if self.read & set(re.findall(r"^def (\w+)", text, re.M)):
+                lines += ["", "", text.rstrip()]
         return "\n".join(lines)
 
     # ------------------------------------------------------------------ functions

@@ -151,7 +151,8 @@ class Compiled:
                 lines.append(f"{title}:")
                 for group in program.groups:
                     names = ", ".join([op.name or op.data.get("tree") and "map" or op.kind for op in group.ops])
-                    what = f"one loop over {group.shape}: " if group.kind == "loop" else f"{group.kind}: "
+                    kinds = {"loop": f"one loop over {group.shape}", "rows": f"one loop over the rows of {group.shape}"}
+                    what = f"{kinds.get(group.kind, group.kind)}: "
                     lines.append(f"  {what}{names}")
                 lines += [f"  note: {n}" for n in dict.fromkeys(program.notes)]
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]

@@ -16,12 +16,30 @@ from .fuse import Group, loop_index, operand_index, over
 from .lowered import F4, F8, Names, Op, V
 from .spelling import Spelling, cast
 
-ACCUMULATE = '''\
+PLUS = '''\
 @njit(error_model="numpy", fastmath={"reassoc", "nsz"})
 def plus(total, x):
     """One more term of a sum, in any order: a loop over it is vectorised."""
     return total + x
 '''
+
+HIGHER = '''\
+@njit(nogil=True)
+def higher{bits}(top, x):
+    """The larger of a running maximum and x; NaN, if x is.  As integers of that order, for these vectorise."""
+    whole = np.float{bits}(x).view(np.int{bits})
+    turned = whole ^ ((whole >> np.int{bits}({sign})) & np.int{bits}({mask}))
+    return np.int{bits}(max(top, np.int{bits}(turned - np.int{bits}({nans}))))  # -nan turns into the largest
+
+
+@njit(nogil=True)
+def peak{bits}(top):
+    """The float of a running maximum."""
+    turned = np.int{bits}(top + np.int{bits}({nans}))
+    return np.int{bits}(turned ^ ((turned >> np.int{bits}({sign})) & np.int{bits}({mask}))).view(np.float{bits})
+'''
+HIGHER32 = HIGHER.format(bits=32, sign=31, mask="0x7FFFFFFF", nans="0x7FFFFF")
+HIGHER64 = HIGHER.format(bits=64, sign=63, mask="0x7FFFFFFFFFFFFFFF", nans="0xFFFFFFFFFFFFF")
 
 
 class Loop:
@@ -81,13 +99,21 @@ class Loop:
         self.flats[name] = f"{name}_flat" if len(self.shape) > 1 else name
         return f"{self.flats[name]}[i]"
 
+    def formula(self, op: Op) -> str:
+        """A map's formula with its operands in place."""
+        given = {p: self.operand(a, k, op) for p, a, k in zip(op.data["params"], op.ins, op.data["kinds"])}
+        made = Names(given).visit(parse(ast.unparse(op.data["tree"])))
+        return cast(ast.unparse(made), op.data["natural"], op.outs[0].dtype)
+
+    def place(self, op: Op) -> str:
+        """Where in a reduction's result this element is counted."""
+        keepdim, reduced = op.data["keepdim"], op.data["dims"]
+        return ", ".join(["0" if d in reduced else i for d, i in enumerate(self.index) if keepdim or d not in reduced])
+
     # ------------------------------------------------------------------ operations
     def map(self, op: Op) -> None:
         """One formula: put where it is read, if that is in one place; else a variable; and stored, if need be."""
-        out = op.outs[0]
-        given = {p: self.operand(a, k, op) for p, a, k in zip(op.data["params"], op.ins, op.data["kinds"])}
-        made = Names(given).visit(parse(ast.unparse(op.data["tree"])))
-        text = cast(ast.unparse(made), op.data["natural"], out.dtype)
+        out, text = op.outs[0], self.formula(op)
         if self.uses.get(out, 0) == 1 and not out.name and out not in self.stored:
             self.texts[out] = parse(text)
             return
@@ -107,9 +133,7 @@ class Loop:
         x, out = op.ins[0], op.outs[0]
         term = ast.unparse(self.operand(x, x.dtype, op))
         name = self.spelling.name(out, op.name)
-        keepdim, reduced = op.data["keepdim"], op.data["dims"]
-        at = ", ".join(["0" if d in reduced else i for d, i in enumerate(self.index) if keepdim or d not in reduced])
-        dims = [d for d in self.live if d in reduced]
+        at, dims = self.place(op), [d for d in self.live if d in op.data["dims"]]
         if not dims:  # only sizes of 1 are reduced
             self.keep(out, f"{name}[{at}]", cast(term, x.dtype, out.dtype), self.body)
         elif dims == self.live[-len(dims) :]:
@@ -128,16 +152,17 @@ class Loop:
         """A reduction over the loops from `level` on."""
         x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), wider(op)
         running = f"{name}_sum" if out.shape or wide != out.dtype else name
-        self.starts.setdefault(level, []).append(f"{running} = {start(op)}")
+        first, last = self.starts.setdefault(level, []), self.ends.setdefault(level, [])
         if op.name == "max":
-            self.body += peak(running, term)
-        elif wide.kind == "f":
-            self.body.append(f"{running} = plus({running}, {cast(term, x.dtype, wide)})")
+            top = open_peak(first, name, x.dtype)
+            self.body += peak(top, term, x.dtype)
+            last += close_peak(running, top, x.dtype)
         else:
-            self.body.append(f"{running} = {running} + {term}")
+            first.append(f"{running} = {start(op)}")
+            self.body.append(f"{running} = {plus(running, term, x.dtype, wide)}")
         if running != name:
             text = running if out.shape else cast(running, wide, out.dtype)
-            self.keep(out, f"{name}[{at}]", text, self.ends.setdefault(level, []))
+            self.keep(out, f"{name}[{at}]", text, last)
 
     def running_array(self, op: Op, at: str, term: str) -> None:
         """A reduction over outer loops: each element of the result is added to again and again."""
@@ -148,7 +173,8 @@ class Loop:
         self.before.append(f"{running} = np.zeros({shape}, np.{wide.name})" if zeros else
                            f"{running} = np.full({shape}, {start(op)})")  # fmt: skip
         if op.name == "max":
-            self.body += peak(f"{running}[{at}]", term)
+            place = f"{running}[{at}]"
+            self.body += [f"term = {term}", f"{place} = term if term > {place} or term != term else {place}"]
         else:
             self.body.append(f"{running}[{at}] += {cast(term, x.dtype, wide)}")
         if running != name:
@@ -214,9 +240,26 @@ def start(op: Op) -> str:
     return cast(zero, F8, wide) if wide == F4 else zero
 
 
-def peak(running: str, term: str) -> list[str]:
-    """One more term of a maximum, which is NaN if any is."""
-    return [f"term = {term}", f"{running} = term if term > {running} or term != term else {running}"]
+def plus(running: str, term: str, dtype: np.dtype, wide: np.dtype) -> str:
+    """One more term of a sum."""
+    return f"plus({running}, {cast(term, dtype, wide)})" if wide.kind == "f" else f"{running} + {term}"
+
+
+def open_peak(lines: list, name: str, dtype: np.dtype) -> str:
+    """Begin a running maximum of floats: its variable."""
+    bits = 8 * dtype.itemsize
+    lines.append(f"{name}_top = np.int{bits}({-(1 << (bits - 1))})")  # -inf
+    return f"{name}_top"
+
+
+def peak(running: str, term: str, dtype: np.dtype) -> list[str]:
+    """One more term of it."""
+    return [f"{running} = higher{8 * dtype.itemsize}({running}, {term})"]
+
+
+def close_peak(name: str, running: str, dtype: np.dtype) -> list[str]:
+    """The maximum as a float, in a variable."""
+    return [f"{name} = peak{8 * dtype.itemsize}({running})"]
 
 
 def parse(text: str) -> ast.expr:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .reading import Number
 from .steps import Value
 
 F4, F8, I8, BOOL = np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
@@ -46,6 +47,10 @@ class Count:
     def __init__(self, x: V, dims: tuple):
         self.x, self.dims = x, dims
 
+    def key(self) -> tuple:
+        """Equal for equal counts."""
+        return self.x, tuple(self.dims)
+
 
 class Lowering:
     """The steps of a capture as simple operations."""
@@ -55,6 +60,8 @@ class Lowering:
         self.values: dict[Value, V] = {}
         self.constants: list[V] = []
         self.aliases: dict[V, tuple[V, Callable]] = {}
+        self.known: dict[tuple, V] = {}  # what has been computed -> its value
+        self.same: dict[V, V] = {}  # values that were computed before under another name
         self.notes: list[str] = []
         self.step: Any = None
 
@@ -107,9 +114,35 @@ class Lowering:
 
     # ------------------------------------------------------------------ what rules add
     def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
-        """Note an operation; its first result."""
-        self.ops.append(Op(kind, ins, outs, name or kind, self.step, **data))
+        """Note an operation; its first result.  What has been computed before is not computed again."""
+        op = Op(kind, ins, outs, name or kind, self.step, **data)
+        if kind in ("map", "reduce"):
+            (out,) = outs
+            known = self.known.setdefault(self.meaning(op), out)
+            if known is not out:
+                known.name = known.name or out.name
+                self.same[out] = known
+                self.alias(known, out, lambda index: index, list(range(len(out.shape))), "C")
+                return out
+        self.ops.append(op)
         return outs[0]
+
+    def forget(self, count: int) -> None:
+        """Take back all operations but the first ones: a rule has declined."""
+        gone = {o for op in self.ops[count:] for o in op.outs}
+        self.known = {k: v for k, v in self.known.items() if v not in gone} if gone else self.known
+        del self.ops[count:]
+
+    def meaning(self, op: Op) -> tuple:
+        """What a map or reduction computes: equal for equal results."""
+        tree, told = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
+        ins = [self.same.get(a, a) if isinstance(a, V) else a.key() if isinstance(a, Count) else (type(a), repr(a), id(a))
+               if isinstance(a, Number) else (type(a), repr(a)) for a in op.ins]  # fmt: skip
+        text = op.name
+        if tree is not None:
+            places: dict = {p: ast.Name(f"_{k}") for k, p in enumerate(op.data["params"])}
+            text = ast.unparse(Names(places).visit(ast.parse(ast.unparse(tree), mode="eval").body))
+        return op.kind, text, repr(told), *ins, op.outs[0].shape, op.outs[0].dtype
 
     def map(self, text: str, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
             name: str = "map") -> V:  # fmt: skip

@@ -7,7 +7,7 @@ safe.  The loops are written in loops.py.
 
 from __future__ import annotations
 
-from .fuse import Group, loop_index, operand_index, over
+from .fuse import Group, loop_index, operand_index
 from .lowered import Lowering, V
 
 
@@ -19,7 +19,9 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
         for op in g.ops:
             read = [low.base(v) for v in op.ins if isinstance(v, V)]
             found.update([v for v in read if v in made and made[v] is not g])
-            if op.kind != "map":
+            if op.kind == "scatter":
+                found.add(low.base(op.ins[0]))
+            elif op.kind != "map" and g.kind != "rows":
                 found.update(op.outs)
     return found
 
@@ -27,25 +29,29 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
 def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list) -> dict[V, V]:
     """Inputs that are written to, with their new values where those can be computed right there: input -> value."""
     made = {o: k for k, g in enumerate(groups) for op in g.ops if op.kind == "map" for o in op.outs}
-    raising = max([k for k, g in enumerate(groups) if g.kind in ("pick", "scatter", "call")], default=-1)
+    may_raise = ("pick", "scatter", "call")
+    raising = max([k for k, g in enumerate(groups) if any(op.kind in may_raise for op in g.ops)], default=-1)
     returned = {low.base(v) for v in outputs}
     new_values = [v for _, v in writes]
     direct: dict[V, V] = {}
     for p, v in writes:
         k = made.get(v, -1)
-        if k < 0 or k < raising or over(groups[k].ops[0]) != p.shape or not p.shape or v.dtype != p.dtype:
+        if k < 0 or k < raising or v.shape != p.shape or not p.shape or v.dtype != p.dtype:
             continue
         kept = v in returned or p in returned or new_values.count(v) > 1 or any(low.base(w) is p for w in new_values)
-        if not kept and not read_afterwards(low, groups, p, k):
+        if not kept and not read_afterwards(low, groups, p, v, k):
             direct[p] = v
     return direct
 
 
-def read_afterwards(low: Lowering, groups: list[Group], p: V, k: int) -> bool:
-    """Whether the old value of p is read after loop k has begun to write there, but for the element that it is at."""
-    index = loop_index(p.shape)
+def read_afterwards(low: Lowering, groups: list[Group], p: V, v: V, k: int) -> bool:
+    """Whether the old value of p is read after loop k has begun to write v there, but for the element that it is at."""
+    index, parts = loop_index(p.shape), groups[k].parts
+    at = next((i for i, part in enumerate(parts) if any(v in op.outs for op in part.ops)), 0)
+    if any(isinstance(a, V) and low.base(a) is p for part in parts[at + 1 :] for op in part.ops for a in op.ins):
+        return True
     for later, g in enumerate(groups[k:], k):
-        for v in [v for op in g.ops for v in op.ins if isinstance(v, V) and low.base(v) is p]:
-            if later > k or low.resolve(v, operand_index(v, index))[1] != index:
+        for a in [a for op in g.ops for a in op.ins if isinstance(a, V) and low.base(a) is p]:
+            if later > k or low.resolve(a, operand_index(a, index))[1] != index:
                 return True
     return False

@@ -35,7 +35,7 @@ def lower(low: Lowering, steps: list[Step]) -> None:
         rule = RULES.get(step.cls.__name__) or (pointwise if issubclass(step.cls, Pointwise) else None)
         arrays = [a for a in [*step.args, *step.outs] if isinstance(a, Value)]
         if rule is None or any(a.dtype not in HANDLED for a in arrays) or not rule(low, step, *map(low.v, step.args)):
-            del low.ops[count:]
+            low.forget(count)
             low.notes.append(f"{step.cls.name} has no rule here and runs as a call of the operation")
             call(low, step)
 
@@ -143,9 +143,14 @@ def softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
 
 def log_softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
     out, shifted = low.out(), shifted_by_peak(low, x, dims)
-    total = low.reduction("sum", exp_of(low, shifted), dims, True)
-    low.map("x - log(s)", {"x": shifted, "s": total}, x.shape, x.dtype, out, [(VEC, "log")])
+    low.map("x - lost", {"x": shifted, "lost": lost_of(low, shifted, dims)}, x.shape, x.dtype, out)
     return True
+
+
+def lost_of(low: Lowering, shifted: V, dims: tuple) -> V:
+    """log(sum(exp(shifted))): what log_softmax takes off."""
+    total = low.reduction("sum", exp_of(low, shifted), dims, True)
+    return low.map("log(s)", {"s": total}, total.shape, shifted.dtype, None, [(VEC, "log")], "lost")
 
 
 def logsumexp_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
@@ -181,10 +186,37 @@ def losses(low: Lowering, x: V, target: V, ignore: int, loss: V) -> None:
     """The loss of each row, and the log_softmax, which is the step's second result."""
     top = finite_peak(low, x, (1,))
     shifted = low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
-    total = low.reduction("sum", exp_of(low, shifted), (1,), True)
-    ins, log_p = {"x": shifted, "s": total}, low.out(1)
-    low.map("x - log(s)", ins, x.shape, x.dtype, log_p, [(VEC, "log")], "log_softmax")
+    ins, log_p = {"x": shifted, "lost": lost_of(low, shifted, (1,))}, low.out(1)
+    low.map("x - lost", ins, x.shape, x.dtype, log_p, name="log_softmax")
     low.add("pick", [log_p, target], [loss], "pick", ignore=int(ignore))
+
+
+def deviations(low: Lowering, x: V, dims: tuple, eps: float) -> tuple[V, V]:
+    """x minus its mean, and its standard deviation; mean and variance are results of the step."""
+    n, column = Count(x, dims), low.out(1)
+    total = low.reduction("sum", x, dims, True)
+    mean = low.map("s / n", {"s": total, "n": n}, column.shape, x.dtype, column, name="mean")
+    centred = low.map("x - m", {"x": x, "m": mean}, x.shape, x.dtype, name="centred")
+    squares = low.reduction("sum", low.map("x * x", {"x": centred}, x.shape, x.dtype), dims, True)
+    variance = low.map("s / n", {"s": squares, "n": n}, column.shape, x.dtype, low.out(2), name="variance")
+    ins, needs = {"v": variance, "eps": eps}, [(VEC, "sqrt")]
+    return centred, low.map("sqrt(v + eps)", ins, column.shape, x.dtype, None, needs, "std")
+
+
+def standardize_rule(low: Lowering, step: Step, x: V, dims: tuple, eps: Any) -> bool:
+    if type(eps) is not float:
+        return False
+    out, (centred, std) = low.out(), deviations(low, x, dims, eps)
+    low.map("x / s", {"x": centred, "s": std}, x.shape, x.dtype, out)
+    return True
+
+
+def layer_norm_rule(low: Lowering, step: Step, x: V, weight: V, bias: V, dims: tuple, eps: Any) -> bool:
+    if type(eps) is not float or not x.dtype == weight.dtype == bias.dtype:
+        return False
+    out, (centred, std) = low.out(), deviations(low, x, dims, eps)
+    low.map("x / s * w + b", {"x": centred, "s": std, "w": weight, "b": bias}, x.shape, x.dtype, out)
+    return True
 
 
 def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
@@ -347,6 +379,7 @@ RULES: dict[str, Callable] = {
     "Expand": expand_rule,
     "FromLogits": from_logits_rule,
     "LogSoftmax": log_softmax_rule,
+    "LayerNorm": layer_norm_rule,
     "Logsumexp": logsumexp_rule,
     "MaskedFill": masked_fill_rule,
     "Mean": mean_rule,
@@ -356,6 +389,7 @@ RULES: dict[str, Callable] = {
     "Reshape": reshape_rule,
     "ScatterAdd": scatter_rule,
     "Softmax": softmax_rule,
+    "Standardize": standardize_rule,
     "Sum": sum_rule,
     "To": to_rule,
 }

@@ -19,7 +19,19 @@ from .lowered import F8, Count, Lowering, Op, V
 from .reading import Number
 
 LOOP = {"i", "k", "term", *[f"i{d}" for d in range(32)]}
-TAKEN = {"np", "njit", "plus", "statics", "call", "range", *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
+HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
+TAKEN = {
+    "np",
+    "njit",
+    *HELPERS,
+    "statics",
+    "call",
+    "range",
+    *LOOP,
+    *dir(builtins),
+    *keyword.kwlist,
+    *keyword.softkwlist,
+}
 
 
 class Spelling:
@@ -47,7 +59,7 @@ class Spelling:
         found, k = wish, 2
         while found in self.used or found + "_i" in self.used:
             found, k = f"{stem}_{k}", k + 1
-        self.used |= {found, found + "_i", found + "_flat", found + "_sum"}
+        self.used |= {found, *[f"{found}_{s}" for s in ("i", "flat", "sum", "row", "top")]}
         return found
 
     def static(self, a: Any) -> str:
@@ -146,7 +158,7 @@ class Spelling:
         if isinstance(a, Number):
             return cast(self.numbers[a.name], F8, dtype)
         if isinstance(a, Count):
-            return f"np.{dtype.name}({' * '.join([self.sizes(a.x)[d] for d in a.dims])})"
+            return f"np.{dtype.name}({' * '.join([self.sizes(a.x)[d] for d in a.dims]) or '1'})"
         if dtype.kind == "b":
             return str(bool(a))
         if dtype.kind == "i":

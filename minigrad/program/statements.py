@@ -68,7 +68,8 @@ def scatter(s: Spelling, op: Op) -> list[str]:
         '    raise IndexError("index out of bounds")',
         f"{name}[{index[0]}, k] += {s.at(src, index)}",
     ]
-    return [*lines, f"{name} = {text}" if x.kind == "uniform" else f"{name} = {text}.copy()", *around(s, places, body)]
+    start = f"{name} = {text}" if x.kind == "uniform" else f"{name} = {text}.copy()"
+    return [*lines, *([] if op.data["inside"] else [start]), *around(s, places, body)]
 
 
 def call(s: Spelling, op: Op) -> list[str]:

@@ -129,7 +129,8 @@ def test_a_training_step_is_one_function_for_every_batch_and_rate():
     names = set(re.findall(r"\w+", text))
     assert {"images", "labels", "hidden", "logits", "loss", "rate"} <= names
     assert "hidden = F.linear(images, w1, b1).tanh()" in text  # the user's line
-    assert text.count("def ") == 2 and "one loop over" in compiled.explain()  # the entry and the sum's helper
+    assert len(re.findall("^def (?!plus|row_sum|higher32|peak32)", text, re.M)) == 1  # the entry, besides helpers
+    assert "one loop over" in compiled.explain()
     assert compiled.graph().to_dict()["schema"] == "minigrad.record/1"
 
 
