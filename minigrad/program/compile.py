@@ -20,9 +20,11 @@ from ..core.fast import GENERIC
 from ..errors import Place, error, warn
 from ..func.tree import flatten
 from .environment import Unwatched
+from .road import MISS, road
 from .specialise import Eager, Specialisation, kind
 from .steps import Refused
 
+ROADS = 4  # short roads that are tried before the general way
 MANY = 256  # specialisations of one function; beyond, the function runs eagerly
 _capture_lock = threading.RLock()
 
@@ -61,6 +63,7 @@ class Compiled:
         self._table: dict[tuple, list] = {}
         self._count, self._last = 0, None
         self._reasons: dict[str, None] = {}
+        self.roads: list[Callable] = []  # what is tried first (road.py)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -69,6 +72,10 @@ class Compiled:
         return f"<minigrad.compile of {self.name}, {self._count} specialisations>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            for short in self.roads:
+                if (result := short(self, args)) is not MISS:
+                    return result
         frame = current()
         if frame is not ON and frame is not OFF or GENERIC:
             return self.function(*args, **kwargs)
@@ -79,6 +86,7 @@ class Compiled:
         key = (spec, frame is ON, default(), *[kind(a, frame is ON) for a in leaves])
         for found in self._table.get(key, ()):
             if (tensors := found.tensors(leaves)) is not None:
+                self.pave(found, args, kwargs, tensors)
                 return found.run(self, tensors, leaves, args, kwargs)
         return self._first(key, leaves, spec, args, kwargs)
 
@@ -105,6 +113,14 @@ class Compiled:
         if tensors is None:
             return self.function(*args, **kwargs)
         return made.run(self, tensors, leaves, args, kwargs)
+
+    def pave(self, found: Any, args: tuple, kwargs: dict, tensors: list) -> None:
+        """Write the short road of a specialisation that is used again; the latest few are kept."""
+        if not kwargs and isinstance(found, Specialisation) and not found.paved:
+            found.paved = True
+            if (made := road(found, args, tensors)) is not None:
+                self.roads.insert(0, made)
+                del self.roads[ROADS:]
 
     def _add(self, key: tuple, made: Any) -> None:
         self._table.setdefault(key, []).insert(0, made)

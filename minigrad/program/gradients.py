@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 
 def track(program: Specialisation, tensors: list, outs: list, made: list, leaves: Any) -> Any:
     """Give the results their node; `made` are the values that the program has computed for its backward."""
-    ctx = CompiledFunction.Node(None, tuple([k in program.by for k in range(len(tensors))]))
-    ctx.program, ctx.tensors, ctx.versions, ctx.leaves = program, tensors, [version(t) for t in tensors], leaves
-    ctx._materialize = False
     tracked = [o for o, t in zip(outs, program.out_tracked) if t]
-    ctx._meta, ctx._given = describe(tuple(tracked)), describe(tuple(tensors))
-    ctx._edges = tuple([history(t) if k in program.by else None for k, t in enumerate(tensors)])
+    if not program.described:  # sizes and dtypes are those of every call
+        needs = tuple([k in program.by for k in range(len(tensors))])
+        program.described = needs, describe(tuple(tracked)), describe(tuple(tensors))
+    needs, meta, given = program.described
+    ctx = CompiledFunction.Node(None, needs)
+    ctx.program, ctx.tensors, ctx.leaves = program, tensors, leaves
+    ctx.versions = [0 if t._ver is None else t._ver.n for t in tensors]
+    ctx._materialize, ctx._meta, ctx._given = False, meta, given
+    ctx._edges = tuple([history(t) if need else None for t, need in zip(tensors, needs)])
     if program.backward is not None:
         rest = iter(made)
         ctx._saved = tuple([save(tensors[k] if what == "input" else next(rest)) for what, k in program.saved_order])

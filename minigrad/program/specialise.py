@@ -82,6 +82,8 @@ class Specialisation:
         self.floats = [i for i, a in enumerate(leaves) if type(a) is float and math.isfinite(a) and a]
         self.environment = Environment(roots)
         self.backward: Program | None = None
+        self.described: tuple = ()  # what all nodes of this program have in common (gradients.py)
+        self.paved = False  # whether its short road has been written (road.py)
         before = {id(t): version(t) for _, _, t in self.environment.tensors}
         first = self.captured(leaves)
         if any(version(t) != before[id(t)] for _, _, t in self.environment.tensors):
@@ -195,9 +197,7 @@ class Specialisation:
         try:
             raw = self.entry(arrays, leaves)
         except Exception as e:
-            result = owner.function(*args, **kwargs)  # raises the error at the user's line, if it is the program's
-            self.give_up(owner, e)
-            return result
+            return self.failed(owner, e, args, kwargs)
         outs = [wrap(o if type(o) is np.ndarray else np.asarray(o, d)) for o, d in zip(raw, self.out_dtypes)]
         for j, k in enumerate(self.zero_writes):
             arrays[k][...] = raw[len(self.out_dtypes) + j]
@@ -214,6 +214,12 @@ class Specialisation:
                 for k, x in self.results]  # fmt: skip
         return made[0] if self.result_tree is None else rebuild(self.result_tree, made)
 
+    def failed(self, owner: Compiled, e: Exception, args: tuple, kwargs: dict) -> Any:
+        """The generated code has raised: eager code tells."""
+        result = owner.function(*args, **kwargs)  # raises the error at the user's line, if it is the program's
+        self.give_up(owner, e)
+        return result
+
     def give_up(self, owner: Compiled, e: Exception) -> None:
         """The generated code failed where eager code does not: run eagerly from now on."""
         why = f"the generated code failed: {type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
@@ -221,6 +227,7 @@ class Specialisation:
             for i, s in enumerate(found):
                 if s is self:
                     found[i] = Eager(why, None, True)
+        owner.roads.clear()
         owner._reasons[why] = None
         warn(f"compile({owner.name})", f"runs eagerly, because {why}")
 

@@ -258,3 +258,69 @@ def test_custom_functions():
         found = [torch.autograd.grad(quietly(run, x).sum(), x)[0] for run in (c, f)]
         same(*found)
         assert ("eagerly" not in c.explain()) == fused
+
+
+# ---------------------------------------------------------------------- the short road
+def variations():
+    """Arguments that a road made for the first of them must not be taken with."""
+    x, base = torch.arange(6.0).reshape(2, 3), torch.arange(12.0)
+    frozen = torch.ones(2, 3).numpy()
+    frozen.flags.writeable = False
+    with torch.inference_mode():
+        inference = torch.ones(2, 3)
+    yield from (
+        [x.clone(), x.clone()],
+        (x.clone(), x.clone()),
+        [x.double(), x.clone()],
+        [x.clone(), torch.ones(3, 2).T],
+    )
+    yield from (
+        [x.clone(), x[0]],
+        [x.clone(), torch.ones(2, 3, requires_grad=True)],
+        [base[:6].view(2, 3), base[3:9].view(2, 3)],
+    )
+    yield from ([same := x.clone(), same], [x.clone(), torch.nn.Parameter(x.clone())], [inference, x.clone()])
+    yield from ([quietly(torch.from_numpy, frozen), x.clone()], [x.clone(), 2.0], [x.clone(), x.clone(), x.clone()])
+
+
+def test_every_kind_of_call_finds_its_way():
+    def f(pair, scale, mode=None):
+        if mode == "write":
+            pair[0].add_(pair[1].detach() if isinstance(pair[1], torch.Tensor) else pair[1])
+        return {"a": pair[0] * scale, "n": len(pair), "all": [p * scale + pair[1] for p in pair]}
+
+    def outcome(g, k, *args):
+        pair = list(variations())[k]
+        try:
+            leaves = flatten((g(pair, *args), pair))[0]
+        except (RuntimeError, ValueError) as e:
+            return type(e)
+        return [(repr(a.tolist()), a.dtype, a.requires_grad, a._version if not a.is_inference() else 0) if isinstance(a, torch.Tensor) else a
+                for a in leaves]  # fmt: skip
+
+    c = compile(f)
+    for args in ((1.5,), (0.0,), (math.inf,), (2.5, "write"), (2.5, "read"), (3, "write")):
+        for k in (0, 0, 0, *range(len(list(variations()))), 0, 5, 0):
+            for mode in (torch.enable_grad, torch.no_grad):
+                with mode():
+                    assert quietly(outcome, c, k, *args) == outcome(f, k, *args), (k, args)
+    assert c.roads
+
+
+def test_a_road_sees_what_changes_besides_the_arguments():
+    weights = {"w": torch.ones(2), "k": 2.0, "again": None}
+    weights["again"] = weights["w"]
+    c = compile(lambda x: x * weights["w"] * weights["k"] + weights["again"])
+    x = torch.ones(2)
+    for change in (
+        None,
+        ("k", 3.0),
+        ("w", torch.ones(2) * 5),
+        ("again", torch.ones(2)),
+        ("w", torch.ones(1)),
+        ("k", 2.0),
+    ):
+        if change:
+            weights[change[0]] = change[1]
+        for _ in range(4):
+            same(c(x), x * weights["w"] * weights["k"] + weights["again"])
