@@ -18,8 +18,10 @@ import sys
 import tempfile
 import time
 import types
+from contextvars import ContextVar
 from typing import Any
 
+without: ContextVar[bool] = ContextVar("minigrad.without", default=False)  # NumPy computes alone, nothing is compiled
 _modules: dict[str, Any] = {}
 STALE = 3600  # seconds after which the unfinished file of a killed process is removed
 
@@ -43,7 +45,8 @@ def stamp() -> str:
     import numba
     import numpy
 
-    files = sorted((pathlib.Path(__file__).parent / "vecmath").glob("*.py"))
+    here = pathlib.Path(__file__).parent
+    files = [*sorted((here / "vecmath").glob("*.py")), here / "products.py"]
     functions = hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
     versions = sys.version_info[:2], numba.__version__, llvmlite.__version__, numpy.__version__
     return f"{functions} {versions} {sys.platform} {platform.machine()}"

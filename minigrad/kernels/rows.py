@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.convert import address
 from ..core.fast import GENERIC
-from .cache import load
+from .cache import load, without
 from .threads import launch
 
 ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
@@ -215,7 +215,7 @@ def module(dtype: np.dtype) -> Any:
 def table(x: Any, dims: tuple) -> np.ndarray | None:
     """x as rows, if it lies in memory so that `dims` are in them, and is worth a kernel."""
     first = x.ndim - len(dims)
-    if x.size < ROWS_FROM or GENERIC or x.dtype.kind != "f" or dims != tuple(range(first, x.ndim)):
+    if x.size < ROWS_FROM or GENERIC or x.dtype.kind != "f" or dims != tuple(range(first, x.ndim)) or without.get():
         return None
     return x.reshape(-1, math.prod(x.shape[first:])) if x.flags.c_contiguous else None
 

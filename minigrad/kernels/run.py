@@ -33,7 +33,8 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     size = max([a.size for a in operands if isinstance(a, np.ndarray)], default=1)
     if op.ufunc is not None and (size < QUICK_FROM or not quicker(op, target, size)):
         return cast(op.ufunc(*operands, *statics), result)
-    kernel = compiled_forward(op, operands, statics, target) if size >= FUSE_FROM and plain(statics) else None
+    worth = size >= FUSE_FROM and plain(statics) and not cache.without.get()
+    kernel = compiled_forward(op, operands, statics, target) if worth else None
     if kernel is None:
         return cast((op.ufunc or formula.on_arrays(op.kernel))(*operands, *statics), result)
     shape = np.broadcast_shapes(*[a.shape for a in operands if isinstance(a, np.ndarray)])

@@ -1,0 +1,33 @@
+"""kernels/products.py against NumPy, for all layouts and sizes."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numba import njit
+
+from minigrad.kernels.products import product
+
+
+@njit
+def run(x, y, out):
+    product(x, y, out)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("x_order", "y_order"), itertools.product("CF", repeat=2))
+def test_products_are_those_of_numpy(dtype, x_order, y_order):
+    random = np.random.default_rng(0)
+    for m, k, n in itertools.product([0, 1, 2, 7], repeat=3):
+        x = np.asarray(random.standard_normal((m, k)), dtype, x_order)
+        y = np.asarray(random.standard_normal((k, n)), dtype, y_order)
+        out = np.full((m, n), np.nan, dtype)
+        run(x, y, out)
+        np.testing.assert_allclose(out, x @ y, 1e-5, 1e-5)
+
+
+def test_nan_and_infinity_go_through():
+    x, y = np.array([[np.nan, 1.0], [np.inf, 0.0]]), np.array([[1.0, 0.0], [2.0, 1.0]])
+    out = np.empty((2, 2))
+    run(x, y, out)
+    np.testing.assert_array_equal(out, x @ y)
