@@ -21,6 +21,7 @@ from ..core.inplace import check_writable, inplace_at, link_view, regraph, share
 from ..core.tensor import Box, Tensor, history, wrap
 from ..core.wiring import among, as_tuple
 from ..errors import Place, user_frame
+from ..kernels.cache import without
 from ..layers.grad import Grad
 from ..ops.families import Pointwise
 from ..ops.index import NonZero
@@ -315,7 +316,7 @@ class Trace(Grad):
 def tracing(trace: Trace, grad: bool):
     """Run under a capture."""
     watch_reading()
-    token = capturing.set(trace)
+    token, compiling = capturing.set(trace), without.set(True)  # its values are looked at by nobody
     try:
         with use(Frame(trace, grad, None, False, OFF)):
             yield trace
@@ -325,6 +326,7 @@ def tracing(trace: Trace, grad: bool):
         raise trace.refused or e from None
     finally:
         capturing.reset(token)
+        without.reset(compiling)
         for generator, state in trace.generators.values():
             generator.set_state(state)
     if trace.refused is not None:

@@ -26,6 +26,7 @@ LOGICAL = EXACT - {"add", "sub", "mul", "lt", "le", "gt", "ge"}
 # NumPy's functions for these do what the formulas do not: they round half to even, know of integers, ...
 NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamma", "polygamma", "lgamma", "sinc"}
 VEC = "minigrad.kernels.vecmath"
+BLAS = {("minigrad.kernels.products", "product"): None}
 
 
 def lower(low: Lowering, steps: list[Step]) -> None:
@@ -306,7 +307,7 @@ def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bo
 def product_rule(low: Lowering, step: Step, x: V, y: V) -> bool:
     if not {len(x.shape), len(y.shape)} <= {1, 2} or x.dtype != y.dtype or x.dtype.kind != "f":
         return False
-    low.add("dot", [x, y], [low.out()], "dot")
+    low.add("dot", [x, y], [low.out()], "dot", needs=BLAS)
     return True
 
 
@@ -316,7 +317,7 @@ def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> bool:
     out = low.out()
     flipped = low.new(weight.shape[::-1], weight.dtype)
     low.alias_permute(weight, flipped, (1, 0))
-    product = low.add("dot", [x, flipped], [low.new(out.shape, out.dtype)], "dot")
+    product = low.add("dot", [x, flipped], [low.new(out.shape, out.dtype)], "dot", needs=BLAS)
     low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
     return True
 

@@ -18,13 +18,16 @@ from .spelling import Spelling
 
 
 def dot(s: Spelling, op: Op) -> list[str]:
-    """A product of matrices or vectors, by BLAS."""
+    """A product of matrices or vectors, by BLAS (kernels/products.py)."""
     lines, texts = [], []
     for v in op.ins:
         more, text = whole(s, v)
         lines += more
         texts.append(text if s.low.base(v).layout in ("C", "F") or more else f"np.ascontiguousarray({text})")
-    return [*lines, f"{s.name(op.outs[0], 'dot')} = np.dot({', '.join(texts)})"]
+    name = s.name(op.outs[0], "dot")
+    if all(len(v.shape) == 2 for v in op.ins):
+        return [*lines, f"{name} = {s.empty(op.outs[0])}", f"product({', '.join(texts)}, {name})"]
+    return [*lines, f"{name} = np.dot({', '.join(texts)})"]
 
 
 def reshape(s: Spelling, op: Op) -> list[str]:

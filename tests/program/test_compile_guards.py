@@ -295,8 +295,10 @@ def test_every_kind_of_call_finds_its_way():
             leaves = flatten((g(pair, *args), pair))[0]
         except (RuntimeError, ValueError) as e:
             return type(e)
-        return [(repr(a.tolist()), a.dtype, a.requires_grad, a._version if not a.is_inference() else 0) if isinstance(a, torch.Tensor) else a
-                for a in leaves]  # fmt: skip
+        return [told(a) if isinstance(a, torch.Tensor) else a for a in leaves]
+
+    def told(t):
+        return repr(t.tolist()), t.dtype, t.requires_grad, 0 if t.is_inference() else t._version
 
     c = compile(f)
     for args in ((1.5,), (0.0,), (math.inf,), (2.5, "write"), (2.5, "read"), (3, "write")):
