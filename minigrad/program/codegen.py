@@ -19,7 +19,7 @@ import numpy as np
 from .fuse import Group, schedule
 from .loops import HIGHER32, HIGHER64, PLUS, Loop
 from .lowered import Lowering, Op, V
-from .memory import stored, written_directly
+from .memory import stored, taken_over, written_directly
 from .reading import Number
 from .rowloops import ROW_SUM, Rows
 from .rules import lower
@@ -77,6 +77,7 @@ class Writer:
         self.name_results()
         self.stored = stored(self.low, self.groups, self.outputs, self.writes)
         self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
+        self.spelling.taken = taken_over(self.low, self.groups, self.stored, kept, self.direct)
         for p, v in self.direct.items():
             self.spelling.names[v] = self.spelling.names[p]
         blocks = [(g.kind == "call", self.group(g)) for g in self.groups]

@@ -52,6 +52,10 @@ class Loop:
         self.live = [d for d, i in enumerate(self.index) if i != "0"]  # sizes of 1 need no loop
         self.flat = self.is_flat()
         self.uses = self.count_uses()
+        made = {o for op in group.ops for o in op.outs}
+        self.overwritten = {p for p, v in direct.items() if v in made} | {
+            d for v, d in spelling.taken.items() if v in made
+        }
         self.texts: dict[V, ast.expr] = {}  # what stands for a map's result in this loop
         self.flats: dict[str, str] = {}  # arrays -> their flat views
         self.before: list[str] = []
@@ -90,7 +94,15 @@ class Loop:
             return made if base.dtype == kind else parse(cast(ast.unparse(made), base.dtype, kind))
         one = all(n == 1 for n in base.shape)
         text = self.spelling.element(base, at) if one else self.access(self.spelling.name(base), at)
+        if base in self.overwritten:
+            text = self.loaded(self.spelling.name(base), text)
         return parse(cast(text, base.dtype, kind))
+
+    def loaded(self, name: str, element: str) -> str:
+        """A variable for an element of an array that this loop writes to: read first."""
+        if (line := f"{name}_i = {element}") not in self.body:
+            self.body.insert(0, line)
+        return f"{name}_i"
 
     def access(self, name: str, at: list) -> str:
         """An element of an array."""
@@ -125,7 +137,7 @@ class Loop:
             text = local
         if self.shape and out in self.stored:
             if out not in self.direct.values():
-                self.before.append(f"{name} = {self.spelling.empty(out)}")
+                self.before.append(f"{name} = {self.spelling.memory(out)}")
             self.body.append(f"{self.access(name, self.index)} = {text}")
 
     def reduce(self, op: Op) -> None:

@@ -2,13 +2,14 @@
 
 Everything else is a variable of its loop, or stands in the formula that reads it.  Where the program writes to one of its
 inputs, the new value can often be put right there, in place of an array of its own; `written_directly` says where that is
-safe.  The loops are written in loops.py.
+safe, and `taken_over` where a result can have the memory of an array that is not needed any more.  The loops are written in
+loops.py.
 """
 
 from __future__ import annotations
 
-from .fuse import Group, loop_index, operand_index
-from .lowered import Lowering, V
+from .fuse import Group, loop_index, operand_index, over
+from .lowered import Lowering, Op, V
 
 
 def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> set:
@@ -55,3 +56,37 @@ def read_afterwards(low: Lowering, groups: list[Group], p: V, v: V, k: int) -> b
             if later > k or low.resolve(a, operand_index(a, index))[1] != index:
                 return True
     return False
+
+
+def taken_over(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[V, V]:
+    """Results that are put into the memory of an array that nobody reads any more: result -> array."""
+    order = {o: k for k, g in enumerate(groups) for op in g.ops for o in op.outs if op.kind in ("map", "dot")}
+    readers: dict[V, list] = {}
+    for k, g in enumerate(groups):
+        for op in g.ops:
+            for v in [v for v in op.ins if isinstance(v, V)]:
+                readers.setdefault(low.base(v), []).append((k, op, v))
+    found: dict[V, V] = {}
+    for k, g in enumerate(groups):
+        for part, op in [(p, op) for p in g.parts or [g] for op in p.ops if op.kind == "map" and op.outs[0] in stored]:
+            out = op.outs[0]
+            for d in [low.base(v) for o in part.ops for v in o.ins if isinstance(v, V)]:
+                fits = order.get(d, k) < k and (d.shape, d.dtype) == (out.shape, out.dtype) and out.shape
+                free = d not in kept and d not in found.values() and out not in direct.values()
+                if fits and free and dies(low, readers[d], d, k, g, op):
+                    found[out] = d
+                    break
+    return found
+
+
+def dies(low: Lowering, readers: list, d: V, k: int, g: Group, writer: Op) -> bool:
+    """Whether d is not read once `writer`, in group k, writes to its place, but for the element that it is at."""
+    index, part = loop_index(d.shape), {op: i for i, p in enumerate(g.parts) for op in p.ops}
+    for later, op, v in readers:
+        if later > k or op.kind not in ("map", "reduce", "dot", "pick"):  # views and calls may keep the memory
+            return False
+        if later == k and (op.kind in ("dot", "pick") or part.get(op, 0) > part.get(writer, 0)):
+            return False
+        if later == k and low.resolve(v, operand_index(v, loop_index(over(op))))[1] != index:
+            return False
+    return True

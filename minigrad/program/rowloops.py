@@ -60,7 +60,7 @@ class Rows:
     def allocate(self, v: V) -> None:
         """Memory for a whole value."""
         if v not in self.direct.values():
-            self.before.append(f"{self.spelling.name(v)} = {self.spelling.empty(v)}")
+            self.before.append(f"{self.spelling.name(v)} = {self.spelling.memory(v)}")
 
     def buffer(self, name: str, like: V, dtype: np.dtype) -> str:
         """Memory for one row."""

@@ -42,6 +42,7 @@ class Spelling:
         self.used: set[str] = {*TAKEN, *reserved}
         self.names: dict[V, str] = {}
         self.numbers: dict[str, str] = {}  # arguments that are floats -> their variables
+        self.taken: dict[V, V] = {}  # results in the memory of others (memory.py)
         self.statics: list = []  # what the text cannot hold: operations that are called, and their arguments
 
     # ------------------------------------------------------------------ variables
@@ -75,8 +76,12 @@ class Spelling:
         number = self.literal(v.content, v.dtype)
         return f"np.full({self.shape(v)}, {number})" if v.shape else number
 
+    def memory(self, v: V) -> str:
+        """Memory for a result: new, or that of an array that is not needed any more."""
+        return self.name(self.taken[v]) if v in self.taken else self.empty(v)
+
     def empty(self, v: V) -> str:
-        """Memory for v."""
+        """New memory for v."""
         return f"np.empty({self.shape(v)}, np.{v.dtype.name})"
 
     def at(self, v: V, index: list) -> str:

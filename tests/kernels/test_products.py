@@ -15,7 +15,7 @@ def run(x, y, out):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize(("x_order", "y_order"), itertools.product("CF", repeat=2))
+@pytest.mark.parametrize(("x_order", "y_order"), list(itertools.product("CF", repeat=2)))
 def test_products_are_those_of_numpy(dtype, x_order, y_order):
     random = np.random.default_rng(0)
     for m, k, n in itertools.product([0, 1, 2, 7], repeat=3):

@@ -249,3 +249,26 @@ def test_a_second_process_is_served_from_the_cache(tmp_path):
     run = [subprocess.run([sys.executable, program], capture_output=True, text=True, check=True,
                           env={**os.environ, "MINIGRAD_CACHE": str(tmp_path / "cache")}) for _ in range(2)]  # fmt: skip
     assert int(run[0].stdout) > 0 and int(run[1].stdout) == 0
+
+
+def test_results_take_the_memory_of_what_is_not_needed_any_more():
+    def f(x, w):
+        hidden = (x @ w).tanh()
+        other = (hidden @ w) * 2 + 1
+        return hidden.sin() @ w, other.cos() * other
+
+    c, args = compile(f), (T(4, 4), T(4, 4))
+    for _ in range(3):
+        for a, b in zip(c(*args), f(*args)):
+            same(a, b)
+    assert re.search(r"^    hidden = dot_\w+$", c.source(), re.M)
+
+
+def test_a_value_from_before_a_write_is_read_before_it():
+    def f(p, g):
+        return (p * 2).sin() + p.sub_(g) * 0, p
+
+    for run in (c := compile(f), c, c, f):
+        p = torch.arange(4.0)
+        same(run(p, torch.ones(4))[0], torch.sin(torch.arange(4.0) * 2))
+        same(p, torch.arange(4.0) - 1)
