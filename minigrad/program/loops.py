@@ -100,9 +100,9 @@ class Loop:
 
     def loaded(self, name: str, element: str) -> str:
         """A variable for an element of an array that this loop writes to: read first."""
-        if (line := f"{name}_i = {element}") not in self.body:
+        if (line := f"{name}_was = {element}") not in self.body:
             self.body.insert(0, line)
-        return f"{name}_i"
+        return f"{name}_was"
 
     def access(self, name: str, at: list) -> str:
         """An element of an array."""

@@ -60,7 +60,7 @@ class Spelling:
         found, k = wish, 2
         while found in self.used or found + "_i" in self.used:
             found, k = f"{stem}_{k}", k + 1
-        self.used |= {found, *[f"{found}_{s}" for s in ("i", "flat", "sum", "row", "top")]}
+        self.used |= {found, *[f"{found}_{s}" for s in ("i", "was", "flat", "sum", "row", "top")]}
         return found
 
     def static(self, a: Any) -> str:
