@@ -52,10 +52,7 @@ class Loop:
         self.live = [d for d, i in enumerate(self.index) if i != "0"]  # sizes of 1 need no loop
         self.flat = self.is_flat()
         self.uses = self.count_uses()
-        made = {o for op in group.ops for o in op.outs}
-        self.overwritten = {p for p, v in direct.items() if v in made} | {
-            d for v, d in spelling.taken.items() if v in made
-        }
+        self.overwritten = self.find_overwritten()
         self.texts: dict[V, ast.expr] = {}  # what stands for a map's result in this loop
         self.flats: dict[str, str] = {}  # arrays -> their flat views
         self.before: list[str] = []
@@ -212,6 +209,15 @@ class Loop:
             if any(v in op.outs and p.layout != "C" for p, v in self.direct.items()):
                 return False
         return seen and (len(self.shape) > 1 or "0" not in self.index)
+
+    def find_overwritten(self) -> set:
+        """The arrays that the loop reads and writes, unless all that is read goes into one result."""
+        made = {o for op in self.group.ops for o in op.outs}
+        results = [o for o in made if o in self.stored or o.name or self.uses.get(o, 0) != 1]
+        if len(results) < 2:
+            return set()
+        old = [p for p, v in self.direct.items() if v in made]
+        return {*old, *[d for v, d in self.spelling.taken.items() if v in made]}
 
     def count_uses(self) -> dict:
         """How often each map's result is read in its own loop; a formula that reads an operand twice counts twice."""
