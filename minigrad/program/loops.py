@@ -200,7 +200,7 @@ class Loop:
                 return False
             for a in [a for a in op.ins if isinstance(a, V)]:
                 base, at = self.low.resolve(a, operand_index(a, self.index))
-                if base.kind == "uniform" or all(n == 1 for n in base.shape):
+                if base.kind == "uniform" or all(n == 1 and i == "0" for n, i in zip(base.shape, at)):
                     continue
                 if at != self.index or base.shape != self.shape or base.layout != "C":
                     return False

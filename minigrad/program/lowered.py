@@ -62,6 +62,7 @@ class Lowering:
         self.aliases: dict[V, tuple[V, Callable]] = {}
         self.known: dict[tuple, V] = {}  # what has been computed -> its value
         self.same: dict[V, V] = {}  # values that were computed before under another name
+        self.cuts: dict[V, tuple] = {}  # aliases that are x[index] -> the index
         self.notes: list[str] = []
         self.step: Any = None
 
@@ -126,6 +127,33 @@ class Lowering:
                 return out
         self.ops.append(op)
         return outs[0]
+
+    def alias_index(self, x: V, out: V, index: tuple) -> bool:
+        """x[index] for integers, slices and None; ends counted from the back are left to a call, for sizes may change."""
+        dims: list = []  # for each of out's: x's dimension, or None for one of another size
+        places: list = []  # for each of x's: a number, or (dimension of out, start, step)
+        for part, n in zip([p for p in index if p is not None], x.shape):
+            if isinstance(part, slice) and (part.start or 0) >= 0 and (part.step or 1) > 0:
+                if part.stop is None and (part.start or part.step) or (part.stop or 0) < 0:
+                    return False
+            elif type(part) is not int or not 0 <= part < n:
+                return False
+        given = iter([*index, *[slice(None)] * (len(x.shape) - sum(p is not None for p in index))])
+        for part in given:
+            d = len(places)
+            if isinstance(part, slice):
+                places.append((len(dims), part.start or 0, part.step or 1))
+                dims.append(d if out.shape[len(dims)] == x.shape[d] else None)
+            elif part is None:
+                dims.append(None)
+            else:
+                places.append(part)
+
+        def f(at: list) -> list:
+            return [str(p) if isinstance(p, int) else moved(at[p[0]], *p[1:]) for p in places]
+
+        self.cuts[out] = index
+        return self.alias(x, out, f, dims, "A")
 
     def forget(self, count: int) -> None:
         """Take back all operations but the first ones: a rule has declined."""
@@ -200,6 +228,12 @@ class Lowering:
                 needed.update([a.x for a in op.ins if isinstance(a, Count)])
                 kept.append(op)
         self.ops = kept[::-1]
+
+
+def moved(i: str, start: int, step: int) -> str:
+    """start + i * step, as text."""
+    i = f"({i}) * {step}" if step != 1 else i
+    return f"{i} + {start}" if start else i
 
 
 class Names(ast.NodeTransformer):

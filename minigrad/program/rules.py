@@ -291,13 +291,8 @@ def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) 
 
 
 def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bool:
-    if (
-        not simple(value)
-        or x.dtype.kind != "f"
-        or mask.dtype != BOOL
-        or isinstance(value, V)
-        and value.dtype != x.dtype
-    ):
+    same = not isinstance(value, V) or value.dtype == x.dtype
+    if not simple(value) or x.dtype.kind != "f" or mask.dtype != BOOL or not same:
         return False
     out = low.out()
     low.map("value if mask else x", {"x": x, "mask": mask, "value": value}, out.shape, x.dtype, out, name="masked_fill")
@@ -344,6 +339,10 @@ def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
     return True
 
 
+def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> bool:
+    return low.alias_index(x, low.out(), index)
+
+
 def copy_rule(low: Lowering, step: Step, x: V) -> bool:
     out = low.out()
     low.map("x", {"x": x}, out.shape, out.dtype, out)
@@ -378,6 +377,7 @@ RULES: dict[str, Callable] = {
     "CountValid": count_valid_rule,
     "CrossEntropy": cross_entropy_rule,
     "Expand": expand_rule,
+    "Index": index_rule,
     "FromLogits": from_logits_rule,
     "LogSoftmax": log_softmax_rule,
     "LayerNorm": layer_norm_rule,

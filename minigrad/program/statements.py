@@ -7,6 +7,7 @@ function for each kind of group; the loops themselves are written in loops.py.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -137,9 +138,19 @@ def viewed(s: Spelling, a: V) -> str:
     return text
 
 
+def cut(part: Any) -> str:
+    """One entry of an index as text."""
+    if not isinstance(part, slice):
+        return str(part)
+    ends = ["" if p is None else str(p) for p in (part.start, part.stop, part.step)]
+    return ":".join(ends if ends[2] else ends[:2])
+
+
 def view_of(s: Spelling, text: str, w: V) -> str:
     """One step of a chain of views, as NumPy's call."""
     x, f = s.low.aliases[w]
+    if w in s.low.cuts:
+        return f"{text}[{', '.join([cut(p) for p in s.low.cuts[w]] or ['...'])}]"
     index = [f"i{d}" for d in range(len(w.shape))]
     at = f(index)
     named = [i for i in at if i != "0"]

@@ -25,7 +25,9 @@ ROWS = ["torch.softmax({}, -1)", "torch.log_softmax({}, -1)", "F.layer_norm({}, 
         "{}.sum()", "{}.sum(-1)", "torch.softmax({}, 0)", "F.layer_norm({}, {}.shape[-1:], {}[0], {}[-1])",
         "F.cross_entropy({}, k)", "F.cross_entropy({}, k, reduction='none')", "F.nll_loss({}, k, ignore_index=1)",
         "{}.cumsum(0)", "{}.T @ {}", "{} @ {}.T", "{}.T.sum(0)", "{}.T.reshape({}.shape)", "{}[:, :1].expand({}.shape)",
-        "{}[:1] * {}", "torch.outer({}.sum(1), {}.sum(0))", "{}.flip(1)", "{}.sum(0) * {}.sum(1, keepdim=True)"]  # fmt: skip
+        "{}[:1] * {}", "torch.outer({}.sum(1), {}.sum(0))", "{}.flip(1)", "{}[1:3]", "{}[:, :2] * 2", "{}[0] * {}",
+        "{}[:, None] + {}[None]", "{}[::2]", "{}[0:4:2].sum(1)", "{}[-1]", "{}[1:]", "{}[1, 1:3]", "{}[:2].clone()",
+        "{}[:, 0:1] * {}", "{}.sum(0) * {}.sum(1, keepdim=True)"]  # fmt: skip
 WRITES = ["{0}.mul_({1})", "{0}.add_({1}, alpha=2)", "{0}.copy_({1})", "{0}.sub_({1} * s)"]
 SHAPES = [(5, 7), (4, 4), (1, 6), (6, 1), (0, 3), (3, 0), (1, 1), (9, 2)]
 
@@ -124,6 +126,7 @@ def compare(seed):
                     np.testing.assert_allclose(
                         a, b, few, few * size, err_msg=f"call {again} of seed {seed}\n{program.text}"
                     )
+    assert "failed" not in compiled.explain(), f"{compiled.explain()}\n{program.text}"
     return compiled
 
 
