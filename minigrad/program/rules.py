@@ -101,11 +101,11 @@ def simple(a: Any) -> bool:
     return isinstance(a, (V, bool, int, float))
 
 
-def sum_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
-    if x.dtype == BOOL:
-        return False
-    low.reduction("sum", x, dims, keepdim, low.out())
-    return True
+def reduce_rule(kind: str, dtypes: str) -> Callable:
+    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+        return x.dtype.kind in dtypes and bool(low.reduction(kind, x, dims, keepdim, low.out()))
+
+    return rule
 
 
 def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
@@ -370,6 +370,7 @@ def write_rule(low: Lowering, step: Step, x: V, y: Any) -> bool:
 
 RULES: dict[str, Callable] = {
     **dict.fromkeys(("MatMul", "Mm", "Mv", "Dot"), product_rule),
+    **dict.fromkeys(("Amax", "MaxOfAll"), reduce_rule("max", "f")),
     **dict.fromkeys(("Alias", "Clone", "Contiguous"), copy_rule),
     "Affine": affine_rule,
     "AtTarget": at_target_rule,
@@ -391,6 +392,6 @@ RULES: dict[str, Callable] = {
     "ScatterAdd": scatter_rule,
     "Softmax": softmax_rule,
     "Standardize": standardize_rule,
-    "Sum": sum_rule,
+    "Sum": reduce_rule("sum", "if"),
     "To": to_rule,
 }

@@ -27,7 +27,8 @@ ROWS = ["torch.softmax({}, -1)", "torch.log_softmax({}, -1)", "F.layer_norm({}, 
         "{}.cumsum(0)", "{}.T @ {}", "{} @ {}.T", "{}.T.sum(0)", "{}.T.reshape({}.shape)", "{}[:, :1].expand({}.shape)",
         "{}[:1] * {}", "torch.outer({}.sum(1), {}.sum(0))", "{}.flip(1)", "{}[1:3]", "{}[:, :2] * 2", "{}[0] * {}",
         "{}[:, None] + {}[None]", "{}[::2]", "{}[0:4:2].sum(1)", "{}[-1]", "{}[1:]", "{}[1, 1:3]", "{}[:2].clone()",
-        "{}[:, 0:1] * {}", "{}.sum(0) * {}.sum(1, keepdim=True)"]  # fmt: skip
+        "{}[:, 0:1] * {}", "{}.amax(1)", "{}.amax(0)", "{}.max()",
+        "{}.amax(-1, keepdim=True)", "{}.sum(0) * {}.sum(1, keepdim=True)"]  # fmt: skip
 WRITES = ["{0}.mul_({1})", "{0}.add_({1}, alpha=2)", "{0}.copy_({1})", "{0}.sub_({1} * s)"]
 SHAPES = [(5, 7), (4, 4), (1, 6), (6, 1), (0, 3), (3, 0), (1, 1), (9, 2)]
 
