@@ -43,7 +43,8 @@ def stamp() -> str:
     import numba
     import numpy
 
-    files = sorted((pathlib.Path(__file__).parent / "vecmath").glob("*.py"))
+    here = pathlib.Path(__file__).parent
+    files = sorted([*here.glob("vecmath/*.py"), *here.glob("tiles.py")])
     functions = hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
     versions = sys.version_info[:2], numba.__version__, llvmlite.__version__, numpy.__version__
     return f"{functions} {versions} {sys.platform} {platform.machine()}"
