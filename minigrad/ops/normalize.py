@@ -17,7 +17,7 @@ from ..core import dtypes
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import rows
+from ..kernels import channels, rows
 from .families import Operation
 from .pad import pad
 from .pool import avg_pool2d
@@ -57,12 +57,13 @@ class Standardize(Operation):
 
 
 class LayerNorm(Operation):
-    """Standardize with its result times weight plus bias, which have the shape of the last dimensions."""
+    """Standardize with its result times weight plus bias, which are broadcast to x."""
 
     @staticmethod
     def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := rows.layer_norm(x, weight, bias, dims, eps)) is not None:
-            return found
+        for kernel in (rows.layer_norm, channels.norm):
+            if (found := kernel(x, weight, bias, dims, eps)) is not None:
+                return found
         out, mean, variance = Standardize.impl(x, dims, eps)
         return out * weight + bias, mean, variance
 
@@ -87,11 +88,11 @@ class LayerNorm(Operation):
         (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
         if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
             return None
-        found = rows.layer_norm_backward(g, x, weight, mean, variance, dims, eps)
-        if found is None:
-            (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
-            found = dx, g * ((x - mean) / np.sqrt(variance + eps)), g
-        return *found, None, None
+        for kernel in (rows.layer_norm_backward, channels.norm_backward):
+            if (found := kernel(g, x, weight, mean, variance, dims, eps)) is not None:
+                return *found, None, None
+        (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
+        return dx, g * ((x - mean) / np.sqrt(variance + eps)), g, None, None
 
 
 def meeting(t: Tensor, x: Tensor) -> Tensor:
@@ -156,9 +157,9 @@ def layer_norm(
     tensor([-1.,  1.])
     """
     dims = last_dims("layer_norm", input, normalized_shape, weight, bias)
-    if weight is not None and bias is not None and weight._np_dtype == bias._np_dtype == input._np_dtype:
-        return LayerNorm.apply(input, weight, bias, dims, float(eps))[0]
-    return affine(Standardize.apply(input, dims, float(eps))[0], weight, bias)
+    if weight is None and bias is None:
+        return Standardize.apply(input, dims, float(eps))[0]
+    return scaled(input, dims, weight, bias, tuple(normalized_shape), eps)[0]
 
 
 @op(
@@ -201,9 +202,11 @@ def group_norm(
             f"expected the number of channels in an input of shape {tuple(input.shape)} to be divisible "
             f"by num_groups={num_groups}",
         )
+    check_channels("group_norm", input, weight, bias)
     n, c, *rest = input.shape
-    grouped = input.reshape(n, num_groups, c // num_groups * math.prod(rest))
-    return per_channel("group_norm", Standardize.apply(grouped, (2,), float(eps))[0].reshape(input.shape), weight, bias)
+    some = c // num_groups
+    grouped = input.reshape(n, num_groups, some, math.prod(rest))
+    return scaled(grouped, (2, 3), weight, bias, (num_groups, some, 1), eps)[0].reshape(input.shape)
 
 
 @op(
@@ -234,13 +237,15 @@ def batch_norm(
         raise error(
             RuntimeError, "batch_norm", f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}"
         )
+    check_channels("batch_norm", input, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
             raise error(
                 RuntimeError, "batch_norm", "expected running_mean and running_var to be given when training=False"
             )
-        mean, var = (along_channels(t, input) for t in (running_mean, running_var))
-        return per_channel("batch_norm", (input - mean) * (var + eps).rsqrt(), weight, bias)
+        factor = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
+        begin = -running_mean * factor if bias is None else bias - running_mean * factor
+        return input * along_channels(factor, input) + along_channels(begin, input)
     n = input.numel() // max(input.shape[1], 1)
     if n == 1:
         raise error(
@@ -249,13 +254,14 @@ def batch_norm(
             f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
             "use a larger batch, or eval()",
         )
-    out, mean, var = Standardize.apply(input, (0, *range(2, input.ndim)), float(eps))
+    shape = (input.shape[1], *[1] * (input.ndim - 2))
+    out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
     with no_grad():
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(mean.detach().flatten() * momentum)
         if running_var is not None:
             running_var.mul_(1 - momentum).add_(var.detach().flatten() * (momentum * n / (n - 1)))
-    return per_channel("batch_norm", out, weight, bias)
+    return out
 
 
 @op(
@@ -281,7 +287,6 @@ def instance_norm(
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    dims = tuple(range(2, input.ndim))
     n = math.prod(input.shape[2:])
     if n == 1:
         raise error(
@@ -289,13 +294,15 @@ def instance_norm(
             "instance_norm",
             f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}",
         )
-    out, mean, var = Standardize.apply(input, dims, float(eps))
+    check_channels("instance_norm", input, weight, bias)
+    channels = input.reshape(*input.shape[:2], 1, n)
+    out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
     with no_grad():
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(mean.detach().mean(0).flatten() * momentum)
         if running_var is not None:
             running_var.mul_(1 - momentum).add_(var.detach().mean(0).flatten() * (momentum * n / (n - 1)))
-    return per_channel("instance_norm", out, weight, bias)
+    return out.reshape(input.shape)
 
 
 @op("T(2, 5, 3), 3", "T(1, 4, 2, 2), 2, 0.1, 0.5, 2.0", torch="nn.functional.local_response_norm", method=False)
@@ -347,19 +354,30 @@ def affine(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return out if bias is None else out + bias
 
 
-def along_channels(t: Tensor | None, input: Tensor) -> Tensor | None:
+def scaled(
+    x: Tensor, dims: tuple, weight: Tensor | None, bias: Tensor | None, shape: tuple, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """LayerNorm with weight and bias in a shape that meets x; 1 and 0 where they are None."""
+    w, b = (None if t is None else t if tuple(t.shape) == shape else t.reshape(shape) for t in (weight, bias))
+    if any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):
+        out, mean, variance = Standardize.apply(x, dims, float(eps))
+        return affine(out, w, b), mean, variance
+    w, b = x.new_ones(shape) if w is None else w, x.new_zeros(shape) if b is None else b
+    return LayerNorm.apply(x, w, b, dims, float(eps))
+
+
+def along_channels(t: Tensor, input: Tensor) -> Tensor:
     """One value per channel, in a shape that meets an input with channels in dimension 1."""
-    return None if t is None else t.reshape(-1, *[1] * (input.ndim - 2))
+    return t.reshape(-1, *[1] * (input.ndim - 2))
 
 
-def per_channel(who: str, out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """The affine map with one weight and bias per channel."""
+def check_channels(who: str, input: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
+    """Weight and bias have one value per channel."""
     for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(t.shape) != (out.shape[1],):
+        if t is not None and tuple(t.shape) != (input.shape[1],):
             raise error(
                 RuntimeError,
                 who,
-                f"expected {name} to be a vector of size {out.shape[1]}, the number of channels, but got shape "
+                f"expected {name} to be a vector of size {input.shape[1]}, the number of channels, but got shape "
                 f"{tuple(t.shape)}",
             )
-    return affine(out, along_channels(weight, out), along_channels(bias, out))
