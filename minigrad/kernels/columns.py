@@ -17,7 +17,7 @@ from .cache import load
 from .threads import launch
 
 COLUMNS_FROM = 4096  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
-NEAR = 1 << 13  # elements that are worked on at once: they have to stay in the first cache
+NEAR = 1 << 16  # elements that are worked on at once: they have to stay in the second cache
 
 SOURCE = '''"""Columns of {real}: softmax, log_softmax, cross-entropy, and their backward."""
 
@@ -28,7 +28,7 @@ from minigrad.kernels.vecmath import exp, log
 from numba import njit
 from numpy import {real} as real
 
-NEAR = {near}
+NEAR = 1 << 16  # elements that are worked on at once: they have to stay in the second cache
 
 
 @njit(nogil=True)

@@ -48,11 +48,11 @@ def place(x, line, length, lead, stride, pitch):
     for n in range(images):
         for c in range(channels):
             for d in range(lead[0], lead[0] + depth):
-                for h in range(lead[1], lead[1] + height):
-                    phase = ((c * stride[0] + d % stride[0]) * stride[1] + h % stride[1]) * stride[2]
-                    row = d // stride[0] * pitch[1] + h // stride[1]
-                    to = phase * length + n * image + row * pitch[2]
-                    if d // stride[0] < pitch[0] and h // stride[1] < pitch[1]:
+                phase, deep = c * stride[0] + d % stride[0], d // stride[0]
+                high, part = lead[1] // stride[1], lead[1] % stride[1]  # counted along: divisions take as long as short rows
+                for _ in range(height):
+                    to = (phase * stride[1] + part) * stride[2] * length + n * image + (deep * pitch[1] + high) * pitch[2]
+                    if deep < pitch[0] and high < pitch[1]:
                         if stride[2] == 1:
                             tiles.copy(source, at, line, to + lead[2], width)
                         else:
@@ -61,25 +61,30 @@ def place(x, line, length, lead, stride, pitch):
                                 some = min((lead[2] + width - i - 1) // stride[2] + 1, pitch[2] - i // stride[2])
                                 tiles.stride(source, at + i - lead[2], stride[2], line, begin, 1, some)
                     at += width
+                    part += 1
+                    if part == stride[1]:
+                        high, part = high + 1, 0
 
 
 @njit(nogil=True)
 def take(lines, line, pitch, phase, step, cut, out, first, last):
     """Copy lines to channels of out: element j of the phase is element j * step + phase - cut of the result."""
     images, channels, depth, height, width = out.shape
-    image, target, start = pitch[0] * pitch[1] * pitch[2], out.reshape(-1), (phase[2] - cut[2]) % step[2]
+    image, target = pitch[0] * pitch[1] * pitch[2], out.reshape(-1)
+    top, left = (phase[1] - cut[1]) % step[1], (phase[2] - cut[2]) % step[2]
+    high, wide, some = (top + cut[1]) // step[1], (left + cut[2]) // step[2], (width - left - 1) // step[2] + 1
     for n in range(images):
         for o in range(first, last):
             for d in range((phase[0] - cut[0]) % step[0], depth, step[0]):
-                for h in range((phase[1] - cut[1]) % step[1], height, step[1]):
-                    row = (d + cut[0]) // step[0] * pitch[1] + (h + cut[1]) // step[1]
-                    at = (o - first) * line + n * image + row * pitch[2] + (start + cut[2]) // step[2]
-                    to = ((n * channels + o) * depth + d) * height + h
+                row = (d + cut[0]) // step[0] * pitch[1] + high
+                at = (o - first) * line + n * image + row * pitch[2] + wide
+                to = ((n * channels + o) * depth + d) * height * width + left
+                for h in range(top, height, step[1]):
                     if step[2] == 1:
-                        tiles.copy(lines, at, target, to * width, width)
+                        tiles.copy(lines, at, target, to + h * width, width)
                     else:
-                        some = (width - start - 1) // step[2] + 1
-                        tiles.stride(lines, at, 1, target, to * width + start, step[2], some)
+                        tiles.stride(lines, at, 1, target, to + h * width, step[2], some)
+                    at += pitch[2]
 
 
 @njit(nogil=True)
@@ -197,12 +202,11 @@ class Layout(NamedTuple):
         each = at[:, 0] + at[:, 1] * length
         return (np.arange(channels)[:, None] * (phases * length) + each).reshape(-1)
 
-    def block(self, images: int, channels: int) -> int:
-        """How many images to work on at once."""
-        return max(1, min(images, BLOCK // (channels * math.prod(self.pitch) * math.prod(self.stride))))
+    def block(self, images: int, channels: int, limit: int) -> int:
+        """How many images to work on at once, of so many numbers."""
+        return max(1, min(images, limit // (channels * math.prod(self.pitch) * math.prod(self.stride))))
 
 
-@lru_cache(1024)
 def by_windows(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> Layout:
     """The layout of a convolution's input: phases, with the padding in front."""
     far = [d * (k - 1) // s for d, k, s in zip(dilation, kernel, stride)]
@@ -215,7 +219,6 @@ def by_windows(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding
     return Layout(padding, stride, pitch, tuple(shifts), flat(far, pitch))
 
 
-@lru_cache(1024)
 def by_phases(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
     """The layout of the output from which the input is computed, and per phase of the input its number and its elements."""
     far = tuple([d * (k - 1) // s for d, k, s in zip(dilation, kernel, stride)])
@@ -253,96 +256,115 @@ def settings(size: tuple, number: tuple, kernel: tuple, geometry: Any) -> tuple:
     return three(size), three(number), three(kernel), three(stride), three(padding, 0), three(dilation)
 
 
-def serves(x: np.ndarray, y: np.ndarray, w: tuple) -> bool:
-    """Whether a convolution from x to y with a weight of that shape is worth a kernel."""
-    return work(y, w) >= CONV_FROM and x.size > 0 and not GENERIC and x.dtype.kind == "f" and len(w) < 6
+def serves(x: np.ndarray, size: int, rank: int) -> bool:
+    """Whether a convolution of so many multiplications is worth a kernel."""
+    return size >= CONV_FROM and not GENERIC and x.dtype.kind == "f" and rank < 6
 
 
-def work(y: np.ndarray, w: tuple) -> int:
-    """The number of multiplications."""
-    return y.size * math.prod(w[1:])
+class Plan(NamedTuple):
+    """What a convolution of these shapes needs to know; made once."""
 
-
-def tile_rows(out: int, kernels: Any) -> int:
-    """The rows of the tiles for so many channels of the result."""
-    return 1 if out == 1 else 4 if out <= 4 else kernels.ROWS
+    kernels: Any
+    rows: int  # of a tile
+    taps: tuple  # elements of the kernel for each phase, and how many
+    settings: tuple  # arguments of the kernel that are not data
+    padding: int  # offsets that only fill a tile
 
 
 @lru_cache(256)
-def shifted(layout: Layout, channels: int, length: int, phases: tuple) -> tuple:
-    """What `slide` needs of all phases: their offsets, how many there are, their numbers, their elements and how many."""
+def to_slide(x: tuple, w: tuple, number: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
+    """The plan of a convolution: shapes of input and weight, and the number of windows."""
+    layout = by_windows(*settings(x[2:], number, w[2:], geometry))
+    phases = (((0, 0, 0), tuple(range(math.prod(w[2:])))),)
+    return slide_plan(layout, phases, x, w[0] // geometry.groups, w[1], ((1, 1, 1), (0, 0, 0)), dtype, limit)
+
+
+@lru_cache(256)
+def to_slide_back(y: tuple, w: tuple, size: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
+    """The plan of its gradient by an input of this size: shapes of the result and of the weight."""
+    given = settings(size, y[2:], w[2:], geometry)
+    layout, phases = by_phases(*given)
+    return slide_plan(layout, phases, y, w[1], w[0] // geometry.groups, given[3:5], dtype, limit)
+
+
+def slide_plan(
+    layout: Layout, phases: tuple, x: tuple, out: int, channels: int, step: tuple, dtype: np.dtype, limit: int
+) -> Plan:
+    """A plan for channels and results of one group."""
+    kernels, block = module(dtype), layout.block(x[0], x[1], limit)
+    rows, length = 1 if out == 1 else 4 if out <= 4 else kernels.ROWS, layout.length(block)
     counts = np.array([len(taps) for _, taps in phases], np.int64)
     elements = np.zeros((len(phases), max(counts)), np.int64)
     offsets = np.zeros((len(phases), max(counts) * channels), np.int64)
     for p, (_, taps) in enumerate(phases):
         elements[p, : len(taps)] = taps
         offsets[p, : len(taps) * channels] = layout.offsets(channels, length, taps)
-    return offsets, counts * channels, tuple([phase for phase, _ in phases]), elements, counts
+    numbers = tuple([phase for phase, _ in phases])
+    fixed = (rows, offsets, counts * channels, numbers, block, length, *layout[:3], *step)
+    return Plan(kernels, rows, (elements, counts), fixed, 0)
+
+
+@lru_cache(256)
+def to_correlate(x: tuple, y: tuple, kernel: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
+    """The plan of its gradient by the weight: shapes of input, result and kernel."""
+    layout, kernels = by_windows(*settings(x[2:], y[2:], kernel, geometry)), module(dtype)
+    rows, columns = (1, 9) if y[1] == geometry.groups else (4, kernels.COLUMNS)
+    block = layout.block(x[0], x[1], limit)
+    length = layout.length(block)
+    offsets = layout.offsets(x[1] // geometry.groups, length, tuple(range(math.prod(kernel))))
+    padding = -offsets.size % columns
+    offsets = np.concatenate([offsets, offsets[:1].repeat(padding)])
+    return Plan(kernels, rows, (), (offsets, block, length, *layout[:3]), padding)
 
 
 def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: Any) -> np.ndarray | None:
     """The convolution, of so many windows in each direction; `bias` is a number per channel, or None."""
-    out = np.empty((x.shape[0], w.shape[0], *number), x.dtype)
-    if not serves(x, out, w.shape):
+    shape = (x.shape[0], *w.shape[:1], *number)
+    size = math.prod(shape) * math.prod(w.shape[1:])
+    if not serves(x, size, w.ndim):
         return None
-    layout, groups = by_windows(*settings(x.shape[2:], number, w.shape[2:], geometry)), geometry.groups
-    phases = (((0, 0, 0), tuple(range(math.prod(w.shape[2:])))),)
-    run(x, grouped(w, groups), bias, layout, phases, (1, 1, 1), (0, 0, 0), False, out, work(out, w.shape))
-    return out
+    plan = to_slide(x.shape, w.shape, number, geometry, x.dtype, BLOCK)
+    return run(plan, x, w, bias, geometry.groups, False, np.empty(shape, x.dtype), size)
 
 
 def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.ndarray | None:
     """The gradient by the input, of shape `size`; y is that of the result."""
-    if not serves(y, y, w.shape):
+    work = y.size * math.prod(w.shape[1:])
+    if not serves(y, work, w.ndim):
         return None
+    plan = to_slide_back(y.shape, w.shape, size, geometry, y.dtype, BLOCK)
     out = np.empty((y.shape[0], w.shape[1] * geometry.groups, *size), y.dtype)
-    given = settings(size, y.shape[2:], w.shape[2:], geometry)
-    layout, phases = by_phases(*given)
-    run(y, grouped(w, geometry.groups), None, layout, phases, given[3], given[4], True, out, work(y, w.shape))
-    return out
+    return run(plan, y, w, None, geometry.groups, True, out, work)
 
 
-def grouped(w: np.ndarray, groups: int) -> np.ndarray:
-    """A weight as (groups, out, in, elements)."""
-    return np.ascontiguousarray(w).reshape(groups, w.shape[0] // groups, w.shape[1], math.prod(w.shape[2:]))
-
-
-def run(
-    x: Any, w: Any, bias: Any, layout: Layout, phases: Any, step: tuple, cut: tuple, swapped: bool, out: Any, size: int
-) -> None:
-    """All phases of a result."""
-    kernels, x, whole = module(x.dtype), volume(x), volume(out)
-    channels, outer = x.shape[1] // len(w), w.shape[2 if swapped else 1]
-    rows = tile_rows(outer, kernels)
-    start = np.zeros((len(w), -(-outer // rows) * rows), x.dtype)
+def run(plan: Plan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: Any, work: int) -> np.ndarray:
+    """Sums of shifted lines of x; swapped, in and out of the weight change places."""
+    kernels, rows = plan.kernels, plan.rows
+    w = np.ascontiguousarray(w).reshape(groups, w.shape[0] // groups, w.shape[1], math.prod(w.shape[2:]))
+    outer = w.shape[2 if swapped else 1]
+    start = np.zeros((groups, -(-outer // rows) * rows), x.dtype)
     if bias is not None:
-        start[:, :outer] = bias.reshape(len(w), outer)
-    block = layout.block(x.shape[0], x.shape[1])
-    length = layout.length(block)
-    offsets, depths, numbers, elements, counts = shifted(layout, channels, length, phases)
-    packed = kernels.packed(w, elements, counts, rows, swapped)
-    fixed = (packed, start, rows, offsets, depths, numbers, block, length, *layout[:3], step, cut)
-    launch(lambda *some: kernels.slide(*fixed, *some), [x, whole], size // WORK)
+        start[:, :outer] = bias.reshape(groups, outer)
+    packed = kernels.packed(w, *plan.taps, rows, swapped)
+    launch(lambda *some: kernels.slide(packed, start, *plan.settings, *some), [volume(x), volume(out)], work // WORK)
+    return out
 
 
 def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.ndarray | None:
     """The gradient by the weight, with kernels of that shape; y is that of the result."""
     groups, shape = geometry.groups, (y.shape[1], x.shape[1] // geometry.groups, *kernel)
-    if not serves(x, y, shape):
+    work = y.size * math.prod(shape[1:])
+    if not serves(x, work, len(shape)):
         return None
-    layout, kernels = by_windows(*settings(x.shape[2:], y.shape[2:], kernel, geometry)), module(x.dtype)
-    outer, inner, elements = y.shape[1] // groups, shape[1], math.prod(kernel)
-    rows, columns = (1, 9) if outer == 1 else (4, kernels.COLUMNS)
-    block = layout.block(x.shape[0], x.shape[1])
-    length = layout.length(block)
-    offsets = layout.offsets(inner, length, tuple(range(elements)))
-    offsets = np.concatenate([offsets, offsets[:1].repeat(-offsets.size % columns)])
-    fixed, sums = (offsets, block, length, *layout[:3]), {}
+    plan, outer = to_correlate(x.shape, y.shape, kernel, geometry, x.dtype, BLOCK), y.shape[1] // groups
+    sums: dict[int, np.ndarray] = {}  # first address -> sums over the images that one thread has
 
     def part(*some: Any) -> None:
-        dw = sums[address(some[0])] = np.zeros((groups, -(-outer // rows) * rows, offsets.size), x.dtype)
-        kernels.correlate(*fixed, dw, *some)
+        rows, width = -(-outer // plan.rows) * plan.rows, plan.settings[0].size
+        dw = sums[address(some[0])] = np.zeros((groups, rows, width), x.dtype)
+        plan.kernels.correlate(*plan.settings, dw, *some)
 
-    launch(part, [volume(x), volume(y)], work(y, shape) // WORK)
-    dw = sum([sums[k] for k in sorted(sums)])[:, :outer, : inner * elements]  # type: ignore[index]
+    launch(part, [volume(x), volume(y)], work // WORK)
+    parts = [sums[k] for k in sorted(sums)]
+    dw = (parts[0] if len(parts) == 1 else sum(parts[1:], parts[0]))[:, :outer, : plan.settings[0].size - plan.padding]
     return dw.reshape(shape) if np.isfinite(dw).all() else None
