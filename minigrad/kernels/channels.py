@@ -67,6 +67,26 @@ def squares(x, mean):
     return total
 
 
+@njit(nogil=True)
+def affine(factor, begin, x_, out_):
+    for b in range(len(x_)):
+        for c in range(factor.size):
+            x, out, f, s = x_[b, c], out_[b, c], factor[c], begin[c]
+            for i in range(out.size):
+                out[i] = x[i] * f + s
+
+
+@njit(nogil=True)
+def affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
+    for b in range(len(x_)):
+        for c in range(factor.size):
+            g, x, dx, f = g_[b, c], x_[b, c], dx_[b, c], factor[c]
+            dfactor[c] += dot(g, x, real(0))
+            dbegin[c] += sum_of(g)
+            for i in range(dx.size):
+                dx[i] = g[i] * f
+
+
 @njit(nogil=True, error_model="numpy")
 def batch_norm(x_, weight, bias, eps, mean_, variance_, out_, channels):
     n = len(x_) * x_.shape[2]
@@ -257,6 +277,31 @@ def norm_backward(
         fixed = (images(g), images(x), w, eps, m, v, dweight, dbias, images(dx))
         launch(lambda channels: kernels.batch_norm_backward(*fixed, channels), [numbers(w)], x.size)
     return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
+
+
+def affine(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray | None:
+    """x * factor + begin, with a number for each channel."""
+    if kind(x, factor, (0, *range(2, x.ndim))) != "batch" or begin.shape != factor.shape or begin.dtype != x.dtype:
+        return None
+    out, f, b, kernel = np.empty(x.shape, x.dtype), flat(factor), flat(begin), module(x.dtype).affine
+    launch(lambda *some: kernel(f, b, *some), [images(x), images(out)])
+    return out
+
+
+def affine_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray) -> tuple | None:
+    """Its gradients by x, factor and begin."""
+    if kind(x, factor, (0, *range(2, x.ndim))) != "batch" or factor.dtype != x.dtype:
+        return None
+    dx, f, kernel = np.empty(x.shape, x.dtype), flat(factor), module(x.dtype).affine_backward
+    sums: dict[int, np.ndarray] = {}  # first address -> sums over the images that one thread has
+
+    def work(*some: Any) -> None:
+        sums[address(some[-1])] = total = np.zeros((2, f.size))
+        kernel(f, *total, *some)
+
+    launch(work, [images(np.ascontiguousarray(g)), images(x), images(dx)])
+    dfactor, dbegin = sum([sums[k] for k in sorted(sums)]).astype(x.dtype)  # type: ignore[union-attr]
+    return dx, dfactor.reshape(factor.shape), dbegin.reshape(factor.shape)
 
 
 def groups_backward(kernels: Any, weight: np.ndarray, eps: float, arrays: list) -> np.ndarray:

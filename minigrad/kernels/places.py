@@ -19,6 +19,8 @@ from .threads import launch
 
 PLACES_FROM = 2048  # indices or elements; NumPy needs 20 microseconds for them, and a first lesson would wait
 
+HOW = {"write": 0, "add": 1, "multiply": 2, "maximum": 3, "minimum": 4}
+
 SOURCE = '''"""Reading, writing and adding {real} at places; wrong[0] becomes 1 where an index is out of range."""
 
 from numba import njit
@@ -59,16 +61,25 @@ def within(index, n):
 
 
 @njit(nogil=True)
-def scatter(add, index_, src_, x_):
+def scatter(how, index_, src_, x_):
     for r in range(len(x_)):
         for k in range(index_.shape[1]):
             x, index, src = x_[r], index_[r, k], src_[r, k]
-            if add:
-                for j in range(index.size):
-                    x[index[j], j] += src[j]
-            else:
+            if how == 0:
                 for j in range(index.size):
                     x[index[j], j] = src[j]
+            elif how == 1:
+                for j in range(index.size):
+                    x[index[j], j] += src[j]
+            elif how == 2:
+                for j in range(index.size):
+                    x[index[j], j] *= src[j]
+            else:
+                sign = 1 if how == 3 else -1
+                for j in range(index.size):
+                    old, new = x[index[j], j], src[j]
+                    if new * sign > old * sign or new != new:
+                        x[index[j], j] = new
 
 
 @njit(nogil=True)
@@ -141,15 +152,15 @@ def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
     return None if wrong[0] else out
 
 
-def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, add: bool) -> bool:
-    """Elements of src written, or added, at `index` along dim of x, in place."""
+def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
+    """Elements of src written at `index` along dim of x, or combined with what is there by NumPy's function of that name."""
     if not serves(x, index.size) or not fits(x, dim, index) or not like(src, index.shape, x):
         return False
     kernels, where, values = module(x.dtype), np.ascontiguousarray(index), np.ascontiguousarray(src)
     if not kernels.within(where.reshape(-1), x.shape[dim]):
         return False
     arrays = [a.reshape(math.prod(a.shape[:dim]), a.shape[dim], -1) for a in (where, values, x)]
-    launch(lambda *some: kernels.scatter(add, *some), arrays, index.size)
+    launch(lambda *some: kernels.scatter(HOW[how], *some), arrays, index.size)
     return True
 
 
@@ -158,22 +169,31 @@ def like(a: Any, shape: tuple, x: np.ndarray) -> bool:
     return isinstance(a, np.ndarray) and a.shape == shape and a.dtype == x.dtype and not np.may_share_memory(a, x)
 
 
-def positive(index: np.ndarray, n: int, kernels: Any) -> np.ndarray | None:
-    """Indices of int64, flat, with those that count from the end counted from the front; None where one is out of range."""
+def in_range(index: np.ndarray, n: int) -> bool:
+    """Whether all of many indices lie between 0 and n - 1; False also where somebody else has to look."""
+    if index.size < PLACES_FROM or GENERIC or index.dtype != np.int64 or not index.flags.c_contiguous:
+        return False
+    return module(np.dtype(np.float32)).within(index.reshape(-1), n)
+
+
+def positive(index: np.ndarray, n: int, kernels: Any, signed: bool) -> np.ndarray | None:
+    """Indices of int64, flat, those from the end (if `signed`) counted from the front; None where one is out of range."""
     flat = np.ascontiguousarray(index, np.int64).reshape(-1)
-    if kernels.within(flat, n):
+    if flat.size and kernels.within(flat, n):
         return flat
+    if not flat.size or not signed:
+        return None
     flat = np.where(flat < 0, flat + n, flat)
     return flat if kernels.within(flat, n) else None
 
 
-def take(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
-    """The slices of x at indices along dim."""
+def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
+    """The slices of x at indices along dim; `signed` ones may count from the end."""
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i":
         return None
     kernels = module(x.dtype)
-    if (where := positive(index, x.shape[dim], kernels)) is None:
+    if (where := positive(index, x.shape[dim], kernels, signed)) is None:
         return None
     out = np.empty(shape, x.dtype)
     arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
@@ -188,7 +208,7 @@ def add(x: np.ndarray, dim: int, index: np.ndarray, rows: Any) -> bool:
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False
     kernels = module(x.dtype)
-    if (where := positive(index, x.shape[dim], kernels)) is None:
+    if (where := positive(index, x.shape[dim], kernels, True)) is None:
         return False
     arrays = [lines(rows, dim, dim + index.ndim), lines(x, dim)]
     kernel = kernels.add_rows if arrays[1].ndim == 3 else kernels.add_columns

@@ -16,7 +16,7 @@ from ..core.fast import GENERIC
 from .cache import load
 from .threads import GRAIN, launch
 
-SUM_FROM = 1 << 14  # elements; NumPy takes 3 microseconds for them, and a first lesson would wait for the compiler
+SUM_FROM = 1 << 12  # elements; below, NumPy takes microseconds, and a first lesson would wait for the compiler
 CHUNK = 1 << 12  # a long row is summed in pieces of this size, which threads can share
 
 # The text of sums along memory, which other kernels have in theirs.

@@ -20,7 +20,7 @@ class Embed(Linear):
 
     @staticmethod
     def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None) -> np.ndarray:
-        if (found := kernels.take(weight, 0, indices)) is not None and indices.min() >= 0:
+        if (found := kernels.take(weight, 0, indices, signed=False)) is not None:
             return found
         if indices.size and not (indices.min() >= 0 and indices.max() < len(weight)):
             raise error(

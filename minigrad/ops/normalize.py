@@ -1,8 +1,6 @@
-"""Normalisation, dropout and embedding.
+"""Normalisation: layer, RMS, group, batch, instance and local response norm, and division by a vector norm.
 
-Layer, group, instance and batch norm are one operation over different dimensions: `Standardize`, (x - mean) / std.  Its
-mean and variance are outputs too, with gradients of their own, so its pull-back may read them and is right at any
-order.
+Each checks its arguments, sees its input in the shape that its statistics need, and calls an operation of standardize.py.
 """
 
 from __future__ import annotations
@@ -10,130 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import channels, rows
-from .families import Operation
 from .pad import pad
 from .pool import avg_pool2d
-from .primitive import ShapeOf
 from .registry import op
-
-
-class Standardize(Operation):
-    """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
-
-    @staticmethod
-    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := rows.standardize(x, dims, eps)) is not None:
-            return found
-        n = math.prod([x.shape[d] for d in dims])
-        mean = np.add.reduce(x, axis=dims, keepdims=True) / n
-        centred = x - mean
-        variance = np.add.reduce(centred * centred, axis=dims, keepdims=True) / n
-        return centred / np.sqrt(variance + eps), mean, variance
-
-    dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
-    batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the result alone, on arrays."""
-        (g, g_mean, g_variance), (x, dims, eps, _, mean, variance) = gs, bound
-        if g is None or g_mean is not None or g_variance is not None:
-            return None
-        dx = rows.standardize_backward(g, x, mean, variance, dims, eps)
-        if dx is None:
-            centred, rstd = x - mean, 1 / np.sqrt(variance + eps)
-            n = math.prod([x.shape[d] for d in dims])
-            along = np.add.reduce(g * centred, axis=dims, keepdims=True) / n * -(rstd * rstd * rstd)
-            dx = (g - np.add.reduce(g, axis=dims, keepdims=True) / n) * rstd + along * centred
-        return dx, None, None
-
-
-class LayerNorm(Operation):
-    """Standardize with its result times weight plus bias, which are broadcast to x."""
-
-    @staticmethod
-    def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
-        for kernel in (rows.layer_norm, channels.norm):
-            if (found := kernel(x, weight, bias, dims, eps)) is not None:
-                return found
-        out, mean, variance = Standardize.impl(x, dims, eps)
-        return out * weight + bias, mean, variance
-
-    dx = lambda g0, g1, g2, x, weight, out1, out2, dims, eps: destandardize(
-        None if g0 is None else g0 * weight, g1, g2, x - out1, (out2 + eps).rsqrt(), dims
-    )
-    dweight = lambda g0, x, out1, out2, eps, shape: (
-        None if g0 is None else sum_to(g0 * ((x - out1) * (out2 + eps).rsqrt()), shape)
-    )
-    dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
-    batch = lambda x, weight, bias, dims, eps: (
-        x,
-        meeting(weight, x),
-        meeting(bias, x),
-        tuple([d + 1 for d in dims]),
-        eps,
-    )
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradients of the result alone, on arrays."""
-        (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
-        if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
-            return None
-        for kernel in (rows.layer_norm_backward, channels.norm_backward):
-            if (found := kernel(g, x, weight, mean, variance, dims, eps)) is not None:
-                return *found, None, None
-        (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
-        return dx, g * ((x - mean) / np.sqrt(variance + eps)), g, None, None
-
-
-def meeting(t: Tensor, x: Tensor) -> Tensor:
-    """A weight with a batch dimension in front, which is that of x."""
-    return t.reshape(t.shape[:1] + (1,) * (x.ndim - t.ndim) + t.shape[1:])
-
-
-def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
-    """The gradient by x: that of the result without its mean and its part along x - mean, and those of both statistics."""
-    n = math.prod([centred.shape[d] for d in dims])
-    free = along = 0.0
-    if g is not None:
-        free = (g - g.mean(dims, True)) * rstd
-        along = (g * centred).mean(dims, True) * -(rstd * rstd * rstd)
-    if g_mean is not None:
-        free = free + g_mean / n
-    if g_variance is not None:
-        along = along + g_variance * (2 / n)
-    return free + along * centred
-
-
-class DivideByRMS(Operation):
-    """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
-
-    @staticmethod
-    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        n = math.prod([x.shape[d] for d in dims])
-        factor = 1 / np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True) / n + eps)
-        return x * factor, factor
-
-    dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
-    batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
-
-
-def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:
-    """The gradient by x, where d factor / dx = -factor**3 * x / n."""
-    n, cubed = math.prod([x.shape[d] for d in dims]), factor * factor * factor
-    along = 0.0 if g is None else (g * x).sum(dims, True)
-    along = along if g_factor is None else along + g_factor
-    out = x * (along * cubed * (-1 / n))
-    return out if g is None else g * factor + out
+from .standardize import Channelwise, DivideByRMS, LayerNorm, Standardize
 
 
 @op(
@@ -245,7 +127,7 @@ def batch_norm(
             )
         factor = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
         begin = -running_mean * factor if bias is None else bias - running_mean * factor
-        return input * along_channels(factor, input) + along_channels(begin, input)
+        return Channelwise.apply(input, along_channels(factor, input), along_channels(begin, input))
     n = input.numel() // max(input.shape[1], 1)
     if n == 1:
         raise error(
