@@ -254,7 +254,7 @@ def norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: 
         kernels.narrow_norm(x.reshape(len(x), -1), w, b, eps, m, v, out.reshape(len(x), -1))
     else:
         fixed = (images(x), w, b, eps, m, v, images(out))
-        launch(lambda channels: kernels.batch_norm(*fixed, channels), [numbers(w)], x.size)
+        launch(lambda channels: kernels.batch_norm(*fixed, channels), [numbers(w)], x.size // 2)
     return out, mean, variance
 
 
@@ -275,7 +275,7 @@ def norm_backward(
         kernels.narrow_norm_backward(*rows[:2], w, eps, m, v, dweight, dbias, rows[2])
     else:
         fixed = (images(g), images(x), w, eps, m, v, dweight, dbias, images(dx))
-        launch(lambda channels: kernels.batch_norm_backward(*fixed, channels), [numbers(w)], x.size)
+        launch(lambda channels: kernels.batch_norm_backward(*fixed, channels), [numbers(w)], x.size // 2)
     return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
 
 

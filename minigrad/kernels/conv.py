@@ -26,7 +26,7 @@ from .threads import launch
 
 CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
 BLOCK = 1 << 16  # numbers that are worked on at once: they have to stay in the second cache
-WORK = 8  # multiplications that take as long as another kernel's element: what is worth a thread
+WORK = 32  # multiplications that take as long as another kernel's element: what is worth a thread (threads.py)
 
 SOURCE = '''"""Convolutions of {real}: slide (forward, and the gradient by the input) and correlate (by the weight)."""
 

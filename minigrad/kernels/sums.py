@@ -17,6 +17,7 @@ from .cache import load
 from .threads import GRAIN, launch
 
 SUM_FROM = 1 << 12  # elements; below, NumPy takes microseconds, and a first lesson would wait for the compiler
+WORK = 8  # additions that take as long as another kernel's element: what is worth a thread (threads.py)
 CHUNK = 1 << 12  # a long row is summed in pieces of this size, which threads can share
 
 # The text of sums along memory, which other kernels have in theirs.
@@ -103,17 +104,17 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
 def last_group(x: np.ndarray, sizes: list, first: int, end: int) -> np.ndarray:
     """The sums over dimensions first to end - 1 of x, which has these sizes; flat."""
     outer, n, inner = (math.prod(sizes[a:b]) for a, b in ((0, first), (first, end), (end, len(sizes))))
-    kernels = module(x.dtype)
+    kernels, work = module(x.dtype), x.size // WORK
     if inner > 1:
         out = np.empty((outer, inner), x.dtype)
-        launch(kernels.columns, [x.reshape(outer, n, inner), out], x.size)
-    elif outer == 1 and n >= GRAIN:
+        launch(kernels.columns, [x.reshape(outer, n, inner), out], work)
+    elif outer == 1 and n >= GRAIN * WORK:
         some = np.empty(n // CHUNK, x.dtype)
         flat = x.reshape(-1)
-        launch(kernels.rows, [flat[: some.size * CHUNK].reshape(-1, CHUNK), some], x.size)
+        launch(kernels.rows, [flat[: some.size * CHUNK].reshape(-1, CHUNK), some], work)
         out = np.empty(1, x.dtype)
         kernels.rows(np.append(some, flat[some.size * CHUNK :]).reshape(1, -1), out)
     else:
         out = np.empty(outer, x.dtype)
-        launch(kernels.rows, [x.reshape(outer, n), out], x.size)
+        launch(kernels.rows, [x.reshape(outer, n), out], work)
     return out.reshape(-1)

@@ -1,7 +1,8 @@
 """Several threads for one kernel: each gets a slice of the arrays.
 
 Kernels release the interpreter's lock, so Python's own threads do; unlike Numba's they may be entered from several
-threads at once.  Small arrays stay with the caller: waking a thread and waiting for it takes 20 microseconds.
+threads at once.  Small arrays stay with the caller: waking a thread and waiting for it takes 20 to 40 microseconds.  Two
+threads overtake one at 2**18 elements of a softmax or a running sum, 2**19 of a norm, 2**21 of a sum.
 """
 
 from __future__ import annotations
