@@ -19,6 +19,8 @@ POOL_FROM = 2048  # comparisons; below, NumPy's dozen calls cost less than a fir
 
 SOURCE = '''"""The largest elements of windows of {real}."""
 
+from math import inf
+
 from numba import njit
 from numpy import {real} as real
 
@@ -37,7 +39,7 @@ def max_pool(size, kernel, stride, padding, dilation, x_, place_, out_):
                 wide = min(left + kernel[1] * dilation[1], size[1])
                 left = left if left >= 0 else left % dilation[1]
                 found = top * size[1] + left
-                best = x[found]
+                best = real(-inf)  # a window may lie wholly in the padding
                 for h in range(top, high, dilation[0]):
                     for at in range(h * size[1] + left, h * size[1] + wide, dilation[1]):
                         value = x[at]
@@ -71,7 +73,8 @@ def put(g_, place_, dx_):
         g, place, dx = g_[r], place_[r], dx_[r]
         dx[:] = 0
         for i in range(g.size):
-            dx[place[i]] += g[i]
+            if place[i] < dx.size:
+                dx[place[i]] += g[i]
 '''
 
 

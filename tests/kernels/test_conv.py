@@ -186,6 +186,14 @@ def test_pooling_finds_the_same_elements(settings, ceil, dtype, always, monkeypa
         np.testing.assert_array_equal(a, b)
 
 
+def test_windows_that_lie_wholly_in_the_padding_have_no_largest_element(always):
+    x = minigrad.ones(3, 2, 2, requires_grad=True)
+    out = F.max_pool2d(x, 2, 1, 1, 3)
+    assert (out == -float("inf")).all()
+    (dx,) = minigrad.autograd.grad(out.sum(), x)
+    assert (dx == 0).all()
+
+
 def test_pooling_over_one_dimension_and_other_layouts(always, monkeypatch):
     def run(x):
         x = minigrad.tensor(x, requires_grad=True)
