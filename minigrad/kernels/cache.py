@@ -46,7 +46,7 @@ def stamp() -> str:
     import numpy
 
     here = pathlib.Path(__file__).parent
-    files = [*sorted((here / "vecmath").glob("*.py")), *here.glob("products.py")]
+    files = [*sorted((here / "vecmath").glob("*.py")), *here.glob("products.py"), *here.glob("tiles.py")]
     functions = hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
     versions = sys.version_info[:2], numba.__version__, llvmlite.__version__, numpy.__version__
     return f"{functions} {versions} {sys.platform} {platform.machine()}"

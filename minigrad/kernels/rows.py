@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.convert import address
 from ..core.fast import GENERIC
+from . import columns
 from .cache import load, without
 from .threads import launch
 
@@ -231,10 +232,10 @@ def each(a: np.ndarray) -> np.ndarray:
 
 
 def softmax(x: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
-    """Softmax, or its logarithm, over the last dimensions."""
+    """Softmax, or its logarithm."""
     t = table(x, dims)
     if t is None:
-        return None
+        return columns.softmax(x, dims, log)
     out = np.empty(x.shape, x.dtype)
     kernels = module(x.dtype)
     launch(kernels.log_softmax if log else kernels.softmax, [t, out.reshape(t.shape)])
@@ -245,7 +246,7 @@ def softmax_backward(g: np.ndarray, out: np.ndarray, dims: tuple, log: bool = Fa
     """The gradient of either by x."""
     t = table(out, dims)
     if t is None:
-        return None
+        return columns.softmax_backward(g, out, dims, log)
     dx, kernels = np.empty(out.shape, out.dtype), module(out.dtype)
     launch(kernels.log_softmax_backward if log else kernels.softmax_backward, [rows(g, t), t, dx.reshape(t.shape)])
     return dx
@@ -312,7 +313,7 @@ def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> t
     """The loss at each row's class, NaN where there is no such class, and the log_softmax."""
     t = table(x, (dim,))
     if t is None:
-        return None
+        return columns.cross_entropy(x, target, dim, ignore)
     loss, log_p = np.empty(target.shape, x.dtype), np.empty(x.shape, x.dtype)
     launch(module(x.dtype).cross_entropy, [t, classes(target), ignore, loss.reshape(-1), log_p.reshape(t.shape)])
     return loss, log_p
@@ -324,7 +325,7 @@ def cross_entropy_backward(
     """The gradient of the loss by x."""
     t = table(log_p, (dim,))
     if t is None:
-        return None
+        return columns.cross_entropy_backward(g, target, log_p, dim, ignore)
     dx = np.empty(log_p.shape, log_p.dtype)
     launch(module(log_p.dtype).cross_entropy_backward, [each(g), classes(target), ignore, t, dx.reshape(t.shape)])
     return dx

@@ -1,7 +1,8 @@
 """Several threads for one kernel: each gets a slice of the arrays.
 
 Kernels release the interpreter's lock, so Python's own threads do; unlike Numba's they may be entered from several
-threads at once.  Small arrays stay with the caller: waking a thread and waiting for it takes 20 microseconds.
+threads at once.  Small arrays stay with the caller: waking a thread and waiting for it takes 20 to 40 microseconds.  Two
+threads overtake one at 2**18 elements of a softmax or a running sum, 2**19 of a norm, 2**21 of a sum.
 """
 
 from __future__ import annotations
@@ -45,11 +46,14 @@ def parts(size: int) -> int:
     return min(get_num_threads(), size // GRAIN) or 1
 
 
-def launch(kernel: Any, args: list) -> None:
-    """kernel(*args), where all arrays among the arguments are flat and of one size, or have one number of rows."""
+def launch(kernel: Any, args: list, work: int | None = None) -> None:
+    """kernel(*args), where all arrays among the arguments are flat and of one size, or have one number of rows.
+
+    `work` says how many elements it is worth, where that is not the size of the last.
+    """
     out = args[-1]
-    n = parts(out.size)
-    if n < 2:
+    n = parts(out.size if work is None else work)
+    if n < 2 or len(out) < 2:
         kernel(*args)
         return
     step = (len(out) // n + 63) // 64 * 64 if out.ndim == 1 else -(-len(out) // n)  # whole cache lines, or rows

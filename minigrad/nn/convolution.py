@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
-from ..ops import conv, pool
+from ..ops import adaptive_pool, conv, conv_transpose, pool
 from ..ops.create import empty
 from ..ops.pad import pad
 from . import init
@@ -171,7 +171,7 @@ class ConvTranspose1d(TransposedConvolution):
     ndim = 1
 
     def forward(self, input: Tensor) -> Tensor:
-        return self.spread(conv.conv_transpose1d, input)
+        return self.spread(conv_transpose.conv_transpose1d, input)
 
 
 class ConvTranspose2d(TransposedConvolution):
@@ -180,7 +180,7 @@ class ConvTranspose2d(TransposedConvolution):
     ndim = 2
 
     def forward(self, input: Tensor) -> Tensor:
-        return self.spread(conv.conv_transpose2d, input)
+        return self.spread(conv_transpose.conv_transpose2d, input)
 
 
 class MaxPool1d(Module):
@@ -297,19 +297,19 @@ class AdaptivePool(Module):
 class AdaptiveAvgPool1d(AdaptivePool):
     """The means of even parts of (n, c, length)."""
 
-    function = staticmethod(pool.adaptive_avg_pool1d)
+    function = staticmethod(adaptive_pool.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(AdaptivePool):
     """The means of even parts of (n, c, height, width)."""
 
-    function = staticmethod(pool.adaptive_avg_pool2d)
+    function = staticmethod(adaptive_pool.adaptive_avg_pool2d)
 
 
 class AdaptiveMaxPool2d(AdaptivePool):
     """The largest elements of even parts of (n, c, height, width)."""
 
-    function = staticmethod(pool.adaptive_max_pool2d)
+    function = staticmethod(adaptive_pool.adaptive_max_pool2d)
 
 
 def many(value: Any, n: int) -> tuple:

@@ -4,9 +4,11 @@
 from ..ops.activation import (celu, elu, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu,
                               logsigmoid, mish, prelu, relu, relu6, selu, silu, softplus, softshrink, softsign,
                               tanhshrink, threshold)  # fmt: skip
+from ..ops.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d
 from ..ops.attention import gumbel_softmax, scaled_dot_product_attention
 from ..ops.columns import fold, unfold
-from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d
+from ..ops.conv import conv1d, conv2d, conv3d
+from ..ops.conv_transpose import conv_transpose1d, conv_transpose2d
 from ..ops.cross_entropy import cross_entropy, nll_loss
 from ..ops.distance import (cosine_embedding_loss, cosine_similarity, hinge_embedding_loss, margin_ranking_loss,
                             pairwise_distance, triplet_margin_loss)  # fmt: skip
@@ -20,7 +22,6 @@ from ..ops.masks import one_hot
 from ..ops.normalize import (batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize,
                              rms_norm)  # fmt: skip
 from ..ops.pad import pad
-from ..ops.pool import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d, avg_pool1d,
-                        avg_pool2d, max_pool1d, max_pool2d)  # fmt: skip
+from ..ops.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ..ops.resize import interpolate, pixel_shuffle, pixel_unshuffle
 from ..ops.softmax import log_softmax, softmax, softmin

@@ -1,4 +1,4 @@
-"""Convolutions in one, two and three dimensions, and their transposes.
+"""Convolutions in one, two and three dimensions; the public functions of the transposed are in conv_transpose.py.
 
 Three bilinear operations refer to each other: the convolution of an input with a weight, the input that goes with an
 output and a weight (the transposed convolution), and the weight that goes with an output and an input.  Each is the
@@ -16,7 +16,8 @@ import numpy as np
 from ..core.batching import front
 from ..core.tensor import Tensor
 from ..errors import error
-from .families import Bilinear
+from ..kernels import conv as kernels
+from .families import Bilinear, Operation
 from .registry import op
 from .sliding import add_windows, count, padded, per_dim, windows
 
@@ -37,6 +38,8 @@ class Conv(Bilinear):
     def impl(x: np.ndarray, w: np.ndarray, geometry: Geometry) -> np.ndarray:
         kernel = w.shape[2:]
         number = tuple(map(count, x.shape[2:], kernel, *geometry[:3]))
+        if (found := kernels.forward(x, w, None, number, geometry)) is not None:
+            return found
         product = matrix(w, geometry.groups) @ columns(x, kernel, number, geometry)
         return batch_first(product.reshape(w.shape[0], x.shape[0], *number))
 
@@ -48,11 +51,55 @@ class Conv(Bilinear):
         return batched(info, in_dims, x, w, geometry)
 
 
+class ConvBias(Operation):
+    """Conv, and a number added to each channel of the result."""
+
+    name = "conv"
+
+    @staticmethod
+    def impl(x: np.ndarray, w: np.ndarray, bias: np.ndarray, geometry: Geometry) -> np.ndarray:
+        number = tuple(map(count, x.shape[2:], w.shape[2:], *geometry[:3]))
+        if (found := kernels.forward(x, w, bias, number, geometry)) is not None:
+            return found
+        out = Conv.impl(x, w, geometry)
+        out += bias.reshape(-1, *[1] * len(number))
+        return out
+
+    dx = lambda g, w, shape, geometry: ConvInput.apply(g, w, tuple(shape[2:]), geometry)
+    dw = lambda g, x, shape, geometry: ConvWeight.apply(g, x, tuple(shape[2:]), geometry)
+    dbias = lambda g: g.sum((0, *range(2, g.ndim)))
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        (x, w, _, geometry), (tx, tw, tb, _) = primals, tangents
+        terms = [
+            None if tx is None else Conv.apply(tx, w, geometry),
+            None if tw is None else Conv.apply(x, tw, geometry),
+        ]
+        terms = [t for t in terms if t is not None]
+        if tb is not None:
+            terms.append(tb.reshape(-1, *[1] * (x.ndim - 2)).expand(outs[0].shape))
+        return sum(terms[1:], terms[0])
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, w: Tensor, bias: Tensor, geometry: Geometry) -> tuple:
+        """A convolution and a sum, which have rules of their own."""
+        from ..layers.batch import batched  # layers come after the operations
+
+        return batched(
+            lambda x, w, bias: Conv.apply(x, w, geometry) + bias.reshape(-1, *[1] * (x.ndim - 2)),
+            (x, w, bias),
+            in_dims[:3],
+            info.batch_size,
+        ), 0
+
+
 class ConvInput(Bilinear):
     """The input of spatial shape `size` that goes with an output y and a weight: Conv's transpose by its input."""
 
     @staticmethod
     def impl(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Geometry) -> np.ndarray:
+        if (found := kernels.by_input(y, w, size, geometry)) is not None:
+            return found
         groups, number = geometry.groups, y.shape[2:]
         product = matrix(w, groups).swapaxes(1, 2) @ matrix(y.swapaxes(0, 1), groups)
         parts = product.reshape(groups * w.shape[1], *w.shape[2:], y.shape[0], *number)
@@ -73,6 +120,8 @@ class ConvWeight(Bilinear):
 
     @staticmethod
     def impl(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Geometry) -> np.ndarray:
+        if (found := kernels.by_weight(y, x, kernel, geometry)) is not None:
+            return found
         groups = geometry.groups
         product = matrix(y.swapaxes(0, 1), groups) @ columns(x, kernel, y.shape[2:], geometry).swapaxes(1, 2)
         return product.reshape(y.shape[1], x.shape[1] // groups, *kernel)
@@ -163,53 +212,6 @@ def conv3d(
     return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(
-    "T(2, 3, 5), T(3, 4, 3)",
-    "T(2, 4, 5), T(4, 3, 3), T(6), stride=3, padding=1, output_padding=2, groups=2, dilation=2",
-    "T(3, 5), T(3, 2, 2)",
-    torch="nn.functional.conv_transpose1d",
-    method=False,
-)
-def conv_transpose1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """Transposed convolution of (n, c, length) with `weight` (c, out / groups, kernel); see conv_transpose2d."""
-    return spread("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@op(
-    "T(2, 3, 4, 3), T(3, 4, 2, 3)",
-    "T(1, 4, 3, 3), T(4, 3, 3, 2), T(6), stride=(2, 3), padding=1, output_padding=(1, 2), groups=2",
-    "T(3, 3, 2), T(3, 2, 2, 2), dilation=2",
-    "T(1, 2, 3, 3), T(2, 1, 3, 3), None, 1, 1, 1, 1, 2",
-    torch="nn.functional.conv_transpose2d",
-    method=False,
-)
-def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """Transposed convolution of `input` (n, c, height, width) with `weight` (c, out / groups, *kernel).
-
-    It is the gradient of conv2d by its input.  `output_padding` says how much larger than the smallest possible output
-    the result is, and has to be smaller than stride or dilation; RuntimeError otherwise.
-    """
-    return spread("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
 def convolve(
     who: str,
     n: int,
@@ -249,49 +251,9 @@ def convolve(
             f"kernel size {kernel} with dilation {geometry.dilation} is larger than the padded input, {reach}",
             "pad the input more, or use a smaller kernel",
         )
+    if bias is not None and tuple(bias.shape) == weight.shape[:1] and bias._np_dtype == x._np_dtype:
+        return finish(ConvBias.apply(x, weight, bias, geometry), who, None, single)
     return finish(Conv.apply(x, weight, geometry), who, bias, single)
-
-
-def spread(
-    who: str,
-    n: int,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: int,
-    dilation: Any,
-) -> Tensor:
-    """The transposed convolutions."""
-    single, y = with_batch(input, n, who)
-    check_weight(who, n, y, weight, groups)
-    geometry = settings(who, n, stride, padding, dilation, groups)
-    extra = per_dim(output_padding, n, who, "output_padding")
-    if y.shape[1] != weight.shape[0] or y.shape[1] % groups:
-        raise error(
-            RuntimeError,
-            who,
-            f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
-            f"{weight.shape[0]} channels, but got {y.shape[1]} (shape {tuple(input.shape)})",
-        )
-    if any(e >= max(s, d) for e, s, d in zip(extra, geometry.stride, geometry.dilation)):
-        raise error(
-            RuntimeError,
-            who,
-            f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
-            f"stride={geometry.stride}, dilation={geometry.dilation}",
-        )
-    size = tuple(
-        [
-            (m - 1) * s - 2 * p + d * (k - 1) + e + 1
-            for m, s, p, d, k, e in zip(y.shape[2:], *geometry[:3], weight.shape[2:], extra)
-        ]
-    )
-    if min(size) < 1:
-        raise error(RuntimeError, who, f"calculated output size {size} is too small", "use less padding")
-    return finish(ConvInput.apply(y, weight, size, geometry), who, bias, single)
 
 
 def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Geometry:

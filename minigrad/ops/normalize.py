@@ -1,8 +1,6 @@
-"""Normalisation, dropout and embedding.
+"""Normalisation: layer, RMS, group, batch, instance and local response norm, and division by a vector norm.
 
-Layer, group, instance and batch norm are one operation over different dimensions: `Standardize`, (x - mean) / std.  Its
-mean and variance are outputs too, with gradients of their own, so its pull-back may read them and is right at any
-order.
+Each checks its arguments, sees its input in the shape that its statistics need, and calls an operation of standardize.py.
 """
 
 from __future__ import annotations
@@ -10,129 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import rows
-from .families import Operation
 from .pad import pad
 from .pool import avg_pool2d
-from .primitive import ShapeOf
 from .registry import op
-
-
-class Standardize(Operation):
-    """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
-
-    @staticmethod
-    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := rows.standardize(x, dims, eps)) is not None:
-            return found
-        n = math.prod([x.shape[d] for d in dims])
-        mean = np.add.reduce(x, axis=dims, keepdims=True) / n
-        centred = x - mean
-        variance = np.add.reduce(centred * centred, axis=dims, keepdims=True) / n
-        return centred / np.sqrt(variance + eps), mean, variance
-
-    dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
-    batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the result alone, on arrays."""
-        (g, g_mean, g_variance), (x, dims, eps, _, mean, variance) = gs, bound
-        if g is None or g_mean is not None or g_variance is not None:
-            return None
-        dx = rows.standardize_backward(g, x, mean, variance, dims, eps)
-        if dx is None:
-            centred, rstd = x - mean, 1 / np.sqrt(variance + eps)
-            n = math.prod([x.shape[d] for d in dims])
-            along = np.add.reduce(g * centred, axis=dims, keepdims=True) / n * -(rstd * rstd * rstd)
-            dx = (g - np.add.reduce(g, axis=dims, keepdims=True) / n) * rstd + along * centred
-        return dx, None, None
-
-
-class LayerNorm(Operation):
-    """Standardize with its result times weight plus bias, which have the shape of the last dimensions."""
-
-    @staticmethod
-    def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := rows.layer_norm(x, weight, bias, dims, eps)) is not None:
-            return found
-        out, mean, variance = Standardize.impl(x, dims, eps)
-        return out * weight + bias, mean, variance
-
-    dx = lambda g0, g1, g2, x, weight, out1, out2, dims, eps: destandardize(
-        None if g0 is None else g0 * weight, g1, g2, x - out1, (out2 + eps).rsqrt(), dims
-    )
-    dweight = lambda g0, x, out1, out2, eps, shape: (
-        None if g0 is None else sum_to(g0 * ((x - out1) * (out2 + eps).rsqrt()), shape)
-    )
-    dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
-    batch = lambda x, weight, bias, dims, eps: (
-        x,
-        meeting(weight, x),
-        meeting(bias, x),
-        tuple([d + 1 for d in dims]),
-        eps,
-    )
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradients of the result alone, on arrays."""
-        (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
-        if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
-            return None
-        found = rows.layer_norm_backward(g, x, weight, mean, variance, dims, eps)
-        if found is None:
-            (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
-            found = dx, g * ((x - mean) / np.sqrt(variance + eps)), g
-        return *found, None, None
-
-
-def meeting(t: Tensor, x: Tensor) -> Tensor:
-    """A weight with a batch dimension in front, which is that of x."""
-    return t.reshape(t.shape[:1] + (1,) * (x.ndim - t.ndim) + t.shape[1:])
-
-
-def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
-    """The gradient by x: that of the result without its mean and its part along x - mean, and those of both statistics."""
-    n = math.prod([centred.shape[d] for d in dims])
-    free = along = 0.0
-    if g is not None:
-        free = (g - g.mean(dims, True)) * rstd
-        along = (g * centred).mean(dims, True) * -(rstd * rstd * rstd)
-    if g_mean is not None:
-        free = free + g_mean / n
-    if g_variance is not None:
-        along = along + g_variance * (2 / n)
-    return free + along * centred
-
-
-class DivideByRMS(Operation):
-    """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
-
-    @staticmethod
-    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        n = math.prod([x.shape[d] for d in dims])
-        factor = 1 / np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True) / n + eps)
-        return x * factor, factor
-
-    dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
-    batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
-
-
-def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:
-    """The gradient by x, where d factor / dx = -factor**3 * x / n."""
-    n, cubed = math.prod([x.shape[d] for d in dims]), factor * factor * factor
-    along = 0.0 if g is None else (g * x).sum(dims, True)
-    along = along if g_factor is None else along + g_factor
-    out = x * (along * cubed * (-1 / n))
-    return out if g is None else g * factor + out
+from .standardize import Channelwise, DivideByRMS, LayerNorm, Standardize
 
 
 @op(
@@ -156,9 +39,9 @@ def layer_norm(
     tensor([-1.,  1.])
     """
     dims = last_dims("layer_norm", input, normalized_shape, weight, bias)
-    if weight is not None and bias is not None and weight._np_dtype == bias._np_dtype == input._np_dtype:
-        return LayerNorm.apply(input, weight, bias, dims, float(eps))[0]
-    return affine(Standardize.apply(input, dims, float(eps))[0], weight, bias)
+    if weight is None and bias is None:
+        return Standardize.apply(input, dims, float(eps))[0]
+    return scaled(input, dims, weight, bias, tuple(normalized_shape), eps)[0]
 
 
 @op(
@@ -201,9 +84,11 @@ def group_norm(
             f"expected the number of channels in an input of shape {tuple(input.shape)} to be divisible "
             f"by num_groups={num_groups}",
         )
+    check_channels("group_norm", input, weight, bias)
     n, c, *rest = input.shape
-    grouped = input.reshape(n, num_groups, c // num_groups * math.prod(rest))
-    return per_channel("group_norm", Standardize.apply(grouped, (2,), float(eps))[0].reshape(input.shape), weight, bias)
+    some = c // num_groups
+    grouped = input.reshape(n, num_groups, some, math.prod(rest))
+    return scaled(grouped, (2, 3), weight, bias, (num_groups, some, 1), eps)[0].reshape(input.shape)
 
 
 @op(
@@ -234,13 +119,15 @@ def batch_norm(
         raise error(
             RuntimeError, "batch_norm", f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}"
         )
+    check_channels("batch_norm", input, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
             raise error(
                 RuntimeError, "batch_norm", "expected running_mean and running_var to be given when training=False"
             )
-        mean, var = (along_channels(t, input) for t in (running_mean, running_var))
-        return per_channel("batch_norm", (input - mean) * (var + eps).rsqrt(), weight, bias)
+        factor = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
+        begin = -running_mean * factor if bias is None else bias - running_mean * factor
+        return Channelwise.apply(input, along_channels(factor, input), along_channels(begin, input))
     n = input.numel() // max(input.shape[1], 1)
     if n == 1:
         raise error(
@@ -249,13 +136,14 @@ def batch_norm(
             f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
             "use a larger batch, or eval()",
         )
-    out, mean, var = Standardize.apply(input, (0, *range(2, input.ndim)), float(eps))
+    shape = (input.shape[1], *[1] * (input.ndim - 2))
+    out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
     with no_grad():
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(mean.detach().flatten() * momentum)
         if running_var is not None:
             running_var.mul_(1 - momentum).add_(var.detach().flatten() * (momentum * n / (n - 1)))
-    return per_channel("batch_norm", out, weight, bias)
+    return out
 
 
 @op(
@@ -281,7 +169,6 @@ def instance_norm(
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    dims = tuple(range(2, input.ndim))
     n = math.prod(input.shape[2:])
     if n == 1:
         raise error(
@@ -289,13 +176,15 @@ def instance_norm(
             "instance_norm",
             f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}",
         )
-    out, mean, var = Standardize.apply(input, dims, float(eps))
+    check_channels("instance_norm", input, weight, bias)
+    channels = input.reshape(*input.shape[:2], 1, n)
+    out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
     with no_grad():
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(mean.detach().mean(0).flatten() * momentum)
         if running_var is not None:
             running_var.mul_(1 - momentum).add_(var.detach().mean(0).flatten() * (momentum * n / (n - 1)))
-    return per_channel("instance_norm", out, weight, bias)
+    return out.reshape(input.shape)
 
 
 @op("T(2, 5, 3), 3", "T(1, 4, 2, 2), 2, 0.1, 0.5, 2.0", torch="nn.functional.local_response_norm", method=False)
@@ -347,19 +236,30 @@ def affine(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return out if bias is None else out + bias
 
 
-def along_channels(t: Tensor | None, input: Tensor) -> Tensor | None:
+def scaled(
+    x: Tensor, dims: tuple, weight: Tensor | None, bias: Tensor | None, shape: tuple, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """LayerNorm with weight and bias in a shape that meets x; 1 and 0 where they are None."""
+    w, b = (None if t is None else t if tuple(t.shape) == shape else t.reshape(shape) for t in (weight, bias))
+    if any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):
+        out, mean, variance = Standardize.apply(x, dims, float(eps))
+        return affine(out, w, b), mean, variance
+    w, b = x.new_ones(shape) if w is None else w, x.new_zeros(shape) if b is None else b
+    return LayerNorm.apply(x, w, b, dims, float(eps))
+
+
+def along_channels(t: Tensor, input: Tensor) -> Tensor:
     """One value per channel, in a shape that meets an input with channels in dimension 1."""
-    return None if t is None else t.reshape(-1, *[1] * (input.ndim - 2))
+    return t.reshape(-1, *[1] * (input.ndim - 2))
 
 
-def per_channel(who: str, out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """The affine map with one weight and bias per channel."""
+def check_channels(who: str, input: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
+    """Weight and bias have one value per channel."""
     for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(t.shape) != (out.shape[1],):
+        if t is not None and tuple(t.shape) != (input.shape[1],):
             raise error(
                 RuntimeError,
                 who,
-                f"expected {name} to be a vector of size {out.shape[1]}, the number of channels, but got shape "
+                f"expected {name} to be a vector of size {input.shape[1]}, the number of channels, but got shape "
                 f"{tuple(t.shape)}",
             )
-    return affine(out, along_channels(weight, out), along_channels(bias, out))

@@ -10,6 +10,7 @@ import numpy as np
 from ..core.batching import front, lift
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..kernels import places as kernels
 
 WHOLE = slice(None)
 
@@ -54,6 +55,8 @@ def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
 
 def take_at(x: np.ndarray, dims: tuple, indices: tuple) -> np.ndarray:
     """x[indices]"""
+    if len(dims) == 1 and (found := kernels.take(x, dims[0], indices[0])) is not None:
+        return found
     if len(dims) == x.ndim > 1:
         return x.reshape(-1).take(flat_places(x.shape, dims, indices))
     if len(dims) == 1:
@@ -63,6 +66,8 @@ def take_at(x: np.ndarray, dims: tuple, indices: tuple) -> np.ndarray:
 
 def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple) -> None:
     """out[indices] += value, where repeated places count; np.add.at is fast on one dimension only."""
+    if len(dims) == 1 and kernels.add(out, dims[0], indices[0], value):
+        return
     if not out.flags.c_contiguous:
         copy = out.copy()
         add_at(copy, value, dims, indices)

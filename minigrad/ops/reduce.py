@@ -14,6 +14,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import sums
 from .families import NonDifferentiable, Reduce
 from .registry import op
 
@@ -70,8 +71,11 @@ def count(shape: Any, dims: tuple) -> int:
 def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     """Sums as accurate as pairwise ones.
 
-    NumPy adds in pairs only along memory; where many float32 numbers do not lie so, they are added up as float64.
+    Large arrays have kernels.  NumPy adds in pairs only along memory; where many float32 numbers do not lie so, they are
+    added up as float64.
     """
+    if x.size >= sums.SUM_FROM and (found := sums.add_up(x, dims, keepdim)) is not None:
+        return found
     if (
         x.size <= 64
         or x.dtype != dtypes.F4

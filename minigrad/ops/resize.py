@@ -66,7 +66,7 @@ def interpolate(
         )
     sizes, factors = targets(input, size, scale_factor, n, bool(recompute_scale_factor))
     if mode == "area":
-        from .pool import adaptive_avg_pool
+        from .adaptive_pool import adaptive_avg_pool
 
         return adaptive_avg_pool("interpolate", n, input, sizes)
     for d, new, factor in zip(range(2, input.ndim), sizes, factors):

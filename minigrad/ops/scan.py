@@ -15,6 +15,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import scans
 from .elementary import exp
 from .families import Linear, Operation
 from .join import cat
@@ -25,6 +26,8 @@ from .registry import op
 
 def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> np.ndarray:
     """`ufunc` accumulated along dim, from the end if `reverse`; float32 through float64, as PyTorch does."""
+    if (found := scans.running(ufunc, x, dim, reverse)) is not None:
+        return found
     wide = dtypes.F8 if x.dtype.kind == "f" else x.dtype
     if reverse:
         return np.flip(running(ufunc, np.flip(x, dim), dim), dim)
@@ -108,6 +111,8 @@ def shifted(x: Tensor, dim: int, reverse: bool, fill: float = 0.0) -> Tensor:
 
 def recur(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray:
     """The recurrence on arrays: step by step over many rows at once, or row by row where there are few."""
+    if (found := scans.recurrence(a, b, dim, reverse)) is not None:
+        return found
     step = -1 if reverse else 1
     y = np.moveaxis(b, dim, 0).astype(dtypes.F8)
     a, run = np.moveaxis(a, dim, 0)[::step], y[::step]
@@ -124,6 +129,8 @@ def recur(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray:
 
 def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple:
     """Running extremes and their places: the latest of equal ones, and from the first NaN on the latest NaN."""
+    if (found := scans.running_extreme(ufunc, x, dim)) is not None:
+        return found
     values = ufunc.accumulate(x, axis=dim)
     places = np.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))
     here = (x == values) | (x != x)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import places as kernels
 from .families import Operation
 from .gather import Gather, Scatter, ScatterAdd, along, lined_up
 from .registry import op
@@ -19,7 +20,9 @@ class ScatterExtreme(Operation):
     @staticmethod
     def impl(x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, largest: bool) -> np.ndarray:
         out = x.copy()
-        (np.maximum if largest else np.minimum).at(out, along(dim, index), src)
+        ufunc = np.maximum if largest else np.minimum
+        if not kernels.scatter(out, dim, index, src, ufunc.__name__):
+            ufunc.at(out, along(dim, index), src)
         return out
 
     dx = lambda g, x, dim, index, src, out: share(g, x, dim, index, src, out) * (x == out)
@@ -39,7 +42,8 @@ class ScatterProd(Operation):
     @staticmethod
     def impl(x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray) -> np.ndarray:
         out = x.copy()
-        np.multiply.at(out, along(dim, index), src)
+        if not kernels.scatter(out, dim, index, src, "multiply"):
+            np.multiply.at(out, along(dim, index), src)
         return out
 
     dx = lambda g, x, dim, index, src: (

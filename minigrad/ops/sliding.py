@@ -41,7 +41,7 @@ def reach(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tup
     )
 
 
-def padded(x: np.ndarray, before: tuple, after: tuple, value: Any = 0) -> np.ndarray:
+def padded(x: np.ndarray, before: Any, after: Any, value: Any = 0) -> np.ndarray:
     """x with that many elements of `value` around its last dimensions; x itself where there is nothing to add."""
     if not any(before) and not any(after):
         return x

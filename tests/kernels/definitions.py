@@ -1,0 +1,81 @@
+"""Kernels beside the definitions: a function of tensors and its gradients, computed in both ways."""
+
+import contextlib
+import threading
+
+import numpy as np
+
+import minigrad
+from minigrad.kernels import channels, columns, places, rows, scans, sums, threads
+
+MODULES = (channels, columns, places, rows, scans, sums)
+THRESHOLDS = ((channels, "NORM_FROM"), (columns, "COLUMNS_FROM"), (places, "PLACES_FROM"), (scans, "SCAN_FROM"),
+              (sums, "SUM_FROM"))  # fmt: skip
+
+
+def numbers(shape, dtype="float64", seed=0):
+    return (3 * np.random.default_rng(seed).standard_normal(shape)).astype(dtype)
+
+
+def differentiated(f, *arrays):
+    """The results of f on tensors, then its gradients by those that are floats, weighted by numbers that all differ."""
+    tensors = [minigrad.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
+    out = f(*tensors)
+    outs = list(out) if isinstance(out, tuple) else [out]
+    tracked = [t for t in tensors if t.requires_grad]
+    g = minigrad.tensor(numbers(tuple(outs[0].shape), str(outs[0].dtype).split(".")[-1], 1))
+    grads = minigrad.autograd.grad(outs[0], tracked, g) if outs[0].requires_grad else []
+    return [t.detach().numpy() for t in (*outs, *grads)]
+
+
+@contextlib.contextmanager
+def kernels(monkeypatch, on):
+    """Kernels for all arrays, however small, or for none."""
+    with monkeypatch.context() as m:
+        for module in MODULES:
+            m.setattr(module, "GENERIC", not on)
+        for module, name in THRESHOLDS:
+            m.setattr(module, name, 1)
+        yield
+
+
+def agree(monkeypatch, f, *arrays, scale=30):
+    """Whether kernels and definitions compute the same."""
+    with kernels(monkeypatch, True):
+        found = differentiated(f, *arrays)
+    with kernels(monkeypatch, False):
+        expected = differentiated(f, *arrays)
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        if a.dtype.kind != "f":
+            np.testing.assert_array_equal(a, b)
+            continue
+        size = max(1, np.abs(b[np.isfinite(b)]).max(initial=0))
+        np.testing.assert_allclose(
+            a, b, rtol=1e-4 if a.dtype == "float32" else 1e-12, atol=scale * np.finfo(a.dtype).eps * size
+        )
+
+
+def from_several_threads(monkeypatch, f, *arrays):
+    """The same results, split among threads and called from several at once."""
+    with kernels(monkeypatch, True):
+        alone, wrong = differentiated(f, *arrays), []
+        monkeypatch.setattr(threads, "GRAIN", 100)
+        before = threads.get_num_threads()
+        threads.set_num_threads(3)
+
+        def work():
+            for _ in range(5):
+                found = differentiated(f, *arrays)
+                if not all(np.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(found, alone, strict=True)):
+                    wrong.append(threading.get_ident())
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        try:
+            for w in workers:
+                w.start()
+            for w in workers:
+                w.join()
+        finally:
+            threads.set_num_threads(before)
+    assert not wrong

@@ -1,0 +1,71 @@
+"""Kernels of batch, group and instance norm say what the definitions say."""
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.kernels import channels
+from tests.kernels.definitions import agree, from_several_threads, numbers
+
+F = minigrad.nn.functional
+
+
+def batch(x, w, b):
+    return F.batch_norm(x, None, None, w, b, True)
+
+
+FUNCTIONS = {
+    "batch": batch,
+    "batch without a weight": lambda x, w, b: batch(x, None, b) + w.sum(),
+    "batch without both": lambda x, w, b: batch(x, None, None) + w.sum() + b.sum(),
+    "evaluation": lambda x, w, b: F.batch_norm(x, w.detach(), b.detach() ** 2, w, b, False),
+    "group": lambda x, w, b: F.group_norm(x, 3, w, b),
+    "instance": lambda x, w, b: F.instance_norm(x, None, None, w, b),
+}
+SHAPES = [(5, 6, 30), (4, 6, 3, 2), (3, 6, 70, 40), (2, 6, 3, 2, 4)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [*SHAPES, (40, 6)])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatch):
+    if name == "instance" and len(shape) == 2:
+        return
+    x, w, b = numbers(shape, dtype), numbers((6,), dtype, 2), numbers((6,), dtype, 3)
+    if len(shape) > 2 or name != "group":
+        agree(monkeypatch, FUNCTIONS[name], x, w, b, scale=100)
+
+
+def test_running_statistics_are_moved_alike(monkeypatch):
+    def run(x):
+        mean, var = x.new_zeros(6), x.new_ones(6)
+        return F.batch_norm(x, mean, var, training=True), mean, var
+
+    agree(monkeypatch, run, numbers((5, 6, 30)))
+    agree(monkeypatch, run, numbers((50, 6)))
+
+
+def test_a_large_offset_costs_no_digits(monkeypatch):
+    for shape in ((8, 6, 500), (400, 6)):
+        x = numbers(shape, "float32") + np.float32(1000)
+        agree(monkeypatch, lambda x: batch(x, None, None), x, scale=3000)
+
+
+def test_infinities_and_nan_stay_in_their_channel(monkeypatch):
+    x = numbers((5, 6, 30))
+    x[0, 1, 3], x[1, 2, 4] = np.nan, np.inf
+    agree(monkeypatch, lambda x: batch(x, None, None), x)
+    agree(monkeypatch, lambda x: batch(x, None, None), x[:, :, 4])
+    agree(monkeypatch, lambda x: F.group_norm(x, 3), x)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_several_threads(name, monkeypatch):
+    from_several_threads(
+        monkeypatch, FUNCTIONS[name], numbers((9, 6, 30)), numbers((6,), seed=1), numbers((6,), seed=2)
+    )
+
+
+def test_small_arrays_are_numpys(monkeypatch):
+    monkeypatch.setattr(channels, "module", None)
+    batch(minigrad.ones(10, 6, 5), None, None)

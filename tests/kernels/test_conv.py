@@ -1,0 +1,214 @@
+"""The kernels of convolutions and pooling say what the definitions say, for every geometry, dtype and layout."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.kernels import conv, threads, windows
+from minigrad.ops.conv import Conv, ConvInput, ConvWeight, Geometry
+
+F = minigrad.nn.functional
+DTYPES = ["float32", "float64"]
+
+
+def numbers(shape, dtype, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Kernels also for small arrays."""
+    monkeypatch.setattr(conv, "CONV_FROM", 0)
+    monkeypatch.setattr(windows, "POOL_FROM", 0)
+
+
+def defined(monkeypatch, f, *args):
+    """The same without kernels."""
+    with monkeypatch.context() as m:
+        m.setattr(conv, "GENERIC", True)
+        m.setattr(windows, "GENERIC", True)
+        return f(*args)
+
+
+def close(a, b):
+    assert a.dtype == b.dtype and a.shape == b.shape
+    np.testing.assert_allclose(a, b, rtol=0, atol=200 * np.finfo(a.dtype).eps * max(1, np.abs(b).max(initial=0)))
+
+
+def three(x, w, geometry, extra=0):
+    """The convolution of x and w, and both gradients."""
+    y = Conv.impl(x, w, geometry)
+    g = numbers(y.shape, y.dtype, 1)
+    return y, ConvInput.impl(g, w, x.shape[2:], geometry), ConvWeight.impl(g, x, w.shape[2:], geometry)
+
+
+def compare(monkeypatch, x, w, geometry):
+    for found, expected in zip(three(x, w, geometry), defined(monkeypatch, three, x, w, geometry), strict=True):
+        close(found, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("stride", [(1, 1), (2, 2), (3, 1), (1, 2)])
+def test_kernels_compute_what_the_definitions_say(stride, dtype, always, monkeypatch):
+    for padding, dilation, groups in itertools.product([(0, 0), (1, 1), (2, 0)], [(1, 1), (2, 1)], [1, 2, 6]):
+        x, w = numbers((3, 6, 9, 11), dtype), numbers((12, 6 // groups, 3, 2), dtype, 2)
+        compare(monkeypatch, x, w, Geometry(stride, padding, dilation, groups))
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4, 5, 8, 9, 17])
+def test_every_number_of_channels(channels, always, monkeypatch):
+    x = numbers((2, channels, 8, 8), "float32")
+    compare(monkeypatch, x, numbers((channels, channels, 3, 3), "float32", 2), Geometry((1, 1), (1, 1), (1, 1)))
+    compare(monkeypatch, x, numbers((channels, 1, 3, 3), "float32", 2), Geometry((1, 1), (1, 1), (1, 1), channels))
+
+
+@pytest.mark.parametrize("kernel", [(1, 1), (5, 5), (9, 1), (1, 9), (9, 9)])
+def test_windows_from_one_element_to_the_whole_input(kernel, always, monkeypatch):
+    x, w = numbers((2, 2, 9, 9), "float64"), numbers((3, 2, *kernel), "float64", 2)
+    for stride, padding in itertools.product([(1, 1), (4, 2)], [(0, 0), (kernel[0] - 1, kernel[1] // 2), (7, 0)]):
+        compare(monkeypatch, x, w, Geometry(stride, padding, (1, 1)))
+
+
+def test_one_and_three_dimensions(always, monkeypatch):
+    compare(monkeypatch, numbers((2, 4, 70), "float32"), numbers((6, 2, 5), "float32"), Geometry((2,), (2,), (3,), 2))
+    x, w = numbers((2, 4, 5, 6, 7), "float64"), numbers((3, 4, 2, 3, 2), "float64")
+    compare(monkeypatch, x, w, Geometry((1, 2, 1), (1, 0, 1), (1, 1, 2)))
+
+
+def test_more_images_than_are_worked_on_at_once(always, monkeypatch):
+    monkeypatch.setattr(conv, "BLOCK", 1000)
+    x, w = numbers((7, 3, 10, 10), "float32"), numbers((8, 3, 3, 3), "float32")
+    for stride in (1, 2):
+        compare(monkeypatch, x, w, Geometry((stride, stride), (1, 1), (1, 1)))
+
+
+def test_inputs_that_are_not_contiguous(always, monkeypatch):
+    x = numbers((2, 9, 11, 6), "float32").transpose(0, 3, 1, 2)[:, ::-1]
+    w = numbers((6, 12, 3, 3), "float32").swapaxes(0, 1)[::2]
+    compare(monkeypatch, x, w, Geometry((1, 1), (1, 1), (1, 1)))
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_infinities_and_nan_stay_in_their_windows(odd, always, monkeypatch):
+    x, w = numbers((2, 3, 8, 8), "float32"), numbers((5, 3, 3, 3), "float32")
+    x[0, 1, 4, 7] = odd
+    w[2, 0, 1, 1] = odd
+    for geometry in (Geometry((1, 1), (1, 1), (1, 1)), Geometry((2, 2), (1, 1), (1, 1))):
+        with np.errstate(all="ignore"):
+            found, expected = three(x, w, geometry), defined(monkeypatch, three, x, w, geometry)
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
+def test_sums_of_many_products_are_as_accurate_as_blas(monkeypatch):
+    x, w = numbers((8, 64, 28, 28), "float32") + np.float32(1), numbers((16, 64, 3, 3), "float32")
+    geometry = Geometry((1, 1), (1, 1), (1, 1))
+    exact = defined(monkeypatch, three, x.astype("float64"), w.astype("float64"), geometry)
+    ours, blas = three(x, w, geometry), defined(monkeypatch, three, x, w, geometry)
+    g = numbers(exact[0].shape, "float32", 1)
+    exact = exact[0], *defined(monkeypatch, gradients, g, x, w, geometry)
+    for a, b, right in zip(ours, blas, exact, strict=True):
+        scale = np.finfo("float32").eps * np.abs(right).max()
+        assert np.abs(a - right).max() <= 2 * np.abs(b - right).max() + 2 * scale
+
+
+def gradients(g, x, w, geometry):
+    g, x, w = (a.astype("float64") for a in (g, x, w))
+    return ConvInput.impl(g, w, x.shape[2:], geometry), ConvWeight.impl(g, x, w.shape[2:], geometry)
+
+
+def network(x, w, b, v):
+    """Two convolutions with pooling, and the gradients."""
+    tensors = [minigrad.tensor(a, requires_grad=True) for a in (x, w, b, v)]
+    x, w, b, v = tensors
+    hidden = F.max_pool2d(F.conv2d(x, w, b, padding=1).relu(), 2)
+    out = F.max_pool2d(F.conv2d(hidden, v, stride=2, padding=1), 3, 2, 1)
+    return [t.detach().numpy() for t in (out, *minigrad.autograd.grad(out.sum(), tensors))]
+
+
+def parameters():
+    return [numbers(s, "float64", i) for i, s in enumerate([(6, 3, 16, 16), (8, 3, 3, 3), (8,), (4, 8, 3, 3)])]
+
+
+def test_networks_are_those_of_the_definitions(always, monkeypatch):
+    for found, expected in zip(network(*parameters()), defined(monkeypatch, network, *parameters()), strict=True):
+        close(found, expected)
+
+
+def test_several_threads_give_the_same_and_may_run_at_once(always, monkeypatch):
+    alone = network(*parameters())
+    monkeypatch.setattr(threads, "GRAIN", 100)
+    before, wrong = threads.get_num_threads(), []
+    threads.set_num_threads(3)
+
+    def work():
+        for _ in range(5):
+            for a, b in zip(network(*parameters()), alone, strict=True):
+                if not np.allclose(a, b, rtol=1e-12, atol=1e-12):
+                    wrong.append(threading.get_ident())
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    try:
+        for w in workers:
+            w.start()
+        for w in workers:
+            w.join()
+    finally:
+        threads.set_num_threads(before)
+    assert not wrong
+
+
+# ---------------------------------------------------------------------- pooling
+POOLS = [((2, 2), (2, 2), (0, 0), (1, 1)), ((3, 3), (2, 2), (1, 1), (1, 1)), ((2, 3), (1, 2), (0, 1), (3, 2)),
+         ((2, 2), (2, 2), (0, 0), (2, 2)), ((4, 1), (3, 1), (2, 0), (1, 1))]  # fmt: skip
+
+
+def pooled(x, kernel, stride, padding, dilation, ceil):
+    x = minigrad.tensor(x, requires_grad=True)
+    out, places = F.max_pool2d(x, kernel, stride, padding, dilation, ceil, True)
+    g = minigrad.arange(out.numel(), dtype=x.dtype).reshape(out.shape)
+    (dx,) = minigrad.autograd.grad(out, x, g)
+    return [t.detach().numpy() for t in (out, places, dx)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("settings", POOLS)
+@pytest.mark.parametrize("ceil", [False, True])
+def test_pooling_finds_the_same_elements(settings, ceil, dtype, always, monkeypatch):
+    x = np.round(numbers((3, 2, 9, 13), dtype) * 2)  # with equal elements
+    x[0, 0, 3, 4:6] = np.nan
+    x[0, 1] = -np.inf
+    x[1, 0, :2] = np.inf
+    for a, b in zip(pooled(x, *settings, ceil), defined(monkeypatch, pooled, x, *settings, ceil), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_windows_that_lie_wholly_in_the_padding_have_no_largest_element(always):
+    x = minigrad.ones(3, 2, 2, requires_grad=True)
+    out = F.max_pool2d(x, 2, 1, 1, 3)
+    assert (out == -float("inf")).all()
+    (dx,) = minigrad.autograd.grad(out.sum(), x)
+    assert (dx == 0).all()
+
+
+def test_pooling_over_one_dimension_and_other_layouts(always, monkeypatch):
+    def run(x):
+        x = minigrad.tensor(x, requires_grad=True)
+        out = F.max_pool1d(x.mT, 3, 2, 1)
+        return out.detach().numpy(), minigrad.autograd.grad(out.sum(), x)[0].numpy()
+
+    x = numbers((2, 30, 5), "float32")
+    for a, b in zip(run(x), defined(monkeypatch, run, x), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_small_arrays_and_integers_are_numpys(monkeypatch):
+    monkeypatch.setattr(conv, "module", None)
+    monkeypatch.setattr(windows, "module", None)
+    F.conv2d(minigrad.ones(1, 1, 8, 8), minigrad.ones(1, 1, 3, 3))
+    F.conv2d(minigrad.ones(8, 8, 16, 16).long(), minigrad.ones(8, 8, 3, 3).long())
+    F.max_pool2d(minigrad.ones(1, 1, 8, 8), 2)
+    F.max_pool2d(minigrad.ones(8, 8, 16, 16).long(), 2)

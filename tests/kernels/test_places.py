@@ -1,0 +1,97 @@
+"""Kernels of gather, scatter, embedding and indexing say what the definitions say."""
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.kernels import places
+from tests.kernels.definitions import agree, from_several_threads, kernels, numbers
+
+F = minigrad.nn.functional
+SHAPES = [(4, 9, 5), (9, 4, 1), (1, 9, 30), (3, 2, 2)]
+
+
+def indices(shape, high, seed=0):
+    return np.random.default_rng(seed).integers(0, high, shape)
+
+
+FUNCTIONS = {
+    "gather": lambda x, i, s, d: x.gather(d, i),
+    "scatter_add": lambda x, i, s, d: x.scatter_add(d, i, s),
+    "scatter_add of a broadcast": lambda x, i, s, d: x.scatter_add(d, i, s[:1, :1, :1].expand(s.shape)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_index_for_each_element(name, shape, dtype, monkeypatch):
+    for d in range(3):
+        size = (*shape[:d], 7, *shape[d + 1 :])
+        f = lambda x, i, s, d=d: FUNCTIONS[name](x, i, s, d) + 0 * s.sum()
+        agree(monkeypatch, f, numbers(shape, dtype), indices(size, shape[d]), numbers(size, dtype, 1))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scatter_writes(shape, monkeypatch):
+    for d in range(3):
+        order = np.argsort(numbers(shape), d)
+        agree(monkeypatch, lambda x, i, s, d=d: x.scatter(d, i, s), numbers(shape), order, numbers(shape, seed=1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_slices_by_index(shape, dtype, monkeypatch):
+    x = numbers(shape, dtype)
+    for d in range(3):
+        i = indices((6,), shape[d])
+        source = numbers((*shape[:d], 6, *shape[d + 1 :]), dtype, 1)
+        agree(monkeypatch, lambda x, i, d=d: x.index_select(d, i), x, i)
+        agree(monkeypatch, lambda x, i, s, d=d: x.index_add(d, i, s), x, i, source)
+    i = indices((2, 5), shape[1])
+    agree(monkeypatch, lambda x, i: x[:, i], x, i - shape[1])  # from the end
+    agree(monkeypatch, lambda x, i: x.mT[:, :, i], x, i)
+    agree(monkeypatch, lambda x, i: x[:, i.int()], x, i)
+
+
+def test_embedding(monkeypatch):
+    table, i = numbers((7, 5), "float32"), indices((3, 40), 7)
+    agree(monkeypatch, lambda w, i: F.embedding(i, w), table, i)
+    agree(monkeypatch, lambda w, i: F.embedding(i, w, 2), table, i)
+    agree(monkeypatch, lambda w, i: F.embedding(i, w), numbers((7, 1)), i)
+
+
+def test_writes_into_what_is_read(monkeypatch):
+    def run(x, i):
+        y = x.clone()
+        y.index_add_(0, i, y[:6])
+        return y.scatter_add_(0, i[:, None].expand(6, 4), y[:6].clone())
+
+    agree(monkeypatch, run, numbers((9, 4)), indices((6,), 9))
+
+
+def test_indices_out_of_range_are_refused(monkeypatch):
+    x, table = minigrad.ones(5, 4), minigrad.ones(5, 4)
+    with kernels(monkeypatch, True):
+        for f in (lambda i: x[i], lambda i: x.index_select(0, i), lambda i: F.embedding(i, table)):
+            for wrong in (5, -6):
+                with pytest.raises(IndexError):
+                    f(minigrad.tensor([0, wrong]))
+        with pytest.raises(IndexError):
+            F.embedding(minigrad.tensor([-1]), table)
+        for wrong in (5, -1):
+            i = minigrad.tensor([[0, wrong, 1, 2]])
+            for f in (lambda i: x.gather(0, i), lambda i: x.scatter_add(0, i, x)):
+                with pytest.raises(RuntimeError):
+                    f(i)
+
+
+def test_several_threads(monkeypatch):
+    f = lambda x, i, j: x.gather(1, i).index_select(2, j) * x[:, j].sum() + x.scatter_add(1, i, x).sum()
+    from_several_threads(monkeypatch, f, numbers((9, 8, 5)), indices((9, 8, 5), 8), indices((4,), 5))
+
+
+def test_small_arrays_and_integers_are_numpys(monkeypatch):
+    monkeypatch.setattr(places, "module", None)
+    F.embedding(minigrad.zeros(10).long(), minigrad.ones(9, 3))
+    minigrad.arange(100_000)[minigrad.zeros(50_000).long()]
