@@ -4,6 +4,7 @@ generated Numba kernels for large ones.  Promotion of dtypes and broadcasting ar
 
 from __future__ import annotations
 
+from functools import cache as kept
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,7 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
     arrays = [v for v in values if isinstance(v, np.ndarray)]
     if (
         not wanted
+        or light(op)
         or len(op.names) != n
         or any(a.dtype not in (g._a.dtype, dtypes.BOOL) for a in arrays)
         or not plain(values)
@@ -167,7 +169,8 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
         return None
     if any(meta(edges[i])[1] != g._a.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
         return None
-    is_array = (True, *[isinstance(v, np.ndarray) and v.ndim > 0 for v in values])
+    same = not any(g._a.strides)  # one number throughout, as sums send it back: no need to lay it out
+    is_array = (not same, *[isinstance(v, np.ndarray) and v.ndim > 0 for v in values])
     dtype = g._a.dtype
     key = (op, tuple(wanted), is_array, dtype)
     if key not in _kernels:
@@ -179,9 +182,16 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
         return None
     outs = [np.empty(g._a.shape, dtype) for _ in wanted]
     inputs = [flat(scalar(v, dtype), g._a.shape) for v in values]
-    launch(_kernels[key], [g._a.reshape(-1), *inputs, *[o.reshape(-1) for o in outs]])
+    upstream = g._a[(0,) * g._a.ndim] if same else g._a.reshape(-1)
+    launch(_kernels[key], [upstream, *inputs, *[o.reshape(-1) for o in outs]])
     found = dict(zip(wanted, outs))
     return tuple([wrap(found[i]) if i in found else None for i in range(n)])
+
+
+@kept
+def light(op: Any) -> bool:
+    """Whether each gradient is one multiplication at most: then NumPy's own loop over it is as good as a fused one."""
+    return all([(formula.text(f) or "?").isidentifier() or not formula.parameters(f) for f in op.formulas.values()])
 
 
 def plain(values: Any) -> bool:

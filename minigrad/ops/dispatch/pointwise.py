@@ -27,7 +27,10 @@ def {name}({args}):
                 {edges}
                 if {tracked}:
                     out._edge = node = new(Node)
-                    node._seq, node._shape, node._dtype = number(), result.shape, kind
+                    shape = result.shape
+                    if {edge} is not None and {edge}._shape == shape:
+                        shape = {edge}._shape  # one tuple for a whole chain
+                    node._seq, node._shape, node._dtype = number(), shape, kind
                     node._hooks = node._freed = None
                     {slots}
             return out
@@ -97,6 +100,7 @@ def write_apply(plan: Plan) -> str:
         same_kind="" if len(names) == 1 else f" and {arrays[1]}.dtype is kind",
         compute=f"{compute} if {arrays[0]}.size < {limit} else large({given})" if limit else compute,
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
+        edge="n" + names[0],
         tracked=" or ".join(f"n{k} is not None" for k in names) if cls.differentiable else "False",
         slots="\n                    ".join(slots),
     )
@@ -135,6 +139,6 @@ def write_pull(plan: Plan, scope: dict) -> str:
         read="\n    ".join(plan.restore(VALUE)) or "pass",
         forget=plan.forget(),
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
-        fused=f"elif g.size >= {run.FUSE_FROM}:\n        return {large}" if read else "",
+        fused=f"elif g.size >= {run.FUSE_FROM}:\n        return {large}" if read and not run.light(plan.cls) else "",
         gradients=", ".join(pairs),
     )
