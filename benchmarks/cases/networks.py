@@ -56,7 +56,7 @@ def cnn_loss(lib, parameters, images, labels):
     return F.cross_entropy(F.linear(hidden.flatten(1), w3, b3), labels)
 
 
-@case(target("minigrad", "torch", 0.8), COMPILED)
+@case(target("minigrad", "torch", 0.6), target("minigrad.compile", "jax.jit", 0.15))
 def network_step(lib, compiled):
     """A training step of a 64-32-10 network, batch 32."""
     return step(lib, compiled, loss_of, *tensors(lib, DIGITS, 32))

@@ -13,8 +13,8 @@ def two(n):
 
 @case(
     target("minigrad", "torch", 1.0),
-    target("minigrad.compile", ("torch.compile", "jax.jit"), 0.5),
-    target("minigrad.compile", "copying", 2.0),
+    target("minigrad.compile", ("torch.compile", "jax.jit"), 0.2),
+    target("minigrad.compile", "copying", 1.5),
     n=10**7,
     quick=10**5,
 )
