@@ -99,7 +99,7 @@ def grad(
     if not inputs:
         raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate by")
     edges, seeds = roots(outputs, grad_outputs, "grad")
-    targets = [None if history_or_none(t) is None else engine.edge_of(t, "grad", i) for i, t in enumerate(inputs)]
+    targets = [history_or_none(t) for t in inputs]
     for i, (t, e) in enumerate(zip(inputs, targets)):
         if e is None:
             raise error(
@@ -109,8 +109,9 @@ def grad(
                 "call requires_grad_() on it before computing",
             )
     keep = create_graph if retain_graph is None else retain_graph
-    found = engine.run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
-    results = tuple([found.get(key(e)) for e in targets])
+    keys = [key(e) for e in targets]
+    found = engine.run(edges, seeds, set(keys), keep, create_graph)
+    results = tuple([found.get(k) for k in keys])
     if not (allow_unused or materialize_grads):
         for i, r in enumerate(results):
             if r is None:

@@ -17,6 +17,7 @@ from ..core.convert import address
 from ..core.fast import GENERIC
 from . import columns
 from .cache import load, without
+from .sums import PAIRWISE
 from .threads import launch
 
 ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
@@ -24,7 +25,8 @@ ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than 
 # Sums run in several lanes at once, so their terms may be reordered; halves are added pairwise, which keeps the error of
 # long rows small.  The maximum of floats is taken on integers, which LLVM does in lanes without leave to ignore NaN: the
 # bits of positive floats have the order of the floats, those of negative ones the reverse.
-SOURCE = '''"""Rows of {real}: softmax, log_softmax, standardisation, cross-entropy, and their backward."""
+SOURCE = (
+    '''"""Rows of {real}: softmax, log_softmax, standardisation, cross-entropy, and their backward."""
 
 from math import isfinite, nan, sqrt
 
@@ -48,22 +50,9 @@ def largest(x):
         top = whole(max(top, turned(bits[i])))
     return np.{whole}(turned(top)).view(np.{real})
 
-
-@njit(nogil=True, fastmath={{"reassoc"}})
-def sum_of_few(x):
-    total = real(0)
-    for i in range(x.size):
-        total += x[i]
-    return total
-
-
-@njit(nogil=True)
-def sum_of(x):
-    if x.size <= 1024:
-        return sum_of_few(x)
-    half = x.size // 128 * 64
-    return sum_of(x[:half]) + sum_of(x[half:])
-
+'''
+    + PAIRWISE
+    + '''
 
 @njit(nogil=True, fastmath={{"reassoc"}})
 def dot_of_few(x, y, mean):
@@ -202,6 +191,7 @@ def cross_entropy_backward(g_, target_, ignore, log_, dx_):
         if target != ignore:
             dx[target] -= g
 '''
+)
 
 
 @cache
