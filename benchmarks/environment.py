@@ -15,6 +15,9 @@ THREADS = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+SETTINGS = (
+    "OPENBLAS_CORETYPE",
+)  # what else changes the figures: products in NumPy, and so in minigrad, mygrad, autograd
 XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 PACKAGES = ("numpy", "numba", "torch", "jax", "mygrad", "autograd")
 
@@ -37,6 +40,7 @@ def machine():
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
+        "settings": {name: os.environ[name] for name in SETTINGS if name in os.environ},
         "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
     }
 

@@ -86,10 +86,11 @@ def note(results):
 def machine(m):
     """The machine and the versions."""
     packages = ", ".join(f"{name} {version}" for name, version in m["packages"].items() if version)
+    settings = "".join(f"; {name}={value}" for name, value in m["settings"].items())
     busy = f" One-minute load before the run: {m['load']}." if m["load"] is not None else ""
     return (
         f"Measured on: {m['processor']}, {m['cores']} cores, of which one is used; {m['system']}; Python {m['python']}, "
-        f"{packages}.{busy} The figures as [JSON](performance.json)."
+        f"{packages}{settings}.{busy} The figures as [JSON](performance.json)."
     )
 
 

@@ -24,7 +24,7 @@ from typing import Any
 PACKAGES = ("minigrad", "numpy", "scipy", "numba", "llvmlite", "optree", "matplotlib", "pygraphviz", "rich", "cyclopts")
 OPTIONAL = {"torch": "peer of the comparisons", "numba_cuda": "kernels on a GPU", "sklearn": "the digits of the demo"}
 VECTORS = ("avx", "avx2", "fma", "avx512f", "neon", "sve")  # the processors' vector instructions, as LLVM calls them
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SWITCHES = ("MINIGRAD_CACHE", "XDG_CACHE_HOME", "MINIGRAD_GENERIC", "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME")
 
 
@@ -97,7 +97,7 @@ def threads() -> Iterator[Finding]:
     yield Finding(
         "threads", f"{n} for large kernels, of {processors} processors; minigrad.set_num_threads(n) changes it"
     )
-    for name in THREADS:
+    for name in LIMITS:
         if name in os.environ:
             yield Finding(name, os.environ[name])
 
