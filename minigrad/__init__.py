@@ -99,6 +99,14 @@ from .ops.about import (  # fmt: skip
     typename,
 )
 from .ops.activation import celu, hardshrink, prelu, relu, selu, threshold
+from .ops.broadcast import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_shapes,
+    broadcast_tensors,
+    broadcast_to,
+)
 from .ops.chains import chain_matmul, matrix_power
 from .ops.compare import (  # fmt: skip
     allclose,
@@ -289,12 +297,6 @@ from .ops.scan import cummax, cummin, cumprod, cumsum, diff, logcumsumexp
 from .ops.scatter_reduce import scatter_reduce
 from .ops.shape import (  # fmt: skip
     adjoint,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_shapes,
-    broadcast_tensors,
-    broadcast_to,
     flatten,
     movedim,
     permute,

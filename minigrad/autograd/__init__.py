@@ -113,18 +113,23 @@ def grad(
     found = engine.run(edges, seeds, set(keys), keep, create_graph)
     results = tuple([found.get(k) for k in keys])
     if not (allow_unused or materialize_grads):
-        for i, r in enumerate(results):
-            if r is None:
-                raise error(
-                    RuntimeError,
-                    "grad",
-                    f"one of the differentiated tensors appears to not have been used in the graph: input {i}, "
-                    f"of shape {meta(targets[i])[0]}",
-                    "set allow_unused=True if this is desired; it gives None there",
-                )
+        refuse_unused(results, targets)
     if materialize_grads:
         return tuple([wrap(np.zeros(*meta(e))) if r is None else r for r, e in zip(results, targets)])
     return results
+
+
+def refuse_unused(results: tuple, targets: list) -> None:
+    """Raise RuntimeError for the first input that nothing depends on."""
+    for i, (r, e) in enumerate(zip(results, targets)):
+        if r is None:
+            raise error(
+                RuntimeError,
+                "grad",
+                f"one of the differentiated tensors appears to not have been used in the graph: input {i}, "
+                f"of shape {meta(e)[0]}",
+                "set allow_unused=True if this is desired; it gives None there",
+            )
 
 
 def tensor_backward(

@@ -26,6 +26,9 @@ class Layer:
         """A tensor made inside this transform as its function sees it."""
         return value
 
+    def reading(self, who: str) -> None:
+        """The operation `who` decides by a tensor's values how large its result is; a layer may refuse."""
+
     def elementwise(self, frame: Frame, f: Any, *groups: Any) -> Any:
         """f of tuples of tensors that acts on each element alone, so that vmap may run it a layer down as a whole."""
         return f(*groups)
@@ -154,3 +157,9 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
 
 recordings: list = []  # those that run anywhere in the process: only then the way of an operation through layers is noted
 passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # the layers that the operation came through
+
+
+def reading(who: str) -> None:
+    """Tell the layers around that an operation is about to decide by values how large its result is."""
+    for layer in current().layers():
+        layer.reading(who)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..core.tensor import Tensor
+from .broadcast import broadcast_tensors
 from .compare import where
 from .loss import chosen, reduced
 from .registry import op
-from .shape import broadcast_tensors
 
 
 @op(

@@ -76,7 +76,7 @@ class Pointwise(Primitive):
         return run.forward(cls, args)
 
     @classmethod
-    def on_arrays(cls, *arrays: Any) -> Any:
+    def short_impl(cls, *arrays: Any) -> Any:
         """NumPy's function, or the formula; large arrays have their kernels (kernels/run.py)."""
         if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or arrays[0].size >= run.FUSE_FROM:
             return None

@@ -15,13 +15,14 @@ import numpy as np
 from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
+from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from
 from .families import Operation
 from .index import Index
 from .pad import pad
 from .places import WHOLE
 from .reduce import axis
 from .registry import op
-from .shape import atleast_1d, atleast_2d, atleast_3d, reshape, tensors_from
+from .shape import reshape
 
 
 class Join(Operation):

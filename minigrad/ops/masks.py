@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import front, lift
+from ..core.context import reading
 from ..core.engine import sum_to
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
+from .broadcast import broadcast_shapes
 from .families import NonDifferentiable
 from .gather import run
 from .index import NonZero, Put, Take, Write, data_dependent, where_true
 from .registry import op
-from .shape import broadcast_shapes, layout, reading
+from .shape import layout
 
 
 class MaskedFill(Write):

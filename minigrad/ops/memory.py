@@ -58,7 +58,7 @@ class Copy(Primitive):
     impl = lambda x, y: np.broadcast_to(np.asarray(y).astype(x.dtype, copy=False), x.shape)
     dx = lambda g: g.new_zeros(g.shape)
     dy = lambda g: g
-    on_arrays = staticmethod(lambda x, y: np.broadcast_to(y, x.shape) if type(y) is np.ndarray else np.full_like(x, y))
+    short_impl = staticmethod(lambda x, y: np.broadcast_to(y, x.shape) if type(y) is np.ndarray else np.full_like(x, y))
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:

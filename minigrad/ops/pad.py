@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..core.context import reading
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from .broadcast import tensors_from
 from .families import Linear
 from .index import Index, Take, data_dependent
 from .memory import Contiguous
 from .reduce import axis
 from .registry import op
-from .shape import Reshape, expand, layout, reading, reshape, shape_from, tensors_from, transpose, unsqueeze
+from .shape import Reshape, expand, layout, reshape, shape_from, transpose, unsqueeze
 from .slices import index_select
 from .sliding import padded as surrounded
 

@@ -125,7 +125,7 @@ class Primitive(Function):
             raise explain.failed(cls, arrays, e) from None
 
     @classmethod
-    def on_arrays(cls, *arrays: Any) -> Any:
+    def short_impl(cls, *arrays: Any) -> Any:
         """impl of arrays that need no conversion (core/inplace.write_plain); None where it has to look at them."""
         return None
 

@@ -2,7 +2,8 @@
 
 Three views do nearly everything: Reshape (the same elements in the same order), Permute (another order of dimensions)
 and Expand (repetition without memory).  Parts of a tensor are views too, by Index in index.py; diagonals and windows
-have files of their own (diagonal.py, windows.py), joining and cutting is in join.py.
+have files of their own (diagonal.py, windows.py), joining and cutting is in join.py, the shape
+in which tensors meet in broadcast.py.
 """
 
 from __future__ import annotations
@@ -14,13 +15,10 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.batching import lift
-from ..core.context import current
-from ..core.device import Size
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
 from . import registry
-from .explain import mismatch
 from .families import View
 from .memory import Alias, Contiguous
 from .reduce import axes, axis
@@ -171,13 +169,6 @@ def layout(t: Tensor) -> tuple:
     if len(t._sizes) == len(t._value._sizes):
         return a, lead
     return np.moveaxis(a, lead + t._extra, lead) if t._extra else a, lead + 1
-
-
-def reading(who: str) -> None:
-    """An operation is about to decide by a tensor's values how large its result is: a capture of the program refuses."""
-    for layer in current().layers():
-        if hasattr(layer, "reading"):
-            layer.reading(who)
 
 
 def viewable(input: Tensor, size: tuple) -> bool:
@@ -355,71 +346,6 @@ def expand(input: Tensor, *size: Any) -> Tensor:
                 "only size 1 repeats",
             )
     return Expand.apply(input, new)
-
-
-@op("T(3, 1), (3, 4)", "T(3), (2, 3)", "T(), (2,)")
-def broadcast_to(input: Tensor, *size: Any) -> Tensor:
-    """`expand` under NumPy's name."""
-    return expand(input, *size)
-
-
-@op(method=False)
-def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape in which tensors of these shapes meet.  Raises RuntimeError where they do not.
-
-    >>> import minigrad
-    >>> minigrad.broadcast_shapes((3, 1), (4,))
-    minigrad.Size([3, 4])
-    """
-    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    try:
-        return Size(np.broadcast_shapes(*sizes))
-    except ValueError:
-        raise error(
-            RuntimeError,
-            "broadcast_shapes",
-            f"the shapes {' and '.join(map(str, sizes))} cannot be broadcast together: {mismatch(sizes)}",
-            "give both the same size there, or size 1 in one of them",
-        ) from None
-
-
-@op("T(3, 1), T(4)", "T(2, 3), T()", method=False)
-def broadcast_tensors(*tensors: Any) -> tuple:
-    """The tensors expanded to the shape in which they meet, as views."""
-    tensors = tensors_from(tensors)
-    size = broadcast_shapes(*[t.shape for t in tensors])
-    return tuple([expand(t, size) for t in tensors])
-
-
-def tensors_from(args: tuple) -> tuple:
-    """`f(a, b)` and `f((a, b))` mean the same."""
-    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-
-
-@op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
-def atleast_1d(*tensors: Any) -> Any:
-    """0-d tensors as tensors of shape (1,); several give a tuple."""
-    return each(tensors, lambda t: reshape(t, 1) if t.ndim == 0 else t)
-
-
-@op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
-def atleast_2d(*tensors: Any) -> Any:
-    """Tensors of fewer than 2 dimensions with new ones in front; several give a tuple."""
-    return each(tensors, lambda t: reshape(t, (1,) * (2 - t.ndim) + tuple(t.shape)) if t.ndim < 2 else t)
-
-
-@op("T()", "T(3)", "T(2, 3)", "T(), T(2, 3)", method=False)
-def atleast_3d(*tensors: Any) -> Any:
-    """Tensors of fewer than 3 dimensions with new ones, a vector in the middle; several give a tuple."""
-    shapes = (lambda s: (1, 1, 1), lambda s: (1, *s, 1), lambda s: (*s, 1))
-    return each(tensors, lambda t: reshape(t, shapes[t.ndim](tuple(t.shape))) if t.ndim < 3 else t)
-
-
-def each(tensors: tuple, f: Any) -> Any:
-    """f of the one tensor, or a tuple of f of each."""
-    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-        return f(tensors[0])
-    return tuple([f(t) for t in tensors_from(tensors)])
 
 
 METHODS = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import minigrad
 from minigrad.autograd import forward_ad, grad
 from minigrad.layers.batch import batched
-from minigrad.ops.shape import broadcast_shapes
+from minigrad.ops.broadcast import broadcast_shapes
 from tests.indices import full_shapes
 
 VIEWS = {
