@@ -31,6 +31,8 @@ def test_broadcast_operands_and_results_that_do_not_fit():
 def test_expanded_memory_is_refused():
     with pytest.raises(RuntimeError, match="add_: unsupported operation: several elements"):
         torch.zeros(1).expand(3).add_(1.0)
+    with torch.no_grad(), pytest.raises(RuntimeError, match="add_: unsupported operation: several elements"):
+        torch.zeros(1).expand(3).add_(1.0)
 
 
 def test_another_dtype_is_converted_as_ever():

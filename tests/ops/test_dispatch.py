@@ -33,10 +33,16 @@ def test_gradient_is_that_of_the_definition(name, size):
     if not results[1].requires_grad:
         assert not results[0].requires_grad
         return
-    for result in results:
-        result.backward(minigrad.full(result.shape, 0.7, dtype=minigrad.float64))
-    for a, b in zip(fast, slow):
-        assert np.allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-12, atol=1e-12, equal_nan=True)
+    varied = minigrad.linspace(0.3, 0.9, results[0].numel(), dtype=minigrad.float64).reshape(results[0].shape)
+    for weights in (
+        varied,
+        minigrad.tensor(0.7, dtype=minigrad.float64).expand(varied.shape),
+    ):  # as a sum sends it back
+        by_road = minigrad.autograd.grad(results[0], fast, weights, retain_graph=True, allow_unused=True)
+        by_definition = minigrad.autograd.grad(results[1], slow, weights, retain_graph=True, allow_unused=True)
+        for a, b in zip(by_road, by_definition, strict=True):
+            assert (a is None) == (b is None)
+            assert a is None or np.allclose(a.numpy(), b.numpy(), rtol=1e-12, atol=1e-12, equal_nan=True)
 
 
 def test_the_definitions_alone_pass_the_same_programs():
