@@ -100,14 +100,14 @@ def grad(
         raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate by")
     edges, seeds = roots(outputs, grad_outputs, "grad")
     targets = [history_or_none(t) for t in inputs]
-    for i, (t, e) in enumerate(zip(inputs, targets)):
-        if e is None:
-            raise error(
-                RuntimeError,
-                "grad",
-                f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(t.shape)}",
-                "call requires_grad_() on it before computing",
-            )
+    if None in targets:
+        i = targets.index(None)
+        raise error(
+            RuntimeError,
+            "grad",
+            f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(inputs[i].shape)}",
+            "call requires_grad_() on it before computing",
+        )
     keep = create_graph if retain_graph is None else retain_graph
     keys = [key(e) for e in targets]
     found = engine.run(edges, seeds, set(keys), keep, create_graph)

@@ -115,7 +115,7 @@ def place_of(edge: Any) -> int:
 
 def key(edge: Any) -> tuple:
     """An edge as a dictionary key: Ports are made anew each time, their node is not."""
-    return producer(edge), place_of(edge)
+    return (edge.node, edge.index) if type(edge) is Port else (edge, 0)
 
 
 def meta(edge: Any) -> tuple:

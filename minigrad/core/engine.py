@@ -31,13 +31,14 @@ running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None
 class Pending:
     """The gradients that wait at each node, and the heap that says which node is next.  It is `running` while entered."""
 
-    __slots__ = ("__weakref__", "grads", "heap", "roots", "token", "useful", "wanted")
+    __slots__ = ("__weakref__", "grads", "heap", "roots", "targets", "token", "useful", "wanted")
 
     def __init__(self, roots: Sequence, wanted: set | None):
         self.grads: dict[Any, list] = {}
         self.heap: list = []
         self.roots, self.wanted = roots, wanted
-        self.useful = None if wanted is None else on_paths(roots, wanted)
+        self.targets = None if wanted is None else {node for node, _ in wanted}
+        self.useful = None if wanted is None else on_paths(roots, wanted, self.targets)
 
     def __enter__(self) -> None:
         self.token = running.set(self)
@@ -48,8 +49,9 @@ class Pending:
     def reaches(self) -> set:
         """All nodes that get a gradient in this run."""
         if self.useful is None:
-            return reachable(self.roots)
-        return self.useful | {node for node, _ in self.wanted}
+            nodes, leaves = behind(self.roots)
+            return nodes | leaves
+        return self.useful | self.targets
 
     def give(self, edge: Any, g: Any) -> None:
         """Add g to what the edge has got so far."""
@@ -285,25 +287,29 @@ def add_grad(t: Tensor, g: Tensor) -> None:
         t._grad.add_(g)
 
 
-def reachable(roots: Sequence) -> set:
-    """All nodes behind the edges `roots`."""
-    seen, stack = set(), [producer(e) for e in roots]
+def behind(roots: Sequence) -> tuple[set, set]:
+    """All computed nodes behind the edges `roots`, and all leaves."""
+    nodes: set = set()
+    leaves: set = set()
+    stack = list(roots)
     while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack += [producer(e) for e in node._edges if e is not None]
-    return seen
+        edge = stack.pop()
+        node = edge.node if type(edge) is Port else edge
+        if type(node) is Leaf:
+            leaves.add(node)
+        elif node is not None and node not in nodes:
+            nodes.add(node)
+            stack += node._edges
+    return nodes, leaves
 
 
-def on_paths(roots: Sequence, wanted: set) -> set:
-    """The nodes from which a wanted edge can be reached, so that nothing else has to run."""
-    seen, targets = reachable(roots), {node for node, _ in wanted}
-    computed = {node for node in seen if type(node) is not Leaf}
-    if targets == seen - computed:  # all leaves are wanted, and nothing else
-        return computed
+def on_paths(roots: Sequence, wanted: set, targets: set) -> set:
+    """The nodes from which a wanted edge, at one of the targets, can be reached, so that nothing else has to run."""
+    nodes, leaves = behind(roots)
+    if leaves == targets:  # all leaves are wanted, and nothing else
+        return nodes
     useful: set = set()
-    for node in sorted(computed, key=lambda n: n._seq):
+    for node in sorted(nodes, key=lambda n: n._seq):
         for e in node._edges:
             if e is not None and ((p := producer(e)) in useful or p in targets and key(e) in wanted):
                 useful.add(node)

@@ -15,61 +15,73 @@ from typing import Any
 import numpy as np
 
 from . import hooks
-from .context import OFF, use
+from .context import OFF, current, enter
 from .edges import Leaf, Port, producer
+from .quiet import restore, silence
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
 
 
 def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any) -> dict:
     """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary."""
+    outside, said = current(), silence()
+    enter(OFF)
+    try:
+        with pending:
+            return walk(pending, roots, grads, keep, place, step, reach)
+    finally:
+        enter(outside)
+        restore(said)
+
+
+def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any) -> dict:
+    """The loop: the youngest node's gradient goes through its pull, and on to its inputs."""
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
     leaves: dict[Leaf, Any] = {}  # older than what was computed from them, so their turn comes last
     heap: list = []
-    useful, found = pending.useful, {}
-    targets = None if pending.wanted is None else {node for node, _ in pending.wanted}
+    useful, targets, found = pending.useful, pending.targets, {}
     allowed = None if targets is None else useful | targets
     free = None if keep else Freed(place)
     for edge, g in zip(roots, grads, strict=True):
         give(waiting, heap, edge, bare(g))
-    with pending, use(OFF), np.errstate(all="ignore"):
-        while heap:
-            node = heappop(heap)[1]
-            g = waiting.pop(node)
-            if node._hooks is not None:
-                g = hooked(node, g)
-            if targets is not None:
-                if node in targets:
-                    found.update(kept(node, g, pending.wanted) if type(g) is list else {(node, 0): boxed(g)})
-                if node not in useful:
-                    continue
-            elif type(node) is Leaf:
-                finish(node, g, reach, place)
+    while heap:
+        node = heappop(heap)[1]
+        g = waiting.pop(node)
+        if node._hooks is not None:
+            g = hooked(node, g)
+        if targets is not None:
+            if node in targets:
+                found.update(kept(node, g, pending.wanted) if type(g) is list else {(node, 0): boxed(g)})
+            if node not in useful:
                 continue
-            if node.pull is not None and node._hooks is None:
-                pairs = node.pull(g, free)
+        elif type(node) is Leaf:
+            finish(node, g, reach, place)
+            continue
+        pairs = None
+        if node.pull is not None and node._hooks is None:
+            pairs = node.pull(g, free)  # None where arrays do not do
+        if pairs is None:
+            pairs = pull_aside(node, g, keep, place, step)
+        for edge, g in pairs:
+            if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
+                continue
+            if type(edge) is Leaf and edge._hooks is None:
+                leaves[edge] = leaves[edge] + g if edge in leaves else g
+            elif edge in waiting:
+                waiting[edge] = waiting[edge] + g
+            elif type(edge) is Port:
+                give(waiting, heap, edge, g)
             else:
-                pairs = pull_aside(node, g, keep, place, step)
-            for edge, g in pairs:
-                if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
-                    continue
-                if type(edge) is Leaf and edge._hooks is None:
-                    leaves[edge] = leaves[edge] + g if edge in leaves else g
-                elif edge in waiting:
-                    waiting[edge] = waiting[edge] + g
-                elif type(edge) is Port:
-                    give(waiting, heap, edge, g)
-                else:
-                    waiting[edge] = g
-                    heappush(heap, (-edge._seq, edge))
-            pairs = None  # holds on to gradients that a leaf could else take as they are
-        while leaves:
-            leaf, g = leaves.popitem()
-            g = g if leaf._hooks is None else hooked(leaf, g)
-            if targets is None:
-                finish(leaf, g, reach, place)
-            else:
-                found[leaf, 0] = boxed(g)
+                waiting[edge] = g
+                heappush(heap, (-edge._seq, edge))
+        pairs = None  # holds on to gradients that a leaf could else take as they are
+    while leaves:
+        leaf, g = leaves.popitem()
+        g = g if leaf._hooks is None else hooked(leaf, g)
+        if targets is None:
+            finish(leaf, g, reach, place)
+        else:
+            found[leaf, 0] = boxed(g)
     return found
 
 
@@ -124,8 +136,8 @@ def broadcast_axes(large: Sequence, small: Sequence) -> tuple:
 def give(waiting: dict, heap: list, edge: Any, g: Any) -> None:
     """Add g to what the edge has got so far; one output of several waits in its node's list."""
     node = edge
-    if type(edge) is Port or type(edge) is not Leaf and len(edge._meta) > 1:
-        node, i = producer(edge), index(edge)
+    if type(edge) is Port:
+        node, i = edge.node, edge.index
         slots = waiting.get(node)
         if slots is not None:
             slots[i] = g if slots[i] is None else slots[i] + g
@@ -137,11 +149,6 @@ def give(waiting: dict, heap: list, edge: Any, g: Any) -> None:
         return
     waiting[node] = g
     heappush(heap, (-node._seq, node))
-
-
-def index(edge: Any) -> int:
-    """Which output of its node an edge leads to."""
-    return edge.index if type(edge) is Port else 0
 
 
 def bare(t: Tensor | None) -> Any:

@@ -18,7 +18,7 @@ from ..core.fast import GENERIC
 from . import columns
 from .cache import load, without
 from .sums import PAIRWISE
-from .threads import launch
+from .threads import launch, parts
 
 ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
 
@@ -43,10 +43,11 @@ def turned(bits):
     return whole(bits ^ ((bits >> SIGN) & BELOW_SIGN))
 
 
-@njit(nogil=True)
-def largest(x):
-    bits, top = x.view(np.{whole}), whole({lowest})
-    for i in range(x.size):
+@njit(nogil=True, forceinline=True)
+def largest(bits):
+    """The maximum of what these are the bits of: NaN where there is one."""
+    top = whole({lowest})
+    for i in range(bits.size):
         top = whole(max(top, turned(bits[i])))
     return np.{whole}(turned(top)).view(np.{real})
 
@@ -63,19 +64,25 @@ def dot_of_few(x, y, mean):
 
 
 @njit(nogil=True)
-def dot(x, y, mean):
-    """The sum of x * (y - mean)."""
+def dot_of_many(x, y, mean):
     if x.size <= 1024:
         return dot_of_few(x, y, mean)
     half = x.size // 128 * 64
-    return dot(x[:half], y[:half], mean) + dot(x[half:], y[half:], mean)
+    return dot_of_many(x[:half], y[:half], mean) + dot_of_many(x[half:], y[half:], mean)
+
+
+@njit(nogil=True, forceinline=True)
+def dot(x, y, mean):
+    """The sum of x * (y - mean)."""
+    return dot_of_few(x, y, mean) if x.size <= 1024 else dot_of_many(x, y, mean)
 
 
 @njit(nogil=True, error_model="numpy")
 def softmax(x_, out_):
+    bits_ = x_.view(np.{whole})
     for r in range(len(x_)):
         x, out = x_[r], out_[r]
-        top = largest(x)
+        top = largest(bits_[r])
         for i in range(out.size):
             out[i] = exp(x[i] - top)
         total = sum_of(out)
@@ -92,7 +99,7 @@ def softmax_backward(g_, out_, dx_):
             dx[i] = (g[i] - total) * out[i]
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, forceinline=True, error_model="numpy")
 def shifted_log(x, top, out):
     """x - log(sum(exp(x))), where top has been taken off before and log is that of the sum."""
     for i in range(out.size):
@@ -104,8 +111,9 @@ def shifted_log(x, top, out):
 
 @njit(nogil=True, error_model="numpy")
 def log_softmax(x_, out_):
+    bits_ = x_.view(np.{whole})
     for r in range(len(x_)):
-        shifted_log(x_[r], largest(x_[r]), out_[r])
+        shifted_log(x_[r], largest(bits_[r]), out_[r])
 
 
 @njit(nogil=True, error_model="numpy")
@@ -169,27 +177,60 @@ def layer_norm_backward(weight, dweight, dbias, g_, x_, mean_, variance_, eps, d
             dx[i] = (dx[i] - level) * factor - along * (x[i] - mean)
 
 
+@njit(nogil=True, forceinline=True, error_model="numpy")
+def loss(x, bits, target, ignore, out):
+    """Minus out, the log_softmax of x, at the class."""
+    top = largest(bits)
+    shifted_log(x, top if isfinite(top) else real(0), out)
+    if target == ignore:
+        return real(0)
+    return -out[target] if 0 <= target < x.size else real(nan)  # there is no such class: the caller looks
+
+
+@njit(nogil=True, error_model="numpy")
+def loss_backward(g, target, ignore, log_p, dx):
+    if target == ignore:
+        g = real(0)
+    for i in range(dx.size):
+        dx[i] = exp(log_p[i]) * g
+    if target != ignore:
+        dx[target] -= g
+
+
 @njit(nogil=True, error_model="numpy")
 def cross_entropy(x_, target_, ignore, loss_, out_):
+    bits_ = x_.view(np.{whole})
     for r in range(len(x_)):
-        x, out, target = x_[r], out_[r], target_[r]
-        top = largest(x)
-        shifted_log(x, top if isfinite(top) else real(0), out)
-        if target == ignore:
-            loss_[r] = real(0)
-        else:  # NaN stands for a class that there is not: the caller looks
-            loss_[r] = -out[target] if 0 <= target < x.size else nan
+        loss_[r] = loss(x_[r], bits_[r], target_[r], ignore, out_[r])
 
 
 @njit(nogil=True, error_model="numpy")
 def cross_entropy_backward(g_, target_, ignore, log_, dx_):
     for r in range(len(log_)):
-        log_p, dx, target = log_[r], dx_[r], target_[r]
-        g = g_[r] if target != ignore else real(0)
-        for i in range(dx.size):
-            dx[i] = exp(log_p[i]) * g
-        if target != ignore:
-            dx[target] -= g
+        loss_backward(g_[r], target_[r], ignore, log_[r], dx_[r])
+
+
+@njit(nogil=True, error_model="numpy")
+def valid(target_, ignore):
+    n = 0
+    for r in range(len(target_)):
+        n += target_[r] != ignore
+    return n
+
+
+@njit(nogil=True, error_model="numpy")
+def mean_cross_entropy(x_, target_, ignore, out_):
+    bits_, total = x_.view(np.{whole}), 0.0
+    for r in range(len(x_)):
+        total += loss(x_[r], bits_[r], target_[r], ignore, out_[r])
+    return total / valid(target_, ignore)
+
+
+@njit(nogil=True, error_model="numpy")
+def mean_cross_entropy_backward(g, target_, ignore, log_, dx_):
+    each = real(g / valid(target_, ignore))
+    for r in range(len(log_)):
+        loss_backward(each, target_[r], ignore, log_[r], dx_[r])
 '''
 )
 
@@ -208,7 +249,9 @@ def table(x: Any, dims: tuple) -> np.ndarray | None:
     first = x.ndim - len(dims)
     if x.size < ROWS_FROM or GENERIC or x.dtype.kind != "f" or dims != tuple(range(first, x.ndim)) or without.get():
         return None
-    return x.reshape(-1, math.prod(x.shape[first:])) if x.flags.c_contiguous else None
+    if not x.flags.c_contiguous:
+        return None
+    return x if x.ndim == 2 and first == 1 else x.reshape(-1, math.prod(x.shape[first:]))
 
 
 def rows(a: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -218,7 +261,7 @@ def rows(a: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 def each(a: np.ndarray) -> np.ndarray:
     """One value for each row, as a kernel takes them."""
-    return np.ascontiguousarray(a).reshape(-1)
+    return a if a.ndim == 1 and a.flags.c_contiguous else np.ascontiguousarray(a).reshape(-1)
 
 
 def softmax(x: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
@@ -321,6 +364,30 @@ def cross_entropy_backward(
     return dx
 
 
+def mean_cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:
+    """The mean of the losses, NaN where there is no such class, and the log_softmax, of arrays that one thread takes."""
+    t = table(x, (dim,))
+    if t is None or parts(x.size) > 1:
+        return None
+    log_p = np.empty(x.shape, x.dtype)
+    mean = module(x.dtype).mean_cross_entropy(
+        t, classes(target), ignore, log_p if x.ndim == 2 else log_p.reshape(t.shape)
+    )
+    return np.array(mean, x.dtype), log_p
+
+
+def mean_cross_entropy_backward(
+    g: Any, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int
+) -> np.ndarray | None:
+    """The gradient of that mean by x."""
+    t = table(log_p, (dim,))
+    if t is None or parts(log_p.size) > 1:
+        return None
+    dx = np.empty(t.shape, log_p.dtype)
+    module(log_p.dtype).mean_cross_entropy_backward(float(g), classes(target), ignore, t, dx)
+    return dx if log_p.ndim == 2 else dx.reshape(log_p.shape)
+
+
 def classes(target: np.ndarray) -> np.ndarray:
     """Targets as the kernels take them."""
-    return each(target.astype(np.int64, copy=False))
+    return each(target if target.dtype == np.int64 else target.astype(np.int64))

@@ -31,11 +31,16 @@ def sum_of_few(x):
 
 
 @njit(nogil=True)
-def sum_of(x):
+def sum_of_many(x):
     if x.size <= 1024:
         return sum_of_few(x)
     half = x.size // 128 * 64
-    return sum_of(x[:half]) + sum_of(x[half:])
+    return sum_of_many(x[:half]) + sum_of_many(x[half:])
+
+
+@njit(nogil=True, forceinline=True)
+def sum_of(x):
+    return sum_of_few(x) if x.size <= 1024 else sum_of_many(x)
 """
 
 SOURCE = (

@@ -25,6 +25,8 @@ from .softmax import log_softmax
 class NLL(Linear):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
 
+    integers = ("target",)
+
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
         valid, where = found(target, x.shape, dim, ignore)
@@ -36,6 +38,8 @@ class NLL(Linear):
 
 class AtTarget(Linear):
     """Zeros of a shape with x at each example's class, nothing where that is `ignore`: the transpose of -NLL."""
+
+    integers = ("target",)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, size: tuple, dim: int, ignore: int) -> np.ndarray:
@@ -49,6 +53,8 @@ class AtTarget(Linear):
 
 class CrossEntropy(Operation):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
+
+    integers = ("target",)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
@@ -82,6 +88,8 @@ class CrossEntropy(Operation):
 class FromLogits(Operation):
     """The gradient of the loss by the logits: softmax less one at each example's class, times w; 0 where that is `ignore`."""
 
+    integers = ("target",)
+
     @staticmethod
     def impl(w: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> np.ndarray:
         by_rows = rows.cross_entropy_backward(w, target, log_p, dim, ignore)
@@ -103,8 +111,15 @@ class FromLogits(Operation):
 class MeanCrossEntropy(Operation):
     """The mean of that loss over all dimensions but the first `lead`, leaving out what is `ignore`; and the log_softmax."""
 
+    integers = ("target",)
+
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> tuple:
+        by_rows = None if lead else rows.mean_cross_entropy(x, target, dim, ignore)
+        if by_rows is not None:
+            if not math.isfinite(by_rows[0]):
+                found(target, x.shape, dim, ignore)
+            return by_rows
         loss, log_p = CrossEntropy.impl(x, target, dim, ignore)
         total = add_up(loss, tuple(range(lead, loss.ndim)), False)
         return total / CountValid.impl(target, ignore, loss.dtype, lead), log_p
@@ -125,6 +140,9 @@ class MeanCrossEntropy(Operation):
         (g, g_log), (_, target, dim, ignore, lead, _, log_p) = gs, bound
         if g is None or g_log is not None or lead:
             return None
+        by_rows = rows.mean_cross_entropy_backward(g, target, log_p, dim, ignore)
+        if by_rows is not None:
+            return by_rows, None, None, None, None
         w = np.broadcast_to(g / CountValid.impl(target, ignore, log_p.dtype, 0), target.shape)
         return FromLogits.impl(w, target, log_p, dim, ignore), None, None, None, None
 

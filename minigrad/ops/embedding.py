@@ -18,6 +18,8 @@ from .registry import op
 class Embed(Linear):
     """Rows of a table by index.  The row `padding` (or None) gets no gradient."""
 
+    integers = ("indices",)
+
     @staticmethod
     def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None) -> np.ndarray:
         if (found := kernels.take(weight, 0, indices, signed=False)) is not None:
@@ -44,6 +46,8 @@ class Embed(Linear):
 
 class AddRows(Linear):
     """n rows, in which row indices[i] is the sum of all x[i]: the transpose of Embed."""
+
+    integers = ("indices",)
 
     @staticmethod
     def impl(x: np.ndarray, indices: np.ndarray, n: int) -> np.ndarray:

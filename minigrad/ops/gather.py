@@ -26,6 +26,8 @@ from .shape import layout
 class Gather(Linear):
     """out[i, j] = x[index[i, j], j], here along dimension 0."""
 
+    integers = ("index",)
+
     @staticmethod
     def impl(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
         found = kernels.gather(x, dim, index)

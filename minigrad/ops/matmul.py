@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.batching import lift
 from ..core.engine import sum_to
+from ..core.sweep import sum_down
 from ..core.tensor import Tensor
 from ..errors import error
 from .families import Bilinear
@@ -26,7 +27,7 @@ refused = partial(error, RuntimeError)  # what PyTorch raises for shapes and dty
 class MatMul(Bilinear):
     """The matrix product, of vectors and of batches of matrices as well."""
 
-    quiet = True
+    arrays = quiet = True
     impl = lambda x, y: product(x, y)
     dx = lambda g, y, shape: left_gradient(g, y, shape)
     dy = lambda g, x, shape: right_gradient(g, x, shape)
@@ -255,7 +256,7 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
 # ---------------------------------------------------------------------- the product on arrays, and its formulas
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """np.matmul; many small matrices times one matrix are multiplied as one tall matrix, in one call of BLAS."""
-    if x.dtype != y.dtype or x.dtype.kind == "b":
+    if x.dtype is not y.dtype and x.dtype != y.dtype or x.dtype.kind == "b":
         raise TypeError(f"no product of {x.dtype} and {y.dtype}")
     if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
         return np.matmul(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
@@ -264,29 +265,44 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.matmul(x, y)
 
 
-def left_gradient(g: Tensor, y: Tensor, shape: tuple) -> Tensor:
-    """The gradient of x (of that shape) in x @ y."""
+def left_gradient(g: Any, y: Any, shape: tuple) -> Any:
+    """The gradient of x (of that shape) in x @ y; of tensors or arrays, like all that follows."""
     if y.ndim == 1:
-        return g.unsqueeze(-1) * y
+        return column(g) * y
     if len(shape) == 1:
-        return matmul(y, g) if y.ndim == 2 else sum_to(matmul(y, g.unsqueeze(-1)).squeeze(-1), shape)
-    return sum_to(matmul(g, y.mT), shape)
+        return multiply(y, g) if y.ndim == 2 else summed(multiply(y, column(g)).squeeze(-1), shape)
+    return summed(multiply(g, y.mT), shape)
 
 
-def right_gradient(g: Tensor, x: Tensor, shape: tuple) -> Tensor:
+def right_gradient(g: Any, x: Any, shape: tuple) -> Any:
     """The gradient of y (of that shape) in x @ y."""
     if x.ndim == 1:
-        return x.unsqueeze(-1) * g.unsqueeze(-2) if len(shape) > 1 else g.unsqueeze(-1) * x
+        return column(x) * g.reshape((*g.shape[:-1], 1, g.shape[-1])) if len(shape) > 1 else column(g) * x
     if len(shape) == 1:
-        return matmul(g.reshape(g.numel()), rows(x))
+        return multiply(g.reshape((math.prod(g.shape),)), rows(x))
     if len(shape) == 2:  # one matrix met all of x's: their products are summed inside one product
-        return matmul(rows(x).mT, rows(g))
-    return sum_to(matmul(x.mT, g), shape)
+        return multiply(rows(x).mT, rows(g))
+    return summed(multiply(x.mT, g), shape)
 
 
-def rows(x: Tensor) -> Tensor:
+def multiply(x: Any, y: Any) -> Any:
+    """x @ y."""
+    return product(x, y) if type(x) is np.ndarray else MatMul.apply(x, y)
+
+
+def summed(g: Any, shape: tuple) -> Any:
+    """The gradient of an operand of that shape, which was broadcast."""
+    return sum_down(g, shape) if type(g) is np.ndarray else sum_to(g, shape)
+
+
+def column(x: Any) -> Any:
+    """A vector as a matrix of one column."""
+    return x.reshape((*x.shape, 1))
+
+
+def rows(x: Any) -> Any:
     """All rows of a batch of matrices as one matrix."""
-    return x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    return x if x.ndim == 2 else x.reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def broadcasting(cls: Any, in_dims: tuple, x: Tensor, y: Tensor, *statics: Any) -> Tensor:

@@ -40,6 +40,7 @@ class Primitive(Function):
     elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
     names: tuple = ()  # impl's parameters
     variadic: int | None = None  # the position from which all arguments share the last name
+    integers: tuple = ()  # the parameters that take tensors of integers: classes, indices
     formulas: dict = {}  # parameter's position -> formula
     reads: dict = {}  # parameter's position -> names of what its formula reads
     keeps: frozenset = frozenset()  # positions of the arguments that some formula reads
@@ -159,7 +160,7 @@ class Primitive(Function):
             elif name == "out":
                 values.append(bound[n_args])
             elif name == "shape":
-                values.append(tuple(bound[i]) if type(bound[i]) is ShapeOf else bound[i]._sizes)
+                values.append(tuple(bound[i] if type(bound[i]) is ShapeOf else bound[i].shape))
             elif name in cls.names:
                 j = cls.names.index(name)
                 values.append(bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args))

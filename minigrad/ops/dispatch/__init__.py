@@ -23,6 +23,7 @@ from ...core.dtypes import F4, F8
 from ...core.edges import ViewOf, next_number
 from ...core.fast import GENERIC
 from ...core.inplace import NO_GRAD
+from ...core.quiet import restore, silence
 from ...core.saved import save
 from ...core.sweep import sum_down
 from ...core.tensor import Tensor, history, memory, wrap
@@ -85,7 +86,20 @@ def definition(cls: Any, *args: Any) -> Any:
 # What the texts may name.
 NAMES = {
     **{"current": current, "ON": ON, "OFF": OFF, "PLAIN": PLAIN, "F4": F4, "F8": F8, "new": object.__new__},
-    **{"Tensor": Tensor, "ViewOf": ViewOf, "number": next_number, "history": history, "save": save},
-    **{"ndarray": np.ndarray, "asarray": np.asarray, "errstate": np.errstate, "numbers": nodes.numbers, "wrap": wrap},
-    **{"fit": sum_down, "fresh": memory, "NO_GRAD": NO_GRAD, **{f.__name__: f for f in nodes.CALLED}},
+    **{"Tensor": Tensor, "ViewOf": ViewOf, "next_number": next_number, "history": history, "save": save},
+    **{
+        "ndarray": np.ndarray,
+        "asarray": np.asarray,
+        "silence": silence,
+        "restore": restore,
+        "numbers": nodes.numbers,
+        "wrap": wrap,
+    },
+    **{
+        "fit": sum_down,
+        "fresh": memory,
+        "NO_GRAD": NO_GRAD,
+        "UNREAD": nodes.UNREAD,
+        **{f.__name__: f for f in nodes.CALLED},
+    },
 }

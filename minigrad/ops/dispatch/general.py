@@ -1,5 +1,5 @@
 """The texts of all other operations: `impl` on arrays, and a pull by their formulas, on arrays where those run there as they
-stand (Function.arrays), else on Tensors.  Arguments without a formula have to be plain values here, not tensors.
+stand (Function.arrays), else on Tensors.  Arguments without a formula have to be plain values here, or tensors of indices.
 """
 
 from __future__ import annotations
@@ -19,26 +19,29 @@ def {name}({args}):
             {compute}
         except Exception:  # the general way knows what to say
             return other({args})
-        if type(result) is not ndarray:
-            if type(result) is tuple:
-                return several(cls, frame, ({args},), result)
-            result = asarray(result)
-        out = new(Tensor)
-        out._a = result
-        out._edge = out._ver = out._view = out._tan = out._grad = None
+        {made}
         if frame is ON:
             {edges}{linked}
             if {tracked}:
-                out._edge = node = new(Node)
-                node._seq, node._shape, node._dtype = number(), result.shape, result.dtype
-                node._hooks = node._freed = None
+                node = new(Node)
+                node._seq, node._hooks, node._freed = next_number(), None, None
+                {attached}
                 {slots}{unlinked}
-        return out
+        return {returned}
     return other({args})
 
 
 apply = {name}
 """
+
+ONE = """
+if type(result) is not ndarray:
+    if type(result) is tuple:
+        return cls.finish(frame, ({args},), result)
+    result = asarray(result)
+out = new(Tensor)
+out._a = result
+out._edge = out._ver = out._view = out._tan = out._grad = None"""
 
 LINK = """
 {indent}out._ver = memory = {x}._ver or fresh({x})
@@ -49,14 +52,17 @@ PULL = """
 def pull(node, g, free):
     {edges} = {node_edges}
     {values}
-    {forget}
     {prepare}
+    {forget}
     return {gradients},
 """
 
-LOCALS = "frame result out node memory number save history wrap array tensor sent spread g s impl other new fresh free".split()
+LOCALS = (
+    "frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh free "
+    "said found"
+).split()
 
-TENSOR = "s if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else tensor(s, node, {out})"
+TENSOR = "s if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else tensor(s, node, {index})"
 
 
 def specialisable(cls: Any) -> bool:
@@ -68,74 +74,131 @@ def specialisable(cls: Any) -> bool:
 
 def write(plan: Plan, scope: dict) -> str:
     """The operation's text; what it names goes into `scope`."""
-    scope |= {"impl": plan.cls.impl} | {"d" + k: f for k, f in plan.formulas.items()}
+    scope |= {"impl": plan.cls.impl, "on_arrays": plan.cls.arrays} | {"d" + k: f for k, f in plan.formulas.items()}
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
 
 
 def write_apply(plan: Plan) -> str:
     """The text of apply."""
     cls, args, (x, *rest) = plan.cls, ", ".join(plan.names), plan.names
-    call = f"result = impl({', '.join(f'{k}._a' if k in plan.operands else k for k in plan.names)})"
-    quiet = cls.view or cls.quiet
-    slots = [f"node.n{k} = n{k}" for k in plan.operands] + plan.keep()
-    slots += [f"node.s{k} = {k}._a.shape" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
-    tracked = " or ".join(f"n{k} is not None" for k in plan.operands)
+    tensors = plan.operands + plan.integers
+    given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
+    results = ["result"] if len(plan.outs) == 1 else [f"a{i}" for i in range(len(plan.outs))]
+    call = f"{', '.join(results)} = impl({given})"
+    quiet = f"said = silence()\ntry:\n    {call}\nfinally:\n    restore(said)"
     edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
-    given = ", ".join(rest) + ("," if len(rest) == 1 else "")
+    tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
+    others = ", ".join(rest) + ("," if len(rest) == 1 else "")
     link = [
-        LINK.format(x=x, rest=given, seen=seen, fixed=fixed, indent=" " * 12)
+        LINK.format(x=x, rest=others, seen=seen, fixed=fixed, indent=" " * 12)
         for seen, fixed in (("n" + x, ""), ("None", ", NO_GRAD"))
     ]
+    slots = [f"node.n{k} = n{k}" for k in plan.operands] + plan.keep()
+    slots += [f"node.s{k} = {k}._a.shape" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
     return APPLY.format(
         name=cls.name,
         args=args,
         plain=" and ".join(
-            [f"type({k}) in PLAIN" for k in plan.operands] + [f"not isinstance({k}, Tensor)" for k in plan.plain]
+            [f"type({k}) in PLAIN" for k in plan.operands]
+            + [f'type({k}) in PLAIN and {k}._a.dtype.kind != "f"' for k in plan.integers]
+            + [f"not isinstance({k}, Tensor)" for k in plan.plain]
         ),
-        compute=call if quiet else f'with errstate(all="ignore"):\n                {call}',
+        compute=indented(call if cls.view or cls.quiet else quiet, 12),
+        made=indented(made(plan, args), 8),
         edges=edges if cls.differentiable or cls.view else "pass",
-        tracked=(f"({tracked})" + ' and result.dtype.kind == "f"') if cls.differentiable else "False",
+        tracked=f'{tracked} and {results[0]}.dtype.kind == "f"' if cls.differentiable else "False",
+        attached=indented(attached(plan), 16),
         linked=link[0] if cls.view else "",
         unlinked="\n        else:" + link[1] if cls.view else "",
-        slots="\n                ".join(slots),
+        slots=indented("\n".join(slots), 16),
+        returned=", ".join(["out"] if len(plan.outs) == 1 else plan.outs),
     )
+
+
+def made(plan: Plan, args: str) -> str:
+    """Lines that make the tensors."""
+    if len(plan.outs) == 1:
+        return ONE.strip().format(args=args)
+    return "\n".join(f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs))
+
+
+def attached(plan: Plan) -> str:
+    """Lines that make the node their history."""
+    if len(plan.outs) == 1:
+        return "out._edge, node._shape, node._dtype = node, result.shape, result.dtype"
+    meta = ", ".join(f"({k}._a.shape, {k}._a.dtype)" for k in plan.outs)
+    return "\n".join(
+        [f"node._meta = {meta}"]
+        + [f'{k}._edge = Port(node, {i}) if {k}._a.dtype.kind == "f" else None' for i, k in enumerate(plan.outs)]
+    )
+
+
+def indented(lines: str, by: int) -> str:
+    """Lines for a place in a template that is so far to the right."""
+    return lines.replace("\n", "\n" + " " * by)
 
 
 def pullable(plan: Plan) -> bool:
     """Whether there are formulas, and they read only what a flat node has."""
-    cls, known = plan.cls, {"g", "shape", "out", *plan.names}
+    cls, known = plan.cls, {"g", "shape", *plan.outs, *plan.names, *(f"g{i}" for i in range(len(plan.outs)))}
     if not plan.formulas or not all(set(names) <= known for names in plan.reads.values()):
         return False
     if is_reduction(cls):
         return cls.arrays is True and not plan.read
-    return cls.evaluate.__func__ is Primitive.evaluate.__func__ and cls.arrays in (True, False)
+    return cls.evaluate.__func__ is Primitive.evaluate.__func__
 
 
 def write_pull(plan: Plan) -> str:
     """The text of pull: the gradient of the result -> pairs of edge and gradient."""
-    on_arrays, reduction = plan.cls.arrays is True, is_reduction(plan.cls)
-    plain = sorted(
-        {n for names in plan.reads.values() for n in names if n in plan.plain} | ({"dims"} if reduction else set())
-    )
-    values = [f"{k} = node.{k}" for k in plain] + plan.restore(VALUE if on_arrays else TENSOR)
-    prepare = "pass" if on_arrays else "g = wrap(g if type(g) is ndarray else asarray(g))"
+    arrays, reduction, several = plan.cls.arrays, is_reduction(plan.cls), len(plan.outs) > 1
+    kind = "on tensors" if arrays is False else "by formula" if arrays is True else "by function"
+    used = {n for names in plan.reads.values() for n in names if n in plan.plain}
+    used |= set(plan.plain) if kind == "by function" else {"dims"} if reduction else set()
+    gs = [f"g{i}" for i in range(len(plan.outs))] if several else ["g"]
+    prepare = [f"{', '.join(gs)} = g"] if several and kind != "by function" else []
+    if kind == "on tensors":
+        prepare += [f"{g} = boxed({g})" for g in gs]
+    if several and any("g" in names for names in plan.reads.values()):
+        prepare.append("g = g0")
     if reduction:
-        prepare = f"if type(g) is ndarray and not node.keepdim:\n        g = g.reshape(kept_shape(node.s{plan.names[0]}, dims))"
-    pairs = []
-    for k in plan.operands:
-        given = ", ".join([f"node.s{k}" if n == "shape" else n for n in plan.reads[k]])
-        body = f"d{k}({given})"
-        if reduction:
-            body = "g" if not plan.reads[k] else body if "g" in plan.reads[k] else f"g * {body}"
-            body = f"spread({body}, node.s{k})"
-        else:
-            body = f"sent({body}, n{k})"
-        pairs.append(f"(n{k}, None if n{k} is None else {body})")
+        shape = f"kept_shape(node.s{plan.names[0]}, dims)"
+        prepare.append(f"if type(g) is ndarray and not node.keepdim:\n    g = g.reshape({shape})")
+    if kind == "by function":
+        prepare.append(f"found = on_arrays({'g' if several else '(g,)'}, ({bound(plan)},))")
+        prepare.append("if found is None:\n    return None")
     return PULL.format(
         edges=plan.edges() + ("," if len(plan.operands) == 1 else ""),
         node_edges=", ".join(f"node.n{k}" for k in plan.operands) + ("," if len(plan.operands) == 1 else ""),
-        values="\n    ".join(values) or "pass",
+        values="\n    ".join(
+            [f"{k} = node.{k}" for k in sorted(used)] + plan.restore(TENSOR if kind == "on tensors" else VALUE)
+        )
+        or "pass",
+        prepare=indented("\n".join(prepare), 4) or "pass",
         forget=plan.forget(),
-        prepare=prepare,
-        gradients=", ".join(pairs),
+        gradients=", ".join(
+            f"(n{k}, None if n{k} is None else {gradient(plan, k, kind, reduction)})" for k in plan.operands
+        ),
     ).replace("    pass\n", "")
+
+
+def bound(plan: Plan) -> str:
+    """What Function.arrays is given: per argument and result what is known of it, as Primitive.keep has it."""
+    values = []
+    for k in (*plan.names, *plan.outs):
+        unread = f"ShapeOf(node.s{k})" if k in plan.shapes else "None" if k in plan.outs else "UNREAD"
+        if k in plan.plain or k in plan.read and (plan.shared(k) or k in plan.outs):
+            values.append(k)
+        else:
+            values.append(f"{unread} if {k} is None else {k}" if k in plan.read else unread)
+    return ", ".join(values)
+
+
+def gradient(plan: Plan, k: str, kind: str, reduction: bool) -> str:
+    """The gradient of operand k."""
+    if kind == "by function":
+        return f"sent(found[{plan.names.index(k)}], n{k})"
+    body = f"d{k}({', '.join([f'node.s{k}' if n == 'shape' else n for n in plan.reads[k]])})"
+    if reduction:
+        body = "g" if not plan.reads[k] else body if "g" in plan.reads[k] else f"g * {body}"
+        return f"spread({body}, node.s{k})"
+    return f"sent({body}, n{k})"

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import F4, F8
-from ...core.edges import Version
+from ...core.edges import Port, Version
 from ...core.node import Node
 from ...core.saved import Freed, Saved, freed, modified
-from ...core.sweep import bare, fitted, sum_down
+from ...core.sweep import bare, boxed, fitted, sum_down
 from ...core.tensor import Tensor, version, wrap
 from ...kernels import run
 from ..families import spread
-from ..primitive import ShapeOf
+from ..primitive import ShapeOf, as_tensor
 from .plan import Plan
 
 PLAIN: set = {Tensor}  # the types of plain eager tensors; nn.Parameter joins them
@@ -23,9 +23,9 @@ new = object.__new__
 
 def flat_class(plan: Plan) -> type:
     """The operation's node: a slot for each edge and each saved value, half the memory of one with tuples."""
-    cls, operands, plain, read = plan.cls, plan.operands, plan.plain, plan.read
+    cls, operands, plain, read, outs = plan.cls, plan.operands, plan.plain, plan.read, plan.outs
     edges, shapes = ["n" + k for k in operands], ["s" + k for k in plan.shapes]
-    slots = [*edges, *read, *plain, *shapes, "_shape", "_dtype", "_freed"]
+    slots = [*edges, *read, *plain, *shapes, *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)), "_freed"]
     if plan.counts_numbers:
         slots.append("_number")  # y where that was a number, (x,) where x was
 
@@ -33,7 +33,7 @@ def flat_class(plan: Plan) -> type:
         if k in plain:
             return getattr(node, k)
         if k in read and (kept := getattr(node, k)) is not None:
-            return as_saved(kept, False)
+            return as_saved(kept, None)
         return ShapeOf(getattr(node, "s" + k)) if k in plan.shapes else None
 
     def saved(node: Any) -> Any:
@@ -44,7 +44,7 @@ def flat_class(plan: Plan) -> type:
         if plan.counts_numbers and node._number is not None:
             left = type(node._number) is tuple
             kept[not left] = node._number[0] if left else node._number
-        return (*kept, as_saved(node.out, True) if "out" in read else None)
+        return (*kept, *[as_saved(getattr(node, k), i) if k in read else None for i, k in enumerate(outs)])
 
     def forget(node: Any, place: Any) -> None:
         """Drop the saved tensors."""
@@ -59,18 +59,19 @@ def flat_class(plan: Plan) -> type:
         "_fn": cls,
         "_edges": property(eval(f"lambda node: ({by_argument},)")),  # graphs are searched along these
         "_saved": property(saved),
-        "_meta": property(lambda node: ((node._shape, node._dtype),)),
         "_free": forget,
         "__module__": cls.__module__,
     }
+    if len(outs) == 1:
+        body["_meta"] = property(lambda node: ((node._shape, node._dtype),))
     return type(cls.Node.__name__, (Node,), body)
 
 
-def as_saved(v: Any, is_output: bool) -> Any:
-    """A slot's value as the engine's general code has it."""
+def as_saved(v: Any, index: int | None) -> Any:
+    """A slot's value as the engine's general code has it; `index` says which result it is, None an argument."""
     if v is None or type(v) is Saved:
         return v
-    made = Saved(v, 0 if is_output else None)
+    made = Saved(v, index)
     made.version = 0  # kept without a note of the version: it was 0 then
     return made
 
@@ -84,24 +85,19 @@ def twin(out: Tensor) -> Tensor:
     return t
 
 
-def array(s: Any, node: Any, is_output: bool) -> np.ndarray:
+def array(s: Any, node: Any, index: int | None) -> np.ndarray:
     """The array of a saved value that may have been written since, or freed."""
-    return tensor(s, node, is_output)._a
+    return tensor(s, node, index)._a
 
 
-def tensor(s: Any, node: Any, is_output: bool) -> Tensor:
+def tensor(s: Any, node: Any, index: int | None) -> Tensor:
     """The tensor of such a value."""
     if s is None:
         raise freed(node)
-    s = as_saved(s, is_output)
+    s = as_saved(s, index)
     if version(s.tensor) != s.version:
         raise modified(node, s)
     return s.tensor
-
-
-def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
-    """More than one result: their tensors, wired in the general way."""
-    return cls.finish(frame, args, raw)
 
 
 def zeros(g: Any) -> Any:
@@ -144,4 +140,5 @@ def constant(value: float, table: dict, kind: Any) -> Tensor:
     return t
 
 
-CALLED = (twin, array, tensor, several, zeros, kept_shape, spread, sent, large_pull, constant)
+UNREAD = ShapeOf()  # an operand that nothing reads
+CALLED = (twin, array, tensor, boxed, as_tensor, ShapeOf, Port, zeros, kept_shape, spread, sent, large_pull, constant)

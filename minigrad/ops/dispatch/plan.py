@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
 class Plan:
     """Read off a declaration, once.
 
-    `operands` are the parameters that can have a gradient and `plain` the others, each by name; `read` is what formulas
-    read of the operands and the result ("out"), and so is saved; `shapes` are the operands of which a formula reads only
-    the shape.
+    By name: `operands` are the parameters that can have a gradient, `integers` those that take tensors of indices, `plain`
+    the others; `outs` the results.  `read` is what formulas read of all these, and so is saved; `shapes` are the operands of
+    which a formula reads only the shape.
     """
 
     def __init__(self, cls: Any):
         pointwise = is_pointwise(cls)
         self.cls, self.names, self.formulas = cls, cls.names, {cls.names[i]: f for i, f in cls.formulas.items()}
         self.operands = [k for i, k in enumerate(cls.names) if pointwise or i in cls.formulas] or [cls.names[0]]
-        self.plain = [k for k in cls.names if k not in self.operands]
+        self.integers = list(cls.integers)
+        self.plain = [k for k in cls.names if k not in self.operands and k not in self.integers]
         self.reads = {cls.names[i]: names for i, names in cls.reads.items()}
-        known = [*self.operands, "out"]
+        self.outs = outputs([n for names in self.reads.values() for n in names])
+        known = [*self.operands, *self.integers, *self.outs]
         found = {n for names in self.reads.values() for n in names if n in known}
         self.read = sorted(found, key=known.index)
         self.shapes = [k for k in self.operands if is_reduction(cls) or "shape" in self.reads.get(k, ())]
@@ -46,7 +49,7 @@ class Plan:
         """Lines that save what backward reads."""
         lines = []
         for k in self.read:
-            value = "twin(out)" if k == "out" else f"{k} if {k}._ver is None else save({k})"
+            value = f"twin({k})" if k in self.outs else f"{k} if {k}._ver is None else save({k})"
             lines.append(f"node.{k} = " + (value if self.shared(k) else f"({value}) if {self.needed(k)} else None"))
         return lines
 
@@ -54,7 +57,7 @@ class Plan:
         """Lines that read it back; `value` says how, of `s`, the slot's value."""
         lines = []
         for k in self.read:
-            text = value.format(k=k, out=k == "out")
+            text = value.format(k=k, index=self.outs.index(k) if k in self.outs else None)
             if k == self.exact:
                 text = f"n if (n := node._number) and type(n) is not tuple else ({text})"
             lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
@@ -70,6 +73,12 @@ class Plan:
         return "\n        ".join(
             [f"if free is not None{some}:", *[f"node.{k} = None" for k in self.read], "node._freed = free"]
         )
+
+
+def outputs(names: list) -> list:
+    """What formulas call the results: out, or out0, out1 and so on where they say that there are several."""
+    places = [int(found[1]) for n in names if (found := re.fullmatch(r"(?:out|g)(\d+)", n))]
+    return [f"out{i}" for i in range(max(places) + 1)] if max(places, default=0) else ["out"]
 
 
 def is_pointwise(cls: Any) -> bool:

@@ -30,7 +30,7 @@ def {name}({args}):
                     shape = result.shape
                     if {edge} is not None and {edge}._shape == shape:
                         shape = {edge}._shape  # one tuple for a whole chain
-                    node._seq, node._shape, node._dtype = number(), shape, kind
+                    node._seq, node._shape, node._dtype = next_number(), shape, kind
                     node._hooks = node._freed = None
                     {slots}
             return out
@@ -63,7 +63,7 @@ def pull(node, g, free):
 
 LOCALS = ("node", "g", "free", "d", "s", "n")
 # how a saved array is read: at once where it cannot have been written, else by a look at its version
-VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else array(s, node, {out})"
+VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else array(s, node, {index})"
 
 
 def specialisable(cls: Any) -> bool:
