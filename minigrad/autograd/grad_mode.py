@@ -25,8 +25,9 @@ class Mode:
         raise NotImplementedError
 
     def __enter__(self) -> None:
-        self.__dict__.setdefault("_olds", []).append(current())
-        enter(self.change(current()))
+        here = current()
+        self.__dict__.setdefault("_olds", []).append(here)
+        enter(self.change(here))
 
     def __exit__(self, *_: object) -> None:
         enter(current().grad_of(self._olds.pop()))

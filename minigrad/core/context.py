@@ -65,10 +65,14 @@ class Frame:
 
     def all_grad(self, grad: bool) -> Frame:
         """The whole chain with gradients on or off: inside a transform every enclosing derivative is meant."""
+        if self is ON or self is OFF:
+            return ON if grad else OFF
         return self.but(grad=grad, parent=None if self.parent is None else self.parent.all_grad(grad))
 
     def grad_of(self, other: Frame) -> Frame:
         """The whole chain with the gradient modes that `other`'s chain has."""
+        if (self is ON or self is OFF) and (other is ON or other is OFF):
+            return other
         parent = self.parent if self.parent is None or other.parent is None else self.parent.grad_of(other.parent)
         return self.but(grad=other.grad, inference=other.inference, parent=parent)
 

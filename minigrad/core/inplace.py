@@ -16,6 +16,7 @@ from .context import EAGER, OFF, ON, Frame, current, use
 from .edges import INFERENCE, Leaf, ViewOf
 from .fast import GENERIC
 from .hooks import move_retained
+from .quiet import restore, silence
 from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
 NO_GRAD = "it was made under no_grad"  # why the history of such a view may not be derived again
@@ -64,14 +65,15 @@ def write_plain(fn: Any, x: Tensor, others: tuple) -> bool:
             values.append(v)
         else:
             return False
+    said = silence()
     try:
-        result = fn.short_impl(a, *values)
+        if 0 in a.strides or not fn.write_short(a, *values):
+            return False
     except Exception:  # the general way knows what to say
         return False
-    if result is None or result.shape != a.shape or result.dtype is not a.dtype or 0 in a.strides:
-        return False
-    a[...] = result
-    memory(x).bump(fn.function_name() + "_", user_place())
+    finally:
+        restore(said)
+    (x._ver or memory(x)).bump(fn.name + "_", user_place())
     return True
 
 

@@ -76,11 +76,18 @@ class Pointwise(Primitive):
         return run.forward(cls, args)
 
     @classmethod
-    def short_impl(cls, *arrays: Any) -> Any:
+    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
         """NumPy's function, or the formula; large arrays have their kernels (kernels/run.py)."""
-        if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or arrays[0].size >= run.FUSE_FROM:
-            return None
-        return (cls.ufunc or formula.on_arrays(cls.kernel))(*arrays)
+        if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or a.size >= run.FUSE_FROM:
+            return False
+        if isinstance(cls.ufunc, np.ufunc):
+            cls.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a
+            return True
+        result = (cls.ufunc or formula.on_arrays(cls.kernel))(a, *others)
+        if result.shape != a.shape or result.dtype is not a.dtype:
+            return False
+        a[...] = result
+        return True
 
     @classmethod
     def keeps_number(cls, node: Any) -> bool:

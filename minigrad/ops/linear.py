@@ -9,6 +9,7 @@ import numpy as np
 from ..core.batching import front
 from ..core.tensor import Tensor
 from ..errors import error
+from .matmul import multiply, product, rows
 from .primitive import Primitive
 from .registry import op
 
@@ -17,15 +18,20 @@ class Affine(Primitive):
     """x @ weight.T + bias, for a weight that is a matrix and any number of examples."""
 
     arrays = quiet = True
-    dx = lambda g, weight: g @ weight
-    dweight = lambda g, x: rows(g).mT @ rows(x)
+    dx = lambda g, weight: multiply(g, weight)
+    dweight = lambda g, x: multiply(rows(g).mT, rows(x))
     dbias = lambda g: g
 
     @staticmethod
     def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-        out = x @ weight.T
+        out = product(x, weight.T)
         out += bias
         return out
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formulas come to for a matrix of examples."""
+        return ("g @ weight", "g.mT @ x", "g")[i]
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -41,11 +47,6 @@ class Affine(Primitive):
         from ..layers.batch import batched  # layers come after the operations
 
         return batched(lambda x, weight, bias: x @ weight.mT + bias, args, in_dims, info.batch_size), 0
-
-
-def rows(x: Any) -> Any:
-    """All examples as the rows of one matrix."""
-    return x if x.ndim == 2 else x.reshape((-1, x.shape[-1]))
 
 
 @op(

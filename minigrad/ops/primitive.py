@@ -126,9 +126,12 @@ class Primitive(Function):
             raise explain.failed(cls, arrays, e) from None
 
     @classmethod
-    def short_impl(cls, *arrays: Any) -> Any:
-        """impl of arrays that need no conversion (core/inplace.write_plain); None where it has to look at them."""
-        return None
+    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
+        """Write the result into the first operand, of arrays that need no conversion (core/inplace.write_plain).
+
+        False, with nothing written, where it has to look at them, or the result does not fit.
+        """
+        return False
 
     # ------------------------------------------------------------------ what is saved, and what formulas read
     @classmethod
