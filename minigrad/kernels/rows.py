@@ -24,7 +24,16 @@ ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than 
 
 # Sums run in several lanes at once, so their terms may be reordered; halves are added pairwise, which keeps the error of
 # long rows small.  The maximum of floats is taken on integers, which LLVM does in lanes without leave to ignore NaN: the
-# bits of positive floats have the order of the floats, those of negative ones the reverse.
+# bits of positive floats have the order of the floats, those of negative ones the reverse.  Elements are named by row and
+# column, since references to slices, and to arrays that a function is given, are counted: on short rows that costs more
+# than the work.
+LOG_SOFTMAX = """\
+        for i in range(n):  # x - log(sum(exp(x))) of row r, where top is taken off before
+            out_[r, i] = exp(x_[r, i] - top)
+        lost = log(sum_of(out_[r]))
+        for i in range(n):
+            out_[r, i] = x_[r, i] - top - lost
+"""
 SOURCE = (
     '''"""Rows of {real}: softmax, log_softmax, standardisation, cross-entropy, and their backward."""
 
@@ -44,11 +53,11 @@ def turned(bits):
 
 
 @njit(nogil=True, forceinline=True)
-def largest(bits):
-    """The maximum of what these are the bits of: NaN where there is one."""
+def largest(bits_, r):
+    """The maximum of row r of what these are the bits of: NaN where there is one."""
     top = whole({lowest})
-    for i in range(bits.size):
-        top = whole(max(top, turned(bits[i])))
+    for i in range(bits_.shape[1]):
+        top = whole(max(top, turned(bits_[r, i])))
     return np.{whole}(turned(top)).view(np.{real})
 
 '''
@@ -79,50 +88,39 @@ def dot(x, y, mean):
 
 @njit(nogil=True, error_model="numpy")
 def softmax(x_, out_):
-    bits_ = x_.view(np.{whole})
+    bits_, n = x_.view(np.{whole}), x_.shape[1]
     for r in range(len(x_)):
-        x, out = x_[r], out_[r]
-        top = largest(bits_[r])
-        for i in range(out.size):
-            out[i] = exp(x[i] - top)
-        total = sum_of(out)
-        for i in range(out.size):
-            out[i] = out[i] / total
+        top = largest(bits_, r)
+        for i in range(n):
+            out_[r, i] = exp(x_[r, i] - top)
+        total = sum_of(out_[r])
+        for i in range(n):
+            out_[r, i] = out_[r, i] / total
 
 
 @njit(nogil=True, error_model="numpy")
 def softmax_backward(g_, out_, dx_):
     for r in range(len(g_)):
-        g, out, dx = g_[r], out_[r], dx_[r]
-        total = dot(g, out, real(0))
-        for i in range(dx.size):
-            dx[i] = (g[i] - total) * out[i]
-
-
-@njit(nogil=True, forceinline=True, error_model="numpy")
-def shifted_log(x, top, out):
-    """x - log(sum(exp(x))), where top has been taken off before and log is that of the sum."""
-    for i in range(out.size):
-        out[i] = exp(x[i] - top)
-    lost = log(sum_of(out))
-    for i in range(out.size):
-        out[i] = x[i] - top - lost
+        total = dot(g_[r], out_[r], real(0))
+        for i in range(dx_.shape[1]):
+            dx_[r, i] = (g_[r, i] - total) * out_[r, i]
 
 
 @njit(nogil=True, error_model="numpy")
 def log_softmax(x_, out_):
-    bits_ = x_.view(np.{whole})
+    bits_, n = x_.view(np.{whole}), x_.shape[1]
     for r in range(len(x_)):
-        shifted_log(x_[r], largest(bits_[r]), out_[r])
-
+        top = largest(bits_, r)
+'''
+    + LOG_SOFTMAX
+    + """
 
 @njit(nogil=True, error_model="numpy")
 def log_softmax_backward(g_, out_, dx_):
     for r in range(len(g_)):
-        g, out, dx = g_[r], out_[r], dx_[r]
-        total = sum_of(g)
-        for i in range(dx.size):
-            dx[i] = g[i] - exp(out[i]) * total
+        total = sum_of(g_[r])
+        for i in range(dx_.shape[1]):
+            dx_[r, i] = g_[r, i] - exp(out_[r, i]) * total
 
 
 @njit(nogil=True, error_model="numpy")
@@ -178,36 +176,34 @@ def layer_norm_backward(weight, dweight, dbias, g_, x_, mean_, variance_, eps, d
 
 
 @njit(nogil=True, forceinline=True, error_model="numpy")
-def loss(x, bits, target, ignore, out):
-    """Minus out, the log_softmax of x, at the class."""
-    top = largest(bits)
-    shifted_log(x, top if isfinite(top) else real(0), out)
-    if target == ignore:
-        return real(0)
-    return -out[target] if 0 <= target < x.size else real(nan)  # there is no such class: the caller looks
-
-
-@njit(nogil=True, error_model="numpy")
-def loss_backward(g, target, ignore, log_p, dx):
+def loss_backward(g, target, ignore, log_, r, dx_):
     if target == ignore:
         g = real(0)
-    for i in range(dx.size):
-        dx[i] = exp(log_p[i]) * g
+    for i in range(dx_.shape[1]):
+        dx_[r, i] = exp(log_[r, i]) * g
     if target != ignore:
-        dx[target] -= g
+        dx_[r, target] -= g
 
 
 @njit(nogil=True, error_model="numpy")
 def cross_entropy(x_, target_, ignore, loss_, out_):
-    bits_ = x_.view(np.{whole})
+    bits_, n = x_.view(np.{whole}), x_.shape[1]
     for r in range(len(x_)):
-        loss_[r] = loss(x_[r], bits_[r], target_[r], ignore, out_[r])
+        top = largest(bits_, r)
+        top = top if isfinite(top) else real(0)
+"""
+    + LOG_SOFTMAX
+    + """        target = target_[r]
+        if target == ignore:
+            loss_[r] = real(0)
+        else:  # NaN stands for a class that there is not: the caller looks
+            loss_[r] = -out_[r, target] if 0 <= target < n else nan
 
 
 @njit(nogil=True, error_model="numpy")
 def cross_entropy_backward(g_, target_, ignore, log_, dx_):
     for r in range(len(log_)):
-        loss_backward(g_[r], target_[r], ignore, log_[r], dx_[r])
+        loss_backward(g_[r], target_[r], ignore, log_, r, dx_)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -220,9 +216,15 @@ def valid(target_, ignore):
 
 @njit(nogil=True, error_model="numpy")
 def mean_cross_entropy(x_, target_, ignore, out_):
-    bits_, total = x_.view(np.{whole}), 0.0
+    bits_, n, total = x_.view(np.{whole}), x_.shape[1], 0.0
     for r in range(len(x_)):
-        total += loss(x_[r], bits_[r], target_[r], ignore, out_[r])
+        top = largest(bits_, r)
+        top = top if isfinite(top) else real(0)
+"""
+    + LOG_SOFTMAX
+    + """        target = target_[r]
+        if target != ignore:
+            total += -out_[r, target] if 0 <= target < n else nan
     return total / valid(target_, ignore)
 
 
@@ -230,8 +232,8 @@ def mean_cross_entropy(x_, target_, ignore, out_):
 def mean_cross_entropy_backward(g, target_, ignore, log_, dx_):
     each = real(g / valid(target_, ignore))
     for r in range(len(log_)):
-        loss_backward(each, target_[r], ignore, log_[r], dx_[r])
-'''
+        loss_backward(each, target_[r], ignore, log_, r, dx_)
+"""
 )
 
 
