@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad
+from minigrad.nn import functional as F
 from minigrad.ops import dispatch
 from minigrad.ops.registry import TABLE
 
@@ -141,6 +142,12 @@ def test_what_is_not_written_out_is_said_to_be_so():
 @pytest.mark.parametrize("program", [
     lambda x: x.sum(), lambda x: x.sum(0, True), lambda x: x.mean(1), lambda x: x.t() @ x, lambda x: x[0].expand(2, 3),
     lambda x: x.reshape(3, 2)[1:], lambda x: minigrad.nn.functional.linear(x, x, x[:, 0]), lambda x: x.amax(0),
+    lambda x: F.cross_entropy(x, minigrad.tensor([2, 0])), lambda x: F.cross_entropy(x, minigrad.tensor([2, -100])),
+    lambda x: F.nll_loss(x, minigrad.tensor([2, 0]), reduction="none"), lambda x: F.embedding(minigrad.tensor([[1, 0, 1]]), x),
+    lambda x: x.gather(1, minigrad.tensor([[2, 2], [0, 1]])), lambda x: F.layer_norm(x, (3,)),
+    lambda x: F.layer_norm(x, (3,), x[0], x[1]), lambda x: F.max_pool2d(x.reshape(1, 1, 2, 3), 2, 1),
+    lambda x: x @ x[0], lambda x: x[0] @ x.t(), lambda x: x[0] @ x[1], lambda x: x.expand(4, 2, 3) @ x.t(),
+    lambda x: x @ x.t().expand(4, 3, 2), lambda x: x.expand(4, 2, 3) @ x[0], lambda x: x[0] @ x.t().expand(4, 3, 2),
 ])  # fmt: skip
 def test_other_operations_give_what_the_definitions_give(program, monkeypatch):
     x = minigrad.randn(2, 3, dtype=minigrad.float64, requires_grad=True)
@@ -152,6 +159,44 @@ def test_other_operations_give_what_the_definitions_give(program, monkeypatch):
     assert type(fast.grad_fn).__mro__[1].__name__ == "Node" != type(slow.grad_fn).__mro__[1].__name__
     np.testing.assert_allclose(fast.detach().numpy(), slow.detach().numpy(), rtol=1e-12)
     np.testing.assert_allclose(given.numpy(), expected.numpy(), rtol=1e-12)
+
+
+def test_operations_of_indices_and_of_several_results_are_written_out():
+    table, classes = minigrad.randn(5, 3, requires_grad=True), minigrad.tensor([0, 2, 1])
+    rows = F.embedding(classes, table)
+    assert isinstance(type(rows.grad_fn)._edges, property)
+    loss = F.cross_entropy(rows, classes)
+    assert isinstance(type(loss.grad_fn)._edges, property) and len(loss.grad_fn._meta) == 2
+    assert loss.grad_fn.saved_tensors[0].tolist() == classes.tolist()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        loss.backward()
+
+
+def test_indices_that_are_written_after_the_forward_are_noticed():
+    x, classes = minigrad.randn(4, 3, requires_grad=True), minigrad.tensor([0, 2, 1, 1])
+    loss = F.cross_entropy(x, classes)
+    classes.fill_(0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_floats_do_not_pass_for_indices():
+    x = minigrad.randn(4, 3, requires_grad=True)
+    with pytest.raises((IndexError, RuntimeError, TypeError)):
+        F.embedding(minigrad.tensor([0.0, 1.0]), x)
+
+
+def test_derivatives_of_several_results_go_on():
+    x = minigrad.randn(3, 4, dtype=minigrad.float64, requires_grad=True)
+    classes = minigrad.tensor([0, 3, 1])
+    assert minigrad.autograd.gradgradcheck(lambda x: F.cross_entropy(x, classes, label_smoothing=0.2), x)
+    (g,) = minigrad.autograd.grad(F.cross_entropy(x, classes), x, create_graph=True)
+    (h,) = minigrad.autograd.grad(g.pow(2).sum(), x)
+    p = x.detach().softmax(1)
+    target = F.one_hot(classes, 4)
+    expected = 2 / 9 * (p * (p - target) - p * (p * (p - target)).sum(1, True))
+    assert minigrad.allclose(h, expected)
 
 
 def test_a_number_on_the_left_is_kept_as_one():
