@@ -17,7 +17,7 @@ from ..core.convert import address
 from ..core.fast import GENERIC
 from . import columns
 from .cache import load, without
-from .sums import PAIRWISE
+from .reductions import DOT, SPREAD, SUM
 from .threads import launch
 
 ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
@@ -51,24 +51,17 @@ def largest(x):
     return np.{whole}(turned(top)).view(np.{real})
 
 '''
-    + PAIRWISE
+    + SUM
+    + SPREAD
+    + DOT
     + '''
 
-@njit(nogil=True, fastmath={{"reassoc"}})
-def dot_of_few(x, y, mean):
-    total = real(0)
-    for i in range(x.size):
-        total += x[i] * (y[i] - mean)
-    return total
-
-
-@njit(nogil=True)
-def dot(x, y, mean):
-    """The sum of x * (y - mean)."""
-    if x.size <= 1024:
-        return dot_of_few(x, y, mean)
-    half = x.size // 128 * 64
-    return dot(x[:half], y[:half], mean) + dot(x[half:], y[half:], mean)
+@njit(nogil=True, error_model="numpy")
+def moments(x):
+    """Mean and variance."""
+    n = real(x.size)
+    mean = sum_of(x) / n
+    return mean, spread_of(x, mean) / n
 
 
 @njit(nogil=True, error_model="numpy")
@@ -87,7 +80,7 @@ def softmax(x_, out_):
 def softmax_backward(g_, out_, dx_):
     for r in range(len(g_)):
         g, out, dx = g_[r], out_[r], dx_[r]
-        total = dot(g, out, real(0))
+        total = dot_of(g, out, real(0))
         for i in range(dx.size):
             dx[i] = (g[i] - total) * out[i]
 
@@ -119,16 +112,12 @@ def log_softmax_backward(g_, out_, dx_):
 
 @njit(nogil=True, error_model="numpy")
 def standardize(x_, eps, mean_, variance_, out_):
-    n = real(x_.shape[1])
     for r in range(len(x_)):
         x, out = x_[r], out_[r]
-        mean = sum_of(x) / n
+        mean, variance = moments(x)
+        factor = real(1) / real(sqrt(variance + eps))
         for i in range(out.size):
-            out[i] = x[i] - mean
-        variance = dot(out, out, real(0)) / n
-        std = real(sqrt(variance + eps))
-        for i in range(out.size):
-            out[i] = out[i] / std
+            out[i] = (x[i] - mean) * factor
         mean_[r], variance_[r] = mean, variance
 
 
@@ -139,34 +128,43 @@ def standardize_backward(g_, x_, mean_, variance_, eps, dx_):
         g, x, dx, mean = g_[r], x_[r], dx_[r], mean_[r]
         factor = real(1) / real(sqrt(variance_[r] + eps))
         level = sum_of(g) / n
-        along = dot(g, x, mean) / n * factor * factor * factor
+        along = dot_of(g, x, mean) / n * factor * factor * factor
         for i in range(dx.size):
             dx[i] = (g[i] - level) * factor - along * (x[i] - mean)
 
 
 @njit(nogil=True, error_model="numpy")
 def layer_norm(weight, bias, x_, eps, mean_, variance_, out_):
-    standardize(x_, eps, mean_, variance_, out_)
-    for r in range(len(out_)):
-        out = out_[r]
+    for r in range(len(x_)):
+        x, out = x_[r], out_[r]
+        mean, variance = moments(x)
+        factor = real(1) / real(sqrt(variance + eps))
         for i in range(out.size):
-            out[i] = out[i] * weight[i] + bias[i]
+            out[i] = (x[i] - mean) * factor * weight[i] + bias[i]
+        mean_[r], variance_[r] = mean, variance
 
 
 @njit(nogil=True, error_model="numpy")
 def layer_norm_backward(weight, dweight, dbias, g_, x_, mean_, variance_, eps, dx_):
     n = real(x_.shape[1])
+    few_w, few_b = np.zeros(weight.size, np.{real}), np.zeros(weight.size, np.{real})
     for r in range(len(x_)):
         g, x, dx, mean = g_[r], x_[r], dx_[r], mean_[r]
         factor = real(1) / real(sqrt(variance_[r] + eps))
         for i in range(dx.size):
-            dweight[i] += g[i] * ((x[i] - mean) * factor)
-            dbias[i] += g[i]
+            few_w[i] += g[i] * ((x[i] - mean) * factor)
+            few_b[i] += g[i]
             dx[i] = g[i] * weight[i]
         level = sum_of(dx) / n
-        along = dot(dx, x, mean) / n * factor * factor * factor
+        along = dot_of(dx, x, mean) / n * factor * factor * factor
         for i in range(dx.size):
             dx[i] = (dx[i] - level) * factor - along * (x[i] - mean)
+        if r % 64 == 63 or r == len(x_) - 1:  # short sums, which are added up in double precision
+            for i in range(weight.size):
+                dweight[i] += few_w[i]
+                dbias[i] += few_b[i]
+            few_w[:] = 0
+            few_b[:] = 0
 
 
 @njit(nogil=True, error_model="numpy")

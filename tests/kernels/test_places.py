@@ -39,6 +39,28 @@ def test_scatter_writes(shape, monkeypatch):
         agree(monkeypatch, lambda x, i, s, d=d: x.scatter(d, i, s), numbers(shape), order, numbers(shape, seed=1))
 
 
+@pytest.mark.parametrize("how", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scatter_reduces(how, shape, monkeypatch):
+    for d in range(3):
+        size = (*shape[:d], 7, *shape[d + 1 :])
+        x, s = np.round(numbers(shape)), np.round(numbers(size, seed=1))
+        x.flat[1], s.flat[::5] = np.nan, np.nan
+        i = indices(size, shape[d])
+        for keep in (True, False):
+            f = lambda x, i, s, d=d, keep=keep: x.scatter_reduce(d, i, s, how, include_self=keep)
+            agree(monkeypatch, f, x, i, s)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scatter_of_a_number(shape, monkeypatch):
+    for d in range(3):
+        size = (*shape[:d], 7, *shape[d + 1 :])
+        for value in (2, 0.5, True, float("nan")):
+            f = lambda x, i, d=d, value=value: x.scatter(d, i, value)
+            agree(monkeypatch, f, numbers(shape, "float32"), indices(size, shape[d]))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_slices_by_index(shape, dtype, monkeypatch):
