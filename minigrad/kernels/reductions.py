@@ -52,6 +52,7 @@ def pairwise(name: str, term: str, arrays: str = "x", numbers: str = "") -> str:
 
 
 SUM, SQUARES = pairwise("sum", "x[i]"), pairwise("squares", "x[i] * x[i]")
+KNOWN = pairwise("known", "x[i] if x[i] == x[i] else real(0)")
 SPREAD = pairwise("spread", "(x[i] - mean) * (x[i] - mean)", numbers="mean")
 DOT = pairwise("dot", "x[i] * (y[i] - mean)", "xy", "mean")
 
@@ -68,6 +69,7 @@ BELOW_SIGN, SIGN, INFINITY, NAN = whole({mask}), whole({shift}), whole({infinity
 '''
     + SUM
     + SQUARES
+    + KNOWN
     + """
 
 @njit(nogil=True, fastmath={{"reassoc"}})
@@ -143,7 +145,7 @@ def {name}_across(x_, out_):
                 out[i] = total[i]
 '''
 
-JOIN = {"squares": "sum"}  # how results of the same reduction are brought together, where not by itself
+JOIN = {"squares": "sum", "known": "sum"}  # how results of the same reduction are brought together, where not by itself
 
 
 def reduction(name: str, start: str, step: str) -> str:
@@ -161,6 +163,7 @@ SOURCE = (
     HEAD
     + reduction("sum", "0", "total + x")
     + reduction("squares", "0", "total + x * x")
+    + reduction("known", "0", "total + (x if x == x else 0)")
     + reduction("product", "1", "total * x")
     + extreme("maximum", "high", "-inf", ">")
     + extreme("minimum", "low", "inf", "<")
@@ -178,7 +181,9 @@ def module(dtype: np.dtype) -> Any:
 
 
 def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
-    """The sums, squares (summed), products, maxima or minima of x over dimensions, in increasing order."""
+    """A reduction over dimensions in increasing order: "sum", that of "squares" or of the "known" (all but NaN), "product",
+    "maximum" or "minimum".
+    """
     if x.size < REDUCE_FROM or GENERIC or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
         return None
     kept = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])

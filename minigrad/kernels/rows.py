@@ -17,7 +17,7 @@ from ..core.convert import address
 from ..core.fast import GENERIC
 from . import columns
 from .cache import load, without
-from .reductions import DOT, SPREAD, SUM
+from .reductions import DOT, SPREAD, SQUARES, SUM
 from .threads import launch
 
 ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
@@ -52,6 +52,7 @@ def largest(x):
 
 '''
     + SUM
+    + SQUARES
     + SPREAD
     + DOT
     + '''
@@ -165,6 +166,25 @@ def layer_norm_backward(weight, dweight, dbias, g_, x_, mean_, variance_, eps, d
                 dbias[i] += few_b[i]
             few_w[:] = 0
             few_b[:] = 0
+
+
+@njit(nogil=True, error_model="numpy")
+def divide_by_rms(x_, eps, factor_, out_):
+    for r in range(len(x_)):
+        x, out = x_[r], out_[r]
+        factor = real(1) / real(sqrt(squares_of(x) / real(x.size) + eps))
+        for i in range(out.size):
+            out[i] = x[i] * factor
+        factor_[r] = factor
+
+
+@njit(nogil=True, error_model="numpy")
+def divide_by_rms_backward(g_, x_, factor_, dx_):
+    for r in range(len(x_)):
+        g, x, dx, factor = g_[r], x_[r], dx_[r], factor_[r]
+        along = dot_of(g, x, real(0)) / real(x.size) * factor * factor * factor
+        for i in range(dx.size):
+            dx[i] = g[i] * factor - along * x[i]
 
 
 @njit(nogil=True, error_model="numpy")
@@ -295,6 +315,26 @@ def layer_norm_backward(
     launch(work, [rows(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)])
     dweight, dbias = sum([sums[k] for k in sorted(sums)]).astype(x.dtype)  # type: ignore[union-attr]
     return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
+
+
+def divide_by_rms(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
+    """x / sqrt(mean(x * x) + eps), and the factor, over the last dimensions."""
+    t = table(x, dims)
+    if t is None:
+        return None
+    out, factor = np.empty(x.shape, x.dtype), np.empty(x.shape[: x.ndim - len(dims)] + (1,) * len(dims), x.dtype)
+    launch(module(x.dtype).divide_by_rms, [t, x.dtype.type(eps), each(factor), out.reshape(t.shape)])
+    return out, factor
+
+
+def divide_by_rms_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray, dims: tuple) -> np.ndarray | None:
+    """The gradient by x of the first of them."""
+    t = table(x, dims)
+    if t is None:
+        return None
+    dx = np.empty(x.shape, x.dtype)
+    launch(module(x.dtype).divide_by_rms_backward, [rows(g, t), t, each(factor), dx.reshape(t.shape)])
+    return dx
 
 
 def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:

@@ -128,7 +128,12 @@ class NanSum(Reduce):
     """The sum over dimensions of what is not NaN."""
 
     name = "nansum"
-    impl = lambda x, dims, keepdim: add_up(np.where(np.isnan(x), x.dtype.type(0), x), dims, keepdim)
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
+        found = reductions.reduce("known", x, dims, keepdim)
+        return add_up(np.where(np.isnan(x), x.dtype.type(0), x), dims, keepdim) if found is None else found
+
     dx = lambda g, x: g * (x == x)
 
 
