@@ -201,7 +201,7 @@ class Pow(Pointwise):
         if isinstance(x, np.ndarray) and x.dtype.kind == "i" and np.any(y < 0):
             sign = np.where(y % 2 == 0, x * x, x)
             return np.where(y >= 0, np.power(x, np.maximum(y, 0)), np.where(np.abs(x) == 1, sign, 0))
-        found = simple_power(x, y)
+        found = simple_power(x, y) if isinstance(x, np.ndarray) and x.size > 32 else None  # asking takes a while, too
         return x**y if found is None else found
 
 

@@ -108,6 +108,29 @@ def test_indices_out_of_range_are_refused(monkeypatch):
                     f(i)
 
 
+@pytest.mark.parametrize("shape", [(2, 5, 3), (2, 5, 1)])
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_kernels_leave_indices_out_of_range_to_numpy(wrong, shape, monkeypatch):
+    x, i = numbers(shape), indices(shape, 5)
+    i[1, 3, 0] = wrong
+    with kernels(monkeypatch, True):
+        assert places.gather(x, 1, i) is None and places.gather(x, 1, np.abs(i) % 5) is not None
+        for how in places.HOW:
+            assert not places.scatter(x.copy(), 1, i, x.copy(), how)
+        assert not places.in_range(i, 5) and places.in_range(np.abs(i) % 5, 5)
+
+
+def test_writes_into_views(monkeypatch):
+    def run(x, i, s):
+        y = x.clone()
+        y.mT.scatter_add_(1, i, s)
+        y[:, ::2].scatter_(0, i.mT[:, :2], s.mT[:, :2])
+        y.mT.index_add_(0, i[0, :4] % 4, s[:4])
+        return y
+
+    agree(monkeypatch, run, numbers((9, 4)), np.argsort(numbers((4, 9)), 1), numbers((4, 9), seed=1))
+
+
 def test_several_threads(monkeypatch):
     f = lambda x, i, j: x.gather(1, i).index_select(2, j) * x[:, j].sum() + x.scatter_add(1, i, x).sum()
     from_several_threads(monkeypatch, f, numbers((9, 8, 5)), indices((9, 8, 5), 8), indices((4,), 5))
