@@ -15,7 +15,7 @@ import numpy as np
 from ..core.convert import address
 from ..core.fast import GENERIC
 from .cache import load
-from .sums import PAIRWISE
+from .reductions import DOT, SPREAD, SUM
 from .threads import launch
 
 NORM_FROM = 2048  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
@@ -31,41 +31,10 @@ from numba import njit
 from numpy import {real} as real
 
 '''
-    + PAIRWISE
+    + SUM
+    + SPREAD
+    + DOT
     + '''
-
-@njit(nogil=True, fastmath={{"reassoc"}})
-def dot_of_few(x, y, mean):
-    total = real(0)
-    for i in range(x.size):
-        total += x[i] * (y[i] - mean)
-    return total
-
-
-@njit(nogil=True, fastmath={{"reassoc"}})
-def squares_of_few(x, mean):
-    total = real(0)
-    for i in range(x.size):
-        total += (x[i] - mean) * (x[i] - mean)
-    return total
-
-
-@njit(nogil=True)
-def dot(x, y, mean):
-    """The sum of x * (y - mean), in double precision from one short sum to the next."""
-    total = 0.0
-    for i in range(0, x.size, 1024):
-        total += dot_of_few(x[i : i + 1024], y[i : i + 1024], mean)
-    return total
-
-
-@njit(nogil=True)
-def squares(x, mean):
-    total = 0.0
-    for i in range(0, x.size, 1024):
-        total += squares_of_few(x[i : i + 1024], mean)
-    return total
-
 
 @njit(nogil=True)
 def affine(factor, begin, x_, out_):
@@ -81,10 +50,36 @@ def affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
     for b in range(len(x_)):
         for c in range(factor.size):
             g, x, dx, f = g_[b, c], x_[b, c], dx_[b, c], factor[c]
-            dfactor[c] += dot(g, x, real(0))
+            dfactor[c] += dot_of(g, x, real(0))
             dbegin[c] += sum_of(g)
             for i in range(dx.size):
                 dx[i] = g[i] * f
+
+
+@njit(nogil=True)
+def narrow_affine(factor, begin, x_, out_):
+    """affine where channels have few elements: a factor for each place."""
+    for b in range(len(x_)):
+        x, out = x_[b], out_[b]
+        for i in range(out.size):
+            out[i] = x[i] * factor[i] + begin[i]
+
+
+@njit(nogil=True)
+def narrow_affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
+    along, total = np.empty(factor.size, np.{real}), np.empty(factor.size, np.{real})
+    for first in range(0, len(x_), 64):  # short sums, which are added up in double precision
+        along[:] = 0
+        total[:] = 0
+        for b in range(first, min(first + 64, len(x_))):
+            g, x, dx = g_[b], x_[b], dx_[b]
+            for i in range(dx.size):
+                along[i] += g[i] * x[i]
+                total[i] += g[i]
+                dx[i] = g[i] * factor[i]
+        for i in range(factor.size):
+            dfactor[i] += along[i]
+            dbegin[i] += total[i]
 
 
 @njit(nogil=True, error_model="numpy")
@@ -96,7 +91,7 @@ def batch_norm(x_, weight, bias, eps, mean_, variance_, out_, channels):
             total += sum_of(x_[b, c])
         mean, total = real(total / n), 0.0
         for b in range(len(x_)):
-            total += squares(x_[b, c], mean)
+            total += spread_of(x_[b, c], mean)
         mean_[c], variance_[c] = mean, total / n
         factor, begin = real(weight[c] / sqrt(variance_[c] + eps)), bias[c]
         for b in range(len(x_)):
@@ -112,7 +107,7 @@ def batch_norm_backward(g_, x_, weight, eps, mean_, variance_, dweight, dbias, d
         total, along, mean = 0.0, 0.0, mean_[c]
         for b in range(len(x_)):
             total += sum_of(g_[b, c])
-            along += dot(g_[b, c], x_[b, c], mean)
+            along += dot_of(g_[b, c], x_[b, c], mean)
         factor = 1 / sqrt(variance_[c] + eps)
         dweight[c], dbias[c] = along * factor, total
         level, slope, factor = real(total / n), real(along * factor * factor / n), real(factor * weight[c])
@@ -195,7 +190,7 @@ def group_norm(weight, bias, eps, x_, mean_, variance_, out_):
         for g in range(x_.shape[1]):
             x = x_[b, g].reshape(-1)
             mean = real(sum_of(x) / n)
-            mean_[b, g], variance_[b, g] = mean, squares(x, mean) / n
+            mean_[b, g], variance_[b, g] = mean, spread_of(x, mean) / n
             factor = 1 / sqrt(variance_[b, g] + eps)
             for c in range(x_.shape[2]):
                 x, out, scale, begin = x_[b, g, c], out_[b, g, c], real(factor * weight[g, c]), bias[g, c]
@@ -210,7 +205,7 @@ def group_norm_backward(weight, dweight, dbias, eps, g_, x_, mean_, variance_, d
         for k in range(x_.shape[1]):
             mean, factor, level, along = mean_[b, k], 1 / sqrt(variance_[b, k] + eps), 0.0, 0.0
             for c in range(x_.shape[2]):
-                total, slope = sum_of(g_[b, k, c]), dot(g_[b, k, c], x_[b, k, c], mean)
+                total, slope = sum_of(g_[b, k, c]), dot_of(g_[b, k, c], x_[b, k, c], mean)
                 dweight[k, c] += slope * factor
                 dbias[k, c] += total
                 level, along = level + weight[k, c] * total, along + weight[k, c] * slope
@@ -281,26 +276,36 @@ def norm_backward(
 
 def affine(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray | None:
     """x * factor + begin, with a number for each channel."""
-    if kind(x, factor, (0, *range(2, x.ndim))) != "batch" or begin.shape != factor.shape or begin.dtype != x.dtype:
+    which = kind(x, factor, (0, *range(2, x.ndim)))
+    if which not in ("batch", "narrow") or begin.shape != factor.shape or {factor.dtype, begin.dtype} != {x.dtype}:
         return None
-    out, f, b, kernel = np.empty(x.shape, x.dtype), flat(factor), flat(begin), module(x.dtype).affine
-    launch(lambda *some: kernel(f, b, *some), [images(x), images(out)])
+    out, kernels = np.empty(x.shape, x.dtype), module(x.dtype)
+    if which == "narrow":
+        kernel, f, b, seen = kernels.narrow_affine, places(factor, x), places(begin, x), wholes
+    else:
+        kernel, f, b, seen = kernels.affine, flat(factor), flat(begin), images
+    launch(lambda *some: kernel(f, b, *some), [seen(x), seen(out)])
     return out
 
 
 def affine_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray) -> tuple | None:
     """Its gradients by x, factor and begin."""
-    if kind(x, factor, (0, *range(2, x.ndim))) != "batch" or factor.dtype != x.dtype:
+    which = kind(x, factor, (0, *range(2, x.ndim)))
+    if which not in ("batch", "narrow") or factor.dtype != x.dtype:
         return None
-    dx, f, kernel = np.empty(x.shape, x.dtype), flat(factor), module(x.dtype).affine_backward
+    dx, kernels = np.empty(x.shape, x.dtype), module(x.dtype)
+    if which == "narrow":
+        kernel, f, seen = kernels.narrow_affine_backward, places(factor, x), wholes
+    else:
+        kernel, f, seen = kernels.affine_backward, flat(factor), images
     sums: dict[int, np.ndarray] = {}  # first address -> sums over the images that one thread has
 
     def work(*some: Any) -> None:
         sums[address(some[-1])] = total = np.zeros((2, f.size))
         kernel(f, *total, *some)
 
-    launch(work, [images(np.ascontiguousarray(g)), images(x), images(dx)])
-    dfactor, dbegin = sum([sums[k] for k in sorted(sums)]).astype(x.dtype)  # type: ignore[union-attr]
+    launch(work, [seen(np.ascontiguousarray(g)), seen(x), seen(dx)])
+    dfactor, dbegin = sum([sums[k] for k in sorted(sums)]).reshape(2, x.shape[1], -1).sum(2).astype(x.dtype)  # type: ignore[union-attr]
     return dx, dfactor.reshape(factor.shape), dbegin.reshape(factor.shape)
 
 
@@ -325,6 +330,16 @@ def flat(a: np.ndarray) -> np.ndarray:
 def images(x: np.ndarray) -> np.ndarray:
     """(images, channels, elements)."""
     return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+
+
+def wholes(x: np.ndarray) -> np.ndarray:
+    """(images, channels with their elements)."""
+    return x.reshape(len(x), -1)
+
+
+def places(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """One value per channel, repeated for each of its elements."""
+    return np.repeat(flat(a), math.prod(x.shape[2:]))
 
 
 def numbers(w: np.ndarray) -> np.ndarray:

@@ -24,32 +24,13 @@ HOW = {"write": 0, "add": 1, "multiply": 2, "maximum": 3, "minimum": 4}
 SOURCE = '''"""Reading, writing and adding {real} at places; wrong[0] becomes 1 where an index is out of range."""
 
 from numba import njit
+from numpy import uint64 as at  # an index that needs no check whether it counts from the end
 
 
-@njit(nogil=True)
-def gather(wrong, x_, index_, out_):
-    n = x_.shape[1]
-    for r in range(len(out_)):
-        for k in range(out_.shape[1]):
-            x, index, out = x_[r], index_[r, k], out_[r, k]
-            for j in range(out.size):
-                i = index[j]
-                if i < 0 or i >= n:
-                    wrong[0], i = 1, 0
-                out[j] = x[i, j]
-
-
-@njit(nogil=True)
-def gather_rows(wrong, x_, index_, out_):
-    """gather where nothing is behind the dimension."""
-    n = x_.shape[1]
-    for r in range(len(out_)):
-        x, index, out = x_[r], index_[r], out_[r]
-        for k in range(out.size):
-            i = index[k]
-            if i < 0 or i >= n:
-                wrong[0], i = 1, 0
-            out[k] = x[i]
+@njit(nogil=True, forceinline=True)
+def extreme(old, new, how):
+    sign = 1 if how == 3 else -1
+    return new if new * sign > old * sign or new != new else old
 
 
 @njit(nogil=True)
@@ -61,25 +42,71 @@ def within(index, n):
 
 
 @njit(nogil=True)
-def scatter(how, index_, src_, x_):
+def gather(wrong, x_, index_, out_):
+    for r in range(len(out_)):
+        for k in range(out_.shape[1]):
+            x, index, out = x_[r], index_[r, k], out_[r, k]
+            if not within(index, len(x)):
+                wrong[0] = 1
+                return
+            for j in range(out.size):
+                out[j] = x[at(index[j]), j]
+
+
+@njit(nogil=True)
+def gather_along(wrong, x_, index_, out_):
+    """gather where nothing is behind the dimension."""
+    for r in range(len(out_)):
+        x, index, out = x_[r], index_[r], out_[r]
+        if not within(index, x.size):
+            wrong[0] = 1
+            return
+        for k in range(out.size):
+            out[k] = x[at(index[k])]
+
+
+@njit(nogil=True)
+def scatter(wrong, how, index_, src_, x_):
     for r in range(len(x_)):
         for k in range(index_.shape[1]):
             x, index, src = x_[r], index_[r, k], src_[r, k]
+            if not within(index, len(x)):
+                wrong[0] = 1
+                return
             if how == 0:
                 for j in range(index.size):
-                    x[index[j], j] = src[j]
+                    x[at(index[j]), j] = src[j]
             elif how == 1:
                 for j in range(index.size):
-                    x[index[j], j] += src[j]
+                    x[at(index[j]), j] += src[j]
             elif how == 2:
                 for j in range(index.size):
-                    x[index[j], j] *= src[j]
+                    x[at(index[j]), j] *= src[j]
             else:
-                sign = 1 if how == 3 else -1
                 for j in range(index.size):
-                    old, new = x[index[j], j], src[j]
-                    if new * sign > old * sign or new != new:
-                        x[index[j], j] = new
+                    x[at(index[j]), j] = extreme(x[at(index[j]), j], src[j], how)
+
+
+@njit(nogil=True)
+def scatter_along(wrong, how, index_, src_, x_):
+    """scatter where nothing is behind the dimension."""
+    for r in range(len(x_)):
+        x, index, src = x_[r], index_[r], src_[r]
+        if not within(index, x.size):
+            wrong[0] = 1
+            return
+        if how == 0:
+            for k in range(index.size):
+                x[at(index[k])] = src[k]
+        elif how == 1:
+            for k in range(index.size):
+                x[at(index[k])] += src[k]
+        elif how == 2:
+            for k in range(index.size):
+                x[at(index[k])] *= src[k]
+        else:
+            for k in range(index.size):
+                x[at(index[k])] = extreme(x[at(index[k])], src[k], how)
 
 
 @njit(nogil=True)
@@ -147,21 +174,23 @@ def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
         return None
     out, wrong, kernels = np.empty(index.shape, x.dtype), np.zeros(1, np.int64), module(x.dtype)
     arrays = [lines(a, dim) for a in (x, index, out)]
-    kernel = kernels.gather if arrays[0].ndim == 3 else kernels.gather_rows
+    kernel = kernels.gather if arrays[0].ndim == 3 else kernels.gather_along
     launch(lambda *some: kernel(wrong, *some), arrays)
     return None if wrong[0] else out
 
 
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
     """Elements of src written at `index` along dim of x, or combined with what is there by NumPy's function of that name."""
-    if not serves(x, index.size) or not fits(x, dim, index) or not like(src, index.shape, x):
+    if not serves(x, index.size) or not fits(x, dim, index):
         return False
-    kernels, where, values = module(x.dtype), np.ascontiguousarray(index), np.ascontiguousarray(src)
-    if not kernels.within(where.reshape(-1), x.shape[dim]):
+    src = np.full(index.shape, src, x.dtype) if isinstance(src, (int, float)) else src
+    if not like(src, index.shape, x):
         return False
-    arrays = [a.reshape(math.prod(a.shape[:dim]), a.shape[dim], -1) for a in (where, values, x)]
-    launch(lambda *some: kernels.scatter(HOW[how], *some), arrays, index.size)
-    return True
+    wrong, kernels = np.zeros(1, np.int64), module(x.dtype)
+    arrays = [lines(a, dim) for a in (index, src, x)]
+    kernel = kernels.scatter if arrays[0].ndim == 3 else kernels.scatter_along
+    launch(lambda *some: kernel(wrong, HOW[how], *some), arrays, index.size)
+    return not wrong[0]
 
 
 def like(a: Any, shape: tuple, x: np.ndarray) -> bool:

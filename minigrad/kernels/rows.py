@@ -17,7 +17,7 @@ from ..core.convert import address
 from ..core.fast import GENERIC
 from . import columns
 from .cache import load, without
-from .sums import PAIRWISE
+from .reductions import DOT, SPREAD, SQUARES, SUM
 from .threads import launch, parts
 
 ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
@@ -61,29 +61,18 @@ def largest(bits_, r):
     return np.{whole}(turned(top)).view(np.{real})
 
 '''
-    + PAIRWISE
+    + SUM
+    + SQUARES
+    + SPREAD
+    + DOT
     + '''
 
-@njit(nogil=True, fastmath={{"reassoc"}})
-def dot_of_few(x, y, mean):
-    total = real(0)
-    for i in range(x.size):
-        total += x[i] * (y[i] - mean)
-    return total
-
-
-@njit(nogil=True)
-def dot_of_many(x, y, mean):
-    if x.size <= 1024:
-        return dot_of_few(x, y, mean)
-    half = x.size // 128 * 64
-    return dot_of_many(x[:half], y[:half], mean) + dot_of_many(x[half:], y[half:], mean)
-
-
-@njit(nogil=True, forceinline=True)
-def dot(x, y, mean):
-    """The sum of x * (y - mean)."""
-    return dot_of_few(x, y, mean) if x.size <= 1024 else dot_of_many(x, y, mean)
+@njit(nogil=True, error_model="numpy")
+def moments(x):
+    """Mean and variance."""
+    n = real(x.size)
+    mean = sum_of(x) / n
+    return mean, spread_of(x, mean) / n
 
 
 @njit(nogil=True, error_model="numpy")
@@ -101,7 +90,7 @@ def softmax(x_, out_):
 @njit(nogil=True, error_model="numpy")
 def softmax_backward(g_, out_, dx_):
     for r in range(len(g_)):
-        total = dot(g_[r], out_[r], real(0))
+        total = dot_of(g_[r], out_[r], real(0))
         for i in range(dx_.shape[1]):
             dx_[r, i] = (g_[r, i] - total) * out_[r, i]
 
@@ -125,16 +114,12 @@ def log_softmax_backward(g_, out_, dx_):
 
 @njit(nogil=True, error_model="numpy")
 def standardize(x_, eps, mean_, variance_, out_):
-    n = real(x_.shape[1])
     for r in range(len(x_)):
         x, out = x_[r], out_[r]
-        mean = sum_of(x) / n
+        mean, variance = moments(x)
+        factor = real(1) / real(sqrt(variance + eps))
         for i in range(out.size):
-            out[i] = x[i] - mean
-        variance = dot(out, out, real(0)) / n
-        std = real(sqrt(variance + eps))
-        for i in range(out.size):
-            out[i] = out[i] / std
+            out[i] = (x[i] - mean) * factor
         mean_[r], variance_[r] = mean, variance
 
 
@@ -145,34 +130,62 @@ def standardize_backward(g_, x_, mean_, variance_, eps, dx_):
         g, x, dx, mean = g_[r], x_[r], dx_[r], mean_[r]
         factor = real(1) / real(sqrt(variance_[r] + eps))
         level = sum_of(g) / n
-        along = dot(g, x, mean) / n * factor * factor * factor
+        along = dot_of(g, x, mean) / n * factor * factor * factor
         for i in range(dx.size):
             dx[i] = (g[i] - level) * factor - along * (x[i] - mean)
 
 
 @njit(nogil=True, error_model="numpy")
 def layer_norm(weight, bias, x_, eps, mean_, variance_, out_):
-    standardize(x_, eps, mean_, variance_, out_)
-    for r in range(len(out_)):
-        out = out_[r]
+    for r in range(len(x_)):
+        x, out = x_[r], out_[r]
+        mean, variance = moments(x)
+        factor = real(1) / real(sqrt(variance + eps))
         for i in range(out.size):
-            out[i] = out[i] * weight[i] + bias[i]
+            out[i] = (x[i] - mean) * factor * weight[i] + bias[i]
+        mean_[r], variance_[r] = mean, variance
 
 
 @njit(nogil=True, error_model="numpy")
 def layer_norm_backward(weight, dweight, dbias, g_, x_, mean_, variance_, eps, dx_):
     n = real(x_.shape[1])
+    few_w, few_b = np.zeros(weight.size, np.{real}), np.zeros(weight.size, np.{real})
     for r in range(len(x_)):
         g, x, dx, mean = g_[r], x_[r], dx_[r], mean_[r]
         factor = real(1) / real(sqrt(variance_[r] + eps))
         for i in range(dx.size):
-            dweight[i] += g[i] * ((x[i] - mean) * factor)
-            dbias[i] += g[i]
+            few_w[i] += g[i] * ((x[i] - mean) * factor)
+            few_b[i] += g[i]
             dx[i] = g[i] * weight[i]
         level = sum_of(dx) / n
-        along = dot(dx, x, mean) / n * factor * factor * factor
+        along = dot_of(dx, x, mean) / n * factor * factor * factor
         for i in range(dx.size):
             dx[i] = (dx[i] - level) * factor - along * (x[i] - mean)
+        if r % 64 == 63 or r == len(x_) - 1:  # short sums, which are added up in double precision
+            for i in range(weight.size):
+                dweight[i] += few_w[i]
+                dbias[i] += few_b[i]
+            few_w[:] = 0
+            few_b[:] = 0
+
+
+@njit(nogil=True, error_model="numpy")
+def divide_by_rms(x_, eps, factor_, out_):
+    for r in range(len(x_)):
+        x, out = x_[r], out_[r]
+        factor = real(1) / real(sqrt(squares_of(x) / real(x.size) + eps))
+        for i in range(out.size):
+            out[i] = x[i] * factor
+        factor_[r] = factor
+
+
+@njit(nogil=True, error_model="numpy")
+def divide_by_rms_backward(g_, x_, factor_, dx_):
+    for r in range(len(x_)):
+        g, x, dx, factor = g_[r], x_[r], dx_[r], factor_[r]
+        along = dot_of(g, x, real(0)) / real(x.size) * factor * factor * factor
+        for i in range(dx.size):
+            dx[i] = g[i] * factor - along * x[i]
 
 
 @njit(nogil=True, forceinline=True, error_model="numpy")
@@ -342,6 +355,26 @@ def layer_norm_backward(
     launch(work, [rows(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)])
     dweight, dbias = sum([sums[k] for k in sorted(sums)]).astype(x.dtype)  # type: ignore[union-attr]
     return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
+
+
+def divide_by_rms(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
+    """x / sqrt(mean(x * x) + eps), and the factor, over the last dimensions."""
+    t = table(x, dims)
+    if t is None:
+        return None
+    out, factor = np.empty(x.shape, x.dtype), np.empty(x.shape[: x.ndim - len(dims)] + (1,) * len(dims), x.dtype)
+    launch(module(x.dtype).divide_by_rms, [t, x.dtype.type(eps), each(factor), out.reshape(t.shape)])
+    return out, factor
+
+
+def divide_by_rms_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray, dims: tuple) -> np.ndarray | None:
+    """The gradient by x of the first of them."""
+    t = table(x, dims)
+    if t is None:
+        return None
+    dx = np.empty(x.shape, x.dtype)
+    launch(module(x.dtype).divide_by_rms_backward, [rows(g, t), t, each(factor), dx.reshape(t.shape)])
+    return dx
 
 
 def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:

@@ -1,4 +1,5 @@
-"""Kernels for scans along a dimension: running sums, products and extremes, and the recurrence behind their gradients.
+"""Kernels for scans along a dimension: running sums, products and extremes, the recurrence behind their gradients, and
+the gradient of a product.
 
 Arrays are seen as (outer, n, inner), the scan along n.  What is carried from step to step is float64, a row of them where
 there is something behind the dimension.  ops/scan.py has the definitions; None stands for "NumPy serves as well".
@@ -23,6 +24,8 @@ HEAD = '''"""Scans of {real}."""
 import numpy as np
 from numba import njit
 from numpy import {real} as real
+
+LANES = 32
 '''
 
 RUNNING = """
@@ -102,6 +105,54 @@ def recurrence(reverse, a_, b_, out_):
                         out[j] = lasts[j]
 '''
 
+OTHERS = '''
+
+@njit(nogil=True)
+def others(x_, g_, out_):
+    """g times the product of all others along the middle dimension: of those before, then of those behind."""
+    n, width = x_.shape[1], x_.shape[2]
+    totals = np.empty(width)
+    for r in range(len(x_)):
+        totals[:] = g_[r]
+        for i in range(n):
+            x, out = x_[r, i], out_[r, i]
+            for j in range(out.size):
+                out[j] = totals[j]
+                totals[j] = totals[j] * x[j]
+        totals[:] = 1
+        for i in range(n - 1, -1, -1):
+            x, out = x_[r, i], out_[r, i]
+            for j in range(out.size):
+                out[j] = out[j] * totals[j]
+                totals[j] = totals[j] * x[j]
+
+
+@njit(nogil=True)
+def others_along(x_, g_, out_):
+    """The same along rows, in LANES products at once: those of a lane's others, times the product of the other lanes."""
+    totals, rest = np.empty(LANES), np.empty(LANES)
+    for r in range(len(x_)):
+        x_row, out_row = x_[r], out_[r]
+        totals[:] = 1
+        for first in range(0, x_row.size, LANES):
+            x, out = x_row[first : first + LANES], out_row[first : first + LANES]
+            for j in range(out.size):
+                out[j] = totals[j]
+                totals[j] = totals[j] * x[j]
+        before = behind = 1.0
+        for j in range(LANES):
+            rest[j] = before
+            before = before * totals[j]
+        for j in range(LANES - 1, -1, -1):
+            rest[j] = rest[j] * behind * g_[r]
+            behind = behind * totals[j]
+        for first in range((x_row.size - 1) // LANES * LANES, -1, -LANES):
+            x, out = x_row[first : first + LANES], out_row[first : first + LANES]
+            for j in range(out.size):
+                out[j] = out[j] * rest[j]
+                rest[j] = rest[j] * x[j]
+'''
+
 SOURCE = (
     HEAD
     + RUNNING.replace("{name}", "add").replace("{start}", "-0.0").replace("{operator}", "+")
@@ -109,6 +160,7 @@ SOURCE = (
     + EXTREME.replace("{name}", "maximum").replace("{operator}", ">=").replace("{worse}", "<")
     + EXTREME.replace("{name}", "minimum").replace("{operator}", "<=").replace("{worse}", ">")
     + RECURRENCE
+    + OTHERS
 )
 
 
@@ -154,4 +206,20 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
         return None
     out, kernel = np.empty(b.shape, b.dtype), module(b.dtype).recurrence
     launch(lambda *some: kernel(reverse, *some), [lines(x, dim) for x in (a, b, out)], b.size)
+    return out
+
+
+def others(x: np.ndarray, g: np.ndarray, dims: tuple) -> np.ndarray | None:
+    """The gradient of the product of x over dimensions that follow one another: g times the other elements."""
+    if not serves(x) or not x.flags.c_contiguous or not dims:
+        return None
+    outer, n, inner = (
+        math.prod(some) for some in (x.shape[: dims[0]], x.shape[dims[0] : dims[-1] + 1], x.shape[dims[-1] + 1 :])
+    )
+    out, g, kernels = np.empty(x.shape, x.dtype), np.ascontiguousarray(g), module(x.dtype)
+    if inner > 1:
+        shapes, kernel = [(outer, n, inner), (outer, inner)], kernels.others
+    else:
+        shapes, kernel = [(outer, n), (outer,)], kernels.others_along
+    launch(kernel, [x.reshape(shapes[0]), g.reshape(shapes[1]), out.reshape(shapes[0])], x.size)
     return out

@@ -67,6 +67,11 @@ class Pointwise(Primitive):
     flag = False  # its function takes `inplace=`, as PyTorch's activations do
     options: dict = {}  # further ones for the tests (registry.Entry)
 
+    @staticmethod
+    def simple(*operands: Any) -> bool:
+        """Whether the gradients by these operands are so simple that NumPy's loops are faster than a fused kernel."""
+        return False
+
     @classmethod
     def signature(cls) -> Callable | None:
         return cls.kernel

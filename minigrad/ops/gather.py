@@ -36,6 +36,11 @@ class Gather(Linear):
     dx = lambda g, shape, dim, index: ScatterAdd.apply(g.new_zeros(shape), dim, index, g)
     batch = lambda x, dim, index: (x, dim + 1, index)
 
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple:
+        """The same on arrays, without a copy of the zeros."""
+        return added_at(bound[0], bound[1], bound[2], gs[0]), None, None
+
 
 class Scatter(Write):
     """x with out[index[i, j], j] = src[i, j], here along dimension 0."""
@@ -65,6 +70,13 @@ class ScatterAdd(Write):
     dx = lambda g: g
     dsrc = lambda g, dim, index: Gather.apply(g, dim, index)
     batch = lambda x, dim, index, src: (x, dim + 1, index, src)
+
+
+def added_at(shape: tuple, dim: int, index: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Zeros of a shape with g added at `index` along dim."""
+    out = np.zeros(shape, g.dtype)
+    ScatterAdd.update(out, dim, index, g)
+    return out
 
 
 def along(dim: int, index: np.ndarray) -> tuple:

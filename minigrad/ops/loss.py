@@ -16,10 +16,18 @@ from ..errors import MinigradWarning, error
 from .activation import logsigmoid
 from .compare import where
 from .elementary import log, log1p, xlogy
-from .families import Operation
+from .families import Operation, Pointwise
 from .registry import op
 
 REDUCTIONS = ("none", "mean", "sum")
+
+
+class Huber(Pointwise):
+    """x * x / 2 up to a limit of |x|, and straight on beyond."""
+
+    kind, statics = "float", 1
+    kernel = lambda x, limit: where(abs(x) < limit, 0.5 * x * x, limit * (abs(x) - 0.5 * limit))
+    dx = lambda g, x, limit: where(x > limit, g * limit, where(x < -limit, g * -limit, g * x))
 
 
 class Probability(Operation):
@@ -105,8 +113,8 @@ def smooth_l1_loss(
     reduction = chosen("smooth_l1_loss", reduction, size_average, reduce)
     if beta < 0:
         raise error(RuntimeError, "smooth_l1_loss", f"does not support negative values for beta, got {beta}")
-    d = difference("smooth_l1_loss", input, target).abs()
-    return reduced(where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta) if beta else d, reduction)
+    d = difference("smooth_l1_loss", input, target)
+    return reduced(Huber.apply(d, float(beta)), reduction) * (1 / beta) if beta else reduced(d.abs(), reduction)
 
 
 @op(
@@ -123,14 +131,14 @@ def huber_loss(
     """d * d / 2 where d = |input - target| is below `delta`, and delta * (d - delta / 2) beyond."""
     if delta <= 0:
         raise error(RuntimeError, "huber_loss", f"does not support non-positive values for delta, got {delta}")
-    d = difference("huber_loss", input, target).abs()
+    d = difference("huber_loss", input, target)
     if weight is not None and weight.shape != input.shape:
         raise error(
             ValueError,
             "huber_loss",
             f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size",
         )
-    loss = where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
+    loss = Huber.apply(d, float(delta))
     return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
 
 

@@ -16,9 +16,9 @@ from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
 from .families import NonDifferentiable, Operation, Reduce
-from .gather import ScatterAdd
+from .gather import ScatterAdd, added_at
 from .pointwise import where
-from .reduce import Sum, axes, axis
+from .reduce import Sum, axes, axis, reduced
 from .registry import op
 
 
@@ -39,14 +39,14 @@ class Extremes(NamedTuple):
 class Amax(Reduce):
     """The maximum over dimensions."""
 
-    impl = lambda x, dims, keepdim: np.maximum.reduce(x, axis=dims, keepdims=keepdim)
+    impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
 
 class Amin(Reduce):
     """The minimum over dimensions."""
 
-    impl = lambda x, dims, keepdim: np.minimum.reduce(x, axis=dims, keepdims=keepdim)
+    impl = lambda x, dims, keepdim: reduced("minimum", np.minimum, x, dims, keepdim)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
 
@@ -60,14 +60,14 @@ class MaxOfAll(Whole):
     """The maximum of all elements."""
 
     name = "max"
-    impl = lambda x, dims, keepdim: np.maximum.reduce(x, axis=dims, keepdims=keepdim)
+    impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim)
 
 
 class MinOfAll(Whole):
     """The minimum of all elements."""
 
     name = "min"
-    impl = lambda x, dims, keepdim: np.minimum.reduce(x, axis=dims, keepdims=keepdim)
+    impl = lambda x, dims, keepdim: reduced("minimum", np.minimum, x, dims, keepdim)
 
 
 class Selection(Operation):
@@ -89,6 +89,13 @@ class Selection(Operation):
         spread(g0, shape, dim, out1) if keepdim else spread(g0.unsqueeze(dim), shape, dim, out1.unsqueeze(dim))
     )
     batch = lambda x, dim, keepdim: (x, dim + 1, keepdim)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple:
+        """The same on arrays, without a copy of the zeros."""
+        shape, dim, keepdim, _, place = bound
+        g, place = (gs[0], place) if keepdim else (np.expand_dims(gs[0], dim), np.expand_dims(place, dim))
+        return added_at(shape, dim, place, g), None, None
 
 
 class Max(Selection):

@@ -149,6 +149,18 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return (x if condition else y) if type(condition) is bool else compare.where(condition, x, y)
 
 
+# Powers of floats that are a few operations; NumPy itself knows squares and roots by Python's numbers alone.
+POWERS: dict[float, Any] = {
+    1: np.copy,
+    2: np.square,
+    3: lambda x: x * x * x,
+    0.5: np.sqrt,
+    -0.5: lambda x: 1 / np.sqrt(x),
+    -1: lambda x: 1 / x,
+    -2: lambda x: 1 / (x * x),
+}
+
+
 class Pow(Pointwise):
     """x to the power of y.  At x = 0 the derivative by y is 0, and by x it is 0 where y = 0, as in PyTorch.
 
@@ -175,15 +187,30 @@ class Pow(Pointwise):
                 f"Integers to negative integer powers are not allowed, got {y}",
                 "convert the base to float",
             )
-        return run.forward(cls, (x, y))
+        found = simple_power(x, y)
+        return run.forward(cls, (x, y)) if found is None else found
+
+    @staticmethod
+    def simple(x: Any, y: Any) -> bool:
+        """x**y with a derivative among the simple powers."""
+        return isinstance(y, (int, float)) and y - 1 in POWERS
 
     @staticmethod
     def ufunc(x: Any, y: Any) -> Any:
-        """`**` of arrays knows squares and roots; integers to negative powers are 0, but for 1 and -1."""
+        """Integers to negative powers are 0, but for 1 and -1."""
         if isinstance(x, np.ndarray) and x.dtype.kind == "i" and np.any(y < 0):
             sign = np.where(y % 2 == 0, x * x, x)
             return np.where(y >= 0, np.power(x, np.maximum(y, 0)), np.where(np.abs(x) == 1, sign, 0))
-        return x**y
+        found = simple_power(x, y) if isinstance(x, np.ndarray) and x.size > 32 else None  # asking takes a while, too
+        return x**y if found is None else found
+
+
+def simple_power(x: Any, y: Any) -> np.ndarray | None:
+    """x**y where that is a few operations."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or isinstance(y, np.ndarray) and y.ndim:
+        return None
+    f = POWERS.get(y.item() if isinstance(y, np.ndarray) else y)
+    return None if f is None else f(x)
 
 
 class Square(Pointwise):

@@ -14,7 +14,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import sums
+from ..kernels import reductions, scans
 from .families import NonDifferentiable, Reduce
 from .registry import op
 
@@ -68,13 +68,20 @@ def count(shape: Any, dims: tuple) -> int:
     return math.prod([shape[d] for d in dims])
 
 
+def reduced(name: str, ufunc: np.ufunc, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
+    """A reduction that needs no care: by a kernel where that serves, else by NumPy."""
+    if x.size >= reductions.REDUCE_FROM and (found := reductions.reduce(name, x, dims, keepdim)) is not None:
+        return found
+    return ufunc.reduce(x, dims, x.dtype, None, keepdim)
+
+
 def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     """Sums as accurate as pairwise ones.
 
     Large arrays have kernels.  NumPy adds in pairs only along memory; where many float32 numbers do not lie so, they are
     added up as float64.
     """
-    if x.size >= sums.SUM_FROM and (found := sums.add_up(x, dims, keepdim)) is not None:
+    if x.size >= reductions.REDUCE_FROM and (found := reductions.reduce("sum", x, dims, keepdim)) is not None:
         return found
     if (
         x.size <= 64
@@ -107,15 +114,26 @@ class Mean(Reduce):
 class Prod(Reduce):
     """The product over dimensions.  The partial is the product of the others, without a division."""
 
-    impl = lambda x, dims, keepdim: np.multiply.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
+    impl = lambda x, dims, keepdim: reduced("product", np.multiply, x, dims, keepdim)
     dx = lambda x, dims: others(x, dims)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of a large array, by a kernel."""
+        dx = scans.others(bound[0], gs[0], bound[1])
+        return None if dx is None else (dx, None, None)
 
 
 class NanSum(Reduce):
     """The sum over dimensions of what is not NaN."""
 
     name = "nansum"
-    impl = lambda x, dims, keepdim: add_up(np.where(np.isnan(x), x.dtype.type(0), x), dims, keepdim)
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
+        found = reductions.reduce("known", x, dims, keepdim)
+        return add_up(np.where(np.isnan(x), x.dtype.type(0), x), dims, keepdim) if found is None else found
+
     dx = lambda g, x: g * (x == x)
 
 

@@ -14,6 +14,7 @@ from ..core import dtypes
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..kernels import ranking
 from .families import NonDifferentiable
 from .gather import Gather
 from .index import data_dependent
@@ -22,6 +23,8 @@ from .reduce import axis
 from .registry import op
 
 WIDE = (-900.0, 900.0)  # samples in which no two elements are equal, as integers too
+
+PARTITION_FROM = 128  # elements of a row; below, sorting all of them is as fast as to part it first
 
 
 class Sorted(NamedTuple):
@@ -41,6 +44,30 @@ class ArgSort(NonDifferentiable):
         return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
 
     batch = lambda x, dim, descending: (x, dim + 1, descending)
+
+
+class First(NonDifferentiable):
+    """The indices of the k first along a dimension in that order; of equal elements at their end any are taken."""
+
+    @staticmethod
+    def impl(x: np.ndarray, k: int, dim: int, descending: bool) -> np.ndarray:
+        n, part = x.shape[dim], (slice(None),) * dim
+        if (found := ranking.top(x, k, dim, descending)) is not None:
+            return found
+        if n < PARTITION_FROM or k in (0, n):
+            return np.ascontiguousarray(ArgSort.impl(x, dim, descending)[(*part, slice(k))])
+        parted = np.argpartition(x, n - k if descending else k - 1, dim)
+        some = np.sort(parted[(*part, slice(n - k, n) if descending else slice(k))], dim)
+        return np.take_along_axis(some, ArgSort.impl(np.take_along_axis(x, some, dim), dim, descending), dim)
+
+    batch = lambda x, k, dim, descending: (x, k, dim + 1, descending)
+
+
+class Ranked(NonDifferentiable):
+    """The index of the element that has k smaller ones before it in order; of equal elements any."""
+
+    impl = lambda x, k, dim: np.take(np.argpartition(x, k, dim), [k], dim)
+    batch = lambda x, k, dim: (x, k, dim + 1)
 
 
 class SearchSorted(NonDifferentiable):
@@ -190,7 +217,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise error(
             RuntimeError, "topk", f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements"
         )
-    indices = ArgSort.apply(x, d, bool(largest)).narrow(d, 0, int(k)).contiguous()
+    indices = First.apply(x, int(k), d, bool(largest))
     values = Gather.apply(x, d, indices)
     return (
         Sorted(values, indices) if input.ndim else shaped_as(input, values, indices) if k else Sorted(values, indices)
@@ -207,15 +234,11 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sor
             "kthvalue",
             f"selected number k out of range for dimension {d}: k is {k}, there are {x.shape[d]}",
         )
-    indices = ArgSort.apply(x, d, False).narrow(d, int(k) - 1, 1)
+    indices = Ranked.apply(x, int(k) - 1, d)
     values = Gather.apply(x, d, indices)
     if not input.ndim:
         return shaped_as(input, values, indices)
-    return (
-        Sorted(values, indices.contiguous())
-        if keepdim
-        else Sorted(select(values, d, 0), select(indices, d, 0).contiguous())
-    )
+    return Sorted(values, indices) if keepdim else Sorted(select(values, d, 0), select(indices, d, 0).contiguous())
 
 
 def row_of(input: Tensor, dim: int, who: str) -> tuple:

@@ -134,12 +134,23 @@ class DivideByRMS(Operation):
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
+        if (found := rows.divide_by_rms(x, dims, eps)) is not None:
+            return found
         n = math.prod([x.shape[d] for d in dims])
         factor = 1 / np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True) / n + eps)
         return x * factor, factor
 
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
     batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of the result alone, of a large array."""
+        (g, g_factor), (x, dims, _, _, factor) = gs, bound
+        if g is None or g_factor is not None:
+            return None
+        dx = rows.divide_by_rms_backward(g, x, factor, dims)
+        return None if dx is None else (dx, None, None)
 
 
 def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:

@@ -13,10 +13,11 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import reductions
 from .families import Reduce
 from .order import evenly
 from .pointwise import where
-from .reduce import CountNonzero, Mean, add_up, axes, count, floating
+from .reduce import CountNonzero, Mean, add_up, axes, count, floating, reduced
 from .registry import op
 
 
@@ -46,15 +47,16 @@ class Norm(Reduce):
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
+        if p == 2:
+            squares = reductions.reduce("squares", x, dims, keepdim)
+            return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares)
         size = np.abs(x)
         if math.isinf(p):
-            return (np.maximum if p > 0 else np.minimum).reduce(size, axis=dims, keepdims=keepdim)
+            return reduced(*(("maximum", np.maximum) if p > 0 else ("minimum", np.minimum)), size, dims, keepdim)
         if p == 0:
             return CountNonzero.impl(x, dims, keepdim).astype(x.dtype)
         if p == 1:
             return add_up(size, dims, keepdim)
-        if p == 2:
-            return np.sqrt(add_up(x * x, dims, keepdim))
         return add_up(size**p, dims, keepdim) ** (1 / p)
 
     dx = lambda g, x, out, dims, p: norm_gradient(g, x, out, dims, p)
@@ -71,9 +73,9 @@ def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> T
     if p == 0:
         return x.new_zeros(x.shape)
     if p == 2:
-        return g * where(out == 0, 0.0, x / out)
+        return x * where(out == 0, 0.0, g / out)
     if p == 1:
-        return g * x.sign()
+        return x.sign() * g
     if math.isinf(p):
         return x.sign() * evenly(g, (x.abs() == out) | (x != x), dims)
     if p < 1:

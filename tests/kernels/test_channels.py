@@ -26,7 +26,7 @@ SHAPES = [(5, 6, 30), (4, 6, 3, 2), (3, 6, 70, 40), (2, 6, 3, 2, 4)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [*SHAPES, (40, 6)])
+@pytest.mark.parametrize("shape", [*SHAPES, (40, 6), (150, 6)])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatch):
     if name == "instance" and len(shape) == 2:

@@ -81,3 +81,33 @@ def test_large_arrays_take_the_quicker_of_numpy_and_the_kernel(monkeypatch):
 def test_every_pointwise_name_that_is_quick_has_a_kernel():
     for name in run.QUICK:
         assert issubclass(TABLE[name].cls, Pointwise) and TABLE[name].cls.ufunc is not None
+
+
+ODD = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.nan, -np.nan, 7.0, -7.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["sign", "clamp_min", "clamp_max", "where", "pow"])
+def test_kernels_in_place_of_numpys_functions_agree_at_odd_numbers(name, dtype, monkeypatch):
+    x, y = (a.reshape(-1).astype(dtype) for a in np.meshgrid(ODD, ODD))
+    args = {"sign": (x,), "where": (x > y, x, y)}.get(name, (x, y))
+    found = []
+    for size in (10**9, 1):
+        monkeypatch.setattr(run, "QUICK_FROM", size)
+        monkeypatch.setattr(run, "FUSE_FROM", 1)
+        with np.errstate(all="ignore"):
+            found.append(TABLE[name].cls.impl(*args))
+    assert found[0].dtype == found[1].dtype == dtype
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6 if dtype == "float32" else 1e-15, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [15, 100_000])
+@pytest.mark.parametrize("y", [1, 2, 3, 0.5, -0.5, -1, -2, 0, 4, 1.5])
+def test_powers_and_their_gradients(y, size):
+    x = np.resize(ODD, size)
+    t = minigrad.tensor(x, requires_grad=True)
+    (dx,) = minigrad.autograd.grad((t**y).sum(), t)
+    with np.errstate(all="ignore"):
+        usual = np.isfinite(x) & (x != 0)  # tests/parity has the others
+        np.testing.assert_allclose((t**y).detach().numpy()[usual], (x**y)[usual], rtol=1e-14)
+        np.testing.assert_allclose(dx.numpy()[usual], (y * x ** (y - 1))[usual], rtol=1e-14)

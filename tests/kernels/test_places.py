@@ -39,6 +39,28 @@ def test_scatter_writes(shape, monkeypatch):
         agree(monkeypatch, lambda x, i, s, d=d: x.scatter(d, i, s), numbers(shape), order, numbers(shape, seed=1))
 
 
+@pytest.mark.parametrize("how", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scatter_reduces(how, shape, monkeypatch):
+    for d in range(3):
+        size = (*shape[:d], 7, *shape[d + 1 :])
+        x, s = np.round(numbers(shape)), np.round(numbers(size, seed=1))
+        x.flat[1], s.flat[::5] = np.nan, np.nan
+        i = indices(size, shape[d])
+        for keep in (True, False):
+            f = lambda x, i, s, d=d, keep=keep: x.scatter_reduce(d, i, s, how, include_self=keep)
+            agree(monkeypatch, f, x, i, s)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scatter_of_a_number(shape, monkeypatch):
+    for d in range(3):
+        size = (*shape[:d], 7, *shape[d + 1 :])
+        for value in (2, 0.5, True, float("nan")):
+            f = lambda x, i, d=d, value=value: x.scatter(d, i, value)
+            agree(monkeypatch, f, numbers(shape, "float32"), indices(size, shape[d]))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_slices_by_index(shape, dtype, monkeypatch):
@@ -84,6 +106,29 @@ def test_indices_out_of_range_are_refused(monkeypatch):
             for f in (lambda i: x.gather(0, i), lambda i: x.scatter_add(0, i, x)):
                 with pytest.raises(RuntimeError):
                     f(i)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 3), (2, 5, 1)])
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_kernels_leave_indices_out_of_range_to_numpy(wrong, shape, monkeypatch):
+    x, i = numbers(shape), indices(shape, 5)
+    i[1, 3, 0] = wrong
+    with kernels(monkeypatch, True):
+        assert places.gather(x, 1, i) is None and places.gather(x, 1, np.abs(i) % 5) is not None
+        for how in places.HOW:
+            assert not places.scatter(x.copy(), 1, i, x.copy(), how)
+        assert not places.in_range(i, 5) and places.in_range(np.abs(i) % 5, 5)
+
+
+def test_writes_into_views(monkeypatch):
+    def run(x, i, s):
+        y = x.clone()
+        y.mT.scatter_add_(1, i, s)
+        y[:, ::2].scatter_(0, i.mT[:, :2], s.mT[:, :2])
+        y.mT.index_add_(0, i[0, :4] % 4, s[:4])
+        return y
+
+    agree(monkeypatch, run, numbers((9, 4)), np.argsort(numbers((4, 9)), 1), numbers((4, 9), seed=1))
 
 
 def test_several_threads(monkeypatch):

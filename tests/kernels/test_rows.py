@@ -43,6 +43,8 @@ FUNCTIONS = {
     "layer_norm": norm,
     "layer_norm of two dimensions": lambda x: norm(x, 2),
     "affine layer_norm": affine,
+    "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:], eps=1e-3),
+    "rms_norm of two dimensions": lambda x: F.rms_norm(x, x.shape[-2:], eps=1e-3),
     "cross_entropy": loss,
     "cross_entropy without a class": lambda x: loss(x, ignore_index=3),
     "mean of cross_entropy": mean_loss,
@@ -108,7 +110,7 @@ def test_infinities_and_nan(name, dtype, odd, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "cross_entropy"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "rms_norm", "cross_entropy"])
 @pytest.mark.parametrize("n", [4096, 100_000])
 def test_long_rows_of_float32_are_as_accurate_as_numpys(name, n, monkeypatch):
     f, x = FUNCTIONS[name], numbers((2, n), "float32") + np.float32(10)

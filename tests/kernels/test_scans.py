@@ -51,6 +51,20 @@ def test_recurrence_in_both_directions(monkeypatch):
             agree(monkeypatch, f, numbers(shape) / 4, numbers(shape, seed=1))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 17, 5), (2, 33, 1), (5, 64, 1), (1, 100, 1), (2, 1, 3), (4, 3, 1), (2, 3, 700)])
+def test_gradient_of_a_product(shape, dtype, monkeypatch):
+    x = np.sign(numbers(shape, dtype)) * np.clip(abs(numbers(shape, dtype)), 0.95, 1.05)
+    for zeros in range(3):
+        x[:, :zeros] = 0
+        for d in range(3):
+            agree(monkeypatch, lambda x, d=d: x.prod(d), x)
+        agree(monkeypatch, lambda x: x.prod(), x[:, -30:])
+        agree(monkeypatch, lambda x: x.prod(1, True), x[:, ::-1])
+    x[0, 0], x[-1, -1] = np.inf, np.nan
+    agree(monkeypatch, lambda x: x.prod(1), x)
+
+
 def test_sums_of_float32_are_carried_in_double_precision(monkeypatch):
     x = numbers((2, 100_000), "float32") + np.float32(10)
     for y in (x, x.T.copy()):
@@ -64,6 +78,8 @@ def test_several_threads(monkeypatch):
     from_several_threads(
         monkeypatch, lambda x: x.cumsum(1) * (x / 9).cumprod(1) + x.cummax(1).values, numbers((9, 30, 3))
     )
+    for d in range(3):
+        from_several_threads(monkeypatch, lambda x, d=d: x.prod(d), numbers((9, 30, 3)) / 3)
 
 
 def test_small_arrays_and_integers_are_numpys(monkeypatch):

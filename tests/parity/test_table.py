@@ -94,3 +94,17 @@ def test_gradients_are_torchs(name, dtype):
             found = module.autograd.grad(outs, leaves, weights, allow_unused=True) if outs else [None] * len(leaves)
             gradients.append([module.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found)])
         compare(gradients[0], gradients[1], f"gradient of {name}({sample}) in {dtype}", TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("y", [1, 2, 3, 0.5, -0.5, -1, -2, 0, 4, 1.5])
+def test_powers_of_large_arrays_at_zeros_infinities_and_nan(y):
+    odd = [0.0, -0.0, 1.0, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.nan]
+    found = []
+    for module in (torch, minigrad):
+        x = module.tensor(np.resize(odd, 10_000), requires_grad=True)
+        out = x**y
+        (dx,) = module.autograd.grad(out.sum(), x)
+        found.append([plain(out), plain(dx)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-14)
+        np.testing.assert_array_equal(np.signbit(b)[a == a], np.signbit(a)[a == a])
