@@ -6,11 +6,11 @@ import threading
 import numpy as np
 
 import minigrad
-from minigrad.kernels import channels, columns, places, ranking, reductions, rows, scans, threads
+from minigrad.kernels import channels, columns, places, ranking, reductions, rows, scans, threads, windows
 
-MODULES = (channels, columns, places, ranking, reductions, rows, scans)
+MODULES = (channels, columns, places, ranking, reductions, rows, scans, windows)
 THRESHOLDS = ((channels, "NORM_FROM"), (columns, "COLUMNS_FROM"), (places, "PLACES_FROM"), (scans, "SCAN_FROM"),
-              (ranking, "RANK_FROM"), (reductions, "REDUCE_FROM"))  # fmt: skip
+              (ranking, "RANK_FROM"), (reductions, "REDUCE_FROM"), (windows, "POOL_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):

@@ -120,6 +120,14 @@ def test_kernels_leave_indices_out_of_range_to_numpy(wrong, shape, monkeypatch):
         assert not places.in_range(i, 5) and places.in_range(np.abs(i) % 5, 5)
 
 
+def test_values_that_are_broadcast(monkeypatch):
+    x, i = numbers((9, 4)), indices((6,), 9)
+    for shape in ((), (4,), (6, 1), (1, 4)):
+        agree(
+            monkeypatch, lambda x, v: x.index_put((minigrad.tensor(i),), v, accumulate=True), x, numbers(shape, seed=1)
+        )
+
+
 def test_writes_into_views(monkeypatch):
     def run(x, i, s):
         y = x.clone()

@@ -1,0 +1,61 @@
+"""Kernels of pooling say what the definitions say."""
+
+import numpy as np
+import pytest
+
+import minigrad
+from tests.kernels.definitions import agree, from_several_threads, numbers
+
+F = minigrad.nn.functional
+# kernel, stride, padding, dilation, of images of 9 by 11
+CASES = [
+    (2, 2, 0, 1),
+    (3, 1, 1, 1),
+    (5, 2, 2, 1),
+    ((5, 4), (3, 2), (2, 2), 1),
+    (3, 2, 1, 2),
+    ((2, 5), 1, (1, 2), (4, 2)),
+    (2, 2, 1, 1),
+    (2, 2, 0, 2),
+    (2, 3, 0, 1),
+]
+DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+
+def rounded(shape, dtype="float64"):
+    """Numbers many of which are equal."""
+    return np.round(numbers(shape, dtype))
+
+
+@DTYPES
+@pytest.mark.parametrize("ceil", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_largest_of_windows(case, ceil, dtype, monkeypatch):
+    x = rounded((2, 3, 9, 11), dtype)
+    agree(monkeypatch, lambda x: F.max_pool2d(x, *case, ceil, True), x)
+    agree(monkeypatch, lambda x: F.max_pool2d(x, *case, ceil, True), x[:, :, ::-1].swapaxes(0, 1))
+    row = [c if isinstance(c, int) else c[1] for c in case]
+    agree(monkeypatch, lambda x: F.max_pool1d(x, *row, ceil, True), x[:, 0])
+
+
+@DTYPES
+def test_infinities_and_nan(dtype, monkeypatch):
+    x = rounded((16, 1, 8, 8), dtype)
+    for k in range(16):  # each choice of places in a window of two by two has a NaN
+        for i in range(4):
+            if k >> i & 1:
+                x[k, 0, i // 2 :: 2, i % 2 :: 2] = -np.nan if k % 3 else np.nan
+    x[3, 0, :4], x[5, 0, 2:], x[6] = -np.inf, np.inf, -np.inf
+    for case in CASES:
+        agree(monkeypatch, lambda x, case=case: F.max_pool2d(x, *case, return_indices=True), x)
+
+
+def test_gradients_of_windows_that_overlap_add_up(monkeypatch):
+    x = np.zeros((1, 2, 6, 6))
+    x[0, :, 2, 3] = 5
+    agree(monkeypatch, lambda x: F.max_pool2d(x, 3, 1), x)
+
+
+def test_several_threads(monkeypatch):
+    f = lambda x: (F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1))
+    from_several_threads(monkeypatch, lambda x: f(x)[0].sum() * f(x)[1], numbers((6, 5, 8, 8)))
