@@ -158,16 +158,16 @@ def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
         once = g.shape in (lead, (*lead, 1)) and all(op.kind == "map" or kind_of(op) == "all" for op in g.ops)
         reads = [(v, operand_index(v, loop_index(g.shape))) for op in g.ops for v in op.ins if isinstance(v, V)]
         return (whole or once) and all(of_row(low, v, at, made, index) for v, at in reads)
-    if len(h.shape) != 2 or g.kind not in ("pick", "scatter"):
+    if g.kind not in ("pick", "scatter"):
         return False
-    (op,), row = g.ops, index[0]
+    (op,), row = g.ops, index[:-1]
     if g.kind == "pick":
         x, target = op.ins
         fine = x.shape == h.shape and target.shape == lead
-        return fine and of_row(low, x, [row, "k"], made, [row, "k"]) and of_row(low, target, [row], made, index)
+        return fine and of_row(low, x, [*row, "k"], made, [*row, "k"]) and of_row(low, target, row, made, index)
     x, places, src = op.ins
     fine = op.data.get("inside") and x.shape == h.shape and places.shape == src.shape == (*lead, 1) and x in made
-    return bool(fine) and all(of_row(low, v, [row, "0"], made, index) for v in (places, src))
+    return bool(fine) and all(of_row(low, v, [*row, "0"], made, index) for v in (places, src))
 
 
 def of_row(low: Lowering, v: V, index: list, made: dict, row: list) -> bool:

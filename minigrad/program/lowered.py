@@ -113,6 +113,12 @@ class Lowering:
             v = self.aliases[v][0]
         return v
 
+    def is_same(self, v: V) -> bool:
+        """Whether v is what was computed before under another name, or a view of that."""
+        while v in self.aliases and v not in self.same:
+            v = self.aliases[v][0]
+        return v in self.same
+
     # ------------------------------------------------------------------ what rules add
     def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
         """Note an operation; its first result.  What has been computed before is not computed again."""
@@ -185,8 +191,9 @@ class Lowering:
         """A sum or maximum over dimensions."""
         shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         out = out or self.new(shape, x.dtype)
-        if not dims:
-            return self.map("x", {"x": x}, shape, x.dtype, out)
+        if all(x.shape[d] == 1 for d in dims):
+            self.alias_reshape(x, alone := self.new(shape, x.dtype))
+            return self.map("x", {"x": alone}, shape, x.dtype, out)
         return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
 
     def alias(self, x: V, out: V, f: Callable, dims: list, layout: str) -> bool:
@@ -217,6 +224,13 @@ class Lowering:
         for d, s in zip(narrow, wide):
             dims[d] = s
         return self.alias(x, out, f, dims, "A")
+
+    def reshape(self, x: V, out: V) -> V:
+        """The elements in order under another shape."""
+        if [n for n in x.shape if n != 1] == [n for n in out.shape if n != 1]:
+            self.alias_reshape(x, out)
+            return out
+        return self.add("reshape", [x], [out], "reshape")
 
     def drop_unused(self, wanted: list) -> None:
         """Leave out what nothing reads; calls and what can raise an error stay."""

@@ -188,20 +188,20 @@ class Pick:
     def lines(self) -> list[str]:
         """The lines for one row."""
         s, rows, (x, target) = self.rows.spelling, self.rows, self.op.ins
-        row, out = loop_index(rows.group.shape)[0], self.op.outs[0]
+        row, out = loop_index(rows.group.shape)[:-1], self.op.outs[0]
         name, base = s.name(out, "loss"), s.low.base(x)
-        element = f"{rows.buffers[base]}[k]" if base in rows.buffers else s.at(x, [row, "k"])
+        element = f"{rows.buffers[base]}[k]" if base in rows.buffers else s.at(x, [*row, "k"])
         rows.locals[out] = f"{name}_i"
         lines = [
-            f"k, {name}_i = {s.at(target, [row])}, np.{out.dtype.name}(0)",
+            f"k, {name}_i = {s.at(target, row)}, np.{out.dtype.name}(0)",
             f"if k != {self.op.data['ignore']}:",
-            f"    if k < 0 or k >= {s.sizes(x)[1]}:",
+            f"    if k < 0 or k >= {s.sizes(x)[-1]}:",
             '        raise IndexError("class out of bounds")',
             f"    {name}_i = -{element}",
         ]
         if out in rows.stored:
             rows.allocate(out)
-            lines.append(f"{name}[{row}] = {name}_i")
+            lines.append(f"{name}[{', '.join(row)}] = {name}_i")
         return lines
 
 
@@ -214,15 +214,15 @@ class AddAtClass:
     def lines(self) -> list[str]:
         """The lines for one row."""
         s, (_, places, src) = self.rows.spelling, self.op.ins
-        row, name = loop_index(self.rows.group.shape)[0], self.rows.spelling.name(self.op.outs[0])
+        row, name = loop_index(self.rows.group.shape)[:-1], self.rows.spelling.name(self.op.outs[0])
         base = s.low.base(src)
-        given = self.rows.locals.get(base) or s.at(src, [row, "0"])
-        at = self.rows.locals.get(s.low.base(places)) or s.at(places, [row, "0"])
+        given = self.rows.locals.get(base) or s.at(src, [*row, "0"])
+        at = self.rows.locals.get(s.low.base(places)) or s.at(places, [*row, "0"])
         return [
             f"k = {at}",
-            f"if k < 0 or k >= {s.sizes(self.op.outs[0])[1]}:",
+            f"if k < 0 or k >= {s.sizes(self.op.outs[0])[-1]}:",
             '    raise IndexError("index out of bounds")',
-            f"{name}[{row}, k] += {given}",
+            f"{name}[{', '.join([*row, 'k'])}] += {given}",
         ]
 
 

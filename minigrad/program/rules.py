@@ -17,6 +17,7 @@ from ..core import dtypes
 from ..kernels import formula
 from ..ops.families import Pointwise
 from .lowered import BOOL, F4, F8, HANDLED, I8, Count, Lowering, Names, V
+from .products import affine_rule, einsum_rule, product_rule
 from .reading import plain
 from .steps import Step, Value
 
@@ -26,7 +27,6 @@ LOGICAL = EXACT - {"add", "sub", "mul", "lt", "le", "gt", "ge"}
 # NumPy's functions for these do what the formulas do not: they round half to even, know of integers, ...
 NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamma", "polygamma", "lgamma", "sinc"}
 VEC = "minigrad.kernels.vecmath"
-BLAS = {("minigrad.kernels.products", "product"): None}
 
 
 def lower(low: Lowering, steps: list[Step]) -> None:
@@ -167,27 +167,29 @@ def logsumexp_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) 
 
 
 def cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
-    if len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
+    if not by_row(x, target, dim):
         return False
     losses(low, x, target, ignore, low.out(0))
     return True
 
 
 def mean_cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int) -> bool:
-    if lead or len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
+    if not by_row(x, target, dim):
         return False
     loss = low.new(target.shape, x.dtype, "losses")
     losses(low, x, target, ignore, loss)
-    total = low.reduction("sum", loss, (0,), False)
-    low.map("x / n", {"x": total, "n": number_valid(low, target, ignore, x.dtype)}, (), x.dtype, low.out(0))
+    total = low.reduction("sum", loss, tuple(range(lead, len(loss.shape))), False)
+    count = number_valid(low, target, ignore, x.dtype, lead)
+    low.map("x / n", {"x": total, "n": count}, total.shape, x.dtype, low.out(0))
     return True
 
 
 def losses(low: Lowering, x: V, target: V, ignore: int, loss: V) -> None:
     """The loss of each row, and the log_softmax, which is the step's second result."""
-    top = finite_peak(low, x, (1,))
+    dims = (len(x.shape) - 1,)
+    top = finite_peak(low, x, dims)
     shifted = low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
-    ins, log_p = {"x": shifted, "lost": lost_of(low, shifted, (1,))}, low.out(1)
+    ins, log_p = {"x": shifted, "lost": lost_of(low, shifted, dims)}, low.out(1)
     low.map("x - lost", ins, x.shape, x.dtype, log_p, name="log_softmax")
     low.add("pick", [log_p, target], [loss], "pick", ignore=int(ignore))
 
@@ -221,7 +223,7 @@ def layer_norm_rule(low: Lowering, step: Step, x: V, weight: V, bias: V, dims: t
 
 
 def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
-    if len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
+    if not by_row(x, target, dim):
         return False
     low.add("pick", [x, target], [low.out()], "pick", ignore=int(ignore))
     return True
@@ -229,15 +231,16 @@ def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) 
 
 def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
     """Zeros with x at each row's class."""
-    if len(size) != 2 or dim != 1 or not by_row(x, target):
+    zeros = V("uniform", size, x.dtype, content=0.0)
+    if not by_row(zeros, target, dim):
         return False
-    add_at_target(low, V("uniform", size, x.dtype, content=0.0), valid(low, x, target, ignore), target, ignore)
+    add_at_target(low, zeros, valid(low, x, target, ignore), target, ignore)
     return True
 
 
 def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: int, ignore: int) -> bool:
     """Softmax less one at each row's class, times w."""
-    if len(log_p.shape) != 2 or dim != 1 or not by_row(w, target):
+    if not by_row(log_p, target, dim):
         return False
     kept = valid(low, w, target, ignore)
     column = low.new((*w.shape, 1), w.dtype)
@@ -248,9 +251,9 @@ def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: 
     return True
 
 
-def by_row(x: V, target: V) -> bool:
-    """Whether there are one class and one number for each row."""
-    return target.dtype == I8 and target.shape == x.shape and len(x.shape) == 1
+def by_row(x: V, target: V, dim: int) -> bool:
+    """Whether there is one class for each row of x."""
+    return target.dtype == I8 and dim == len(x.shape) - 1 > 0 and target.shape == x.shape[:-1]
 
 
 def valid(low: Lowering, x: V, target: V, ignore: int) -> V:
@@ -270,16 +273,16 @@ def add_at_target(low: Lowering, onto: V, x: V, target: V, ignore: int) -> None:
 
 def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> bool:
     out = low.out()
-    if lead or target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
+    if target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
         return False
-    number_valid(low, target, ignore, out.dtype, out)
+    number_valid(low, target, ignore, out.dtype, lead, out)
     return True
 
 
-def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, out: V | None = None) -> V:
-    """How many classes are not `ignore`, as a float."""
+def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, lead: int, out: V | None = None) -> V:
+    """How many classes are not `ignore`, over all dimensions but the first `lead`, as a float."""
     counts = low.map(f"np.{np.dtype(dtype).name}(t != {int(ignore)})", {"t": target}, target.shape, dtype)
-    return low.reduction("sum", counts, tuple(range(len(target.shape))), False, out)
+    return low.reduction("sum", counts, tuple(range(lead, len(target.shape))), False, out)
 
 
 def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> bool:
@@ -299,24 +302,6 @@ def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bo
     return True
 
 
-def product_rule(low: Lowering, step: Step, x: V, y: V) -> bool:
-    if not {len(x.shape), len(y.shape)} <= {1, 2} or x.dtype != y.dtype or x.dtype.kind != "f":
-        return False
-    low.add("dot", [x, y], [low.out()], "dot", needs=BLAS)
-    return True
-
-
-def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> bool:
-    if len(x.shape) != 2 or len(weight.shape) != 2 or not x.dtype == weight.dtype == bias.dtype or x.dtype.kind != "f":
-        return False
-    out = low.out()
-    flipped = low.new(weight.shape[::-1], weight.dtype)
-    low.alias_permute(weight, flipped, (1, 0))
-    product = low.add("dot", [x, flipped], [low.new(out.shape, out.dtype)], "dot", needs=BLAS)
-    low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
-    return True
-
-
 def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> bool:
     return low.alias_permute(x, low.out(), order)
 
@@ -332,11 +317,7 @@ def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
 
 
 def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
-    out = low.out()
-    if [n for n in x.shape if n != 1] == [n for n in out.shape if n != 1]:
-        return low.alias_reshape(x, out)
-    low.add("reshape", [x], [out], "reshape")
-    return True
+    return bool(low.reshape(x, low.out()))
 
 
 def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> bool:
@@ -369,7 +350,7 @@ def write_rule(low: Lowering, step: Step, x: V, y: Any) -> bool:
 
 
 RULES: dict[str, Callable] = {
-    **dict.fromkeys(("MatMul", "Mm", "Mv", "Dot"), product_rule),
+    **dict.fromkeys(("MatMul", "Mm", "Bmm", "Mv", "Dot"), product_rule),
     **dict.fromkeys(("Amax", "MaxOfAll"), reduce_rule("max", "f")),
     **dict.fromkeys(("Alias", "Clone", "Contiguous"), copy_rule),
     "Affine": affine_rule,
@@ -377,6 +358,7 @@ RULES: dict[str, Callable] = {
     "Copy": write_rule,
     "CountValid": count_valid_rule,
     "CrossEntropy": cross_entropy_rule,
+    "Einsum": einsum_rule,
     "Expand": expand_rule,
     "Index": index_rule,
     "FromLogits": from_logits_rule,

@@ -139,9 +139,12 @@ class Spelling:
             out.dims = [own[d] for d in range(len(own)) if op.data["keepdim"] or d not in op.data["dims"]]
         elif op.kind == "dot":
             x, y = ins
-            out.dims = [*self.sizes(x)[:-1], *(self.sizes(y)[1:] if len(y.shape) == 2 else [])]
+            rows, columns = self.sizes(x)[-2:-1], self.sizes(y)[-1:] if len(y.shape) > 1 else []
+            lead = len(out.shape) - len(rows) - len(columns)
+            out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape[:lead])]
+            out.dims += [*rows, *columns]
         elif op.kind == "pick":
-            out.dims = self.sizes(ins[0])[:1]
+            out.dims = self.sizes(ins[0])[:-1]
         elif op.kind == "scatter":
             out.dims = self.sizes(ins[0])
         elif op.kind == "reshape":

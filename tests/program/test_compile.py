@@ -272,3 +272,24 @@ def test_a_value_from_before_a_write_is_read_before_it():
         p = torch.arange(4.0)
         same(run(p, torch.ones(4))[0], torch.sin(torch.arange(4.0) * 2))
         same(p, torch.arange(4.0) - 1)
+
+
+def test_a_reshaped_argument_is_read_before_a_write_to_it():
+    def f(p, w):
+        flat = p.reshape(6)
+        s = flat @ w.sin().reshape(6)
+        p.sub_(w.sin())
+        return s, p
+
+    c, w, p, q = compile(f), T(2, 3), T(2, 3), None
+    q = p.clone()
+    for _ in range(2):
+        same(c(p, w)[0], f(q, w)[0])
+        same(p, q)
+
+
+def test_results_that_are_equal_have_memory_of_their_own():
+    f = compile(lambda x: (x * 2, (x * 2).T, x * 2))
+    a, b, c = f(T(3, 4))
+    a.zero_()
+    assert b.abs().sum().item() and c.abs().sum().item()
