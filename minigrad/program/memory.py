@@ -52,8 +52,8 @@ def read_afterwards(low: Lowering, groups: list[Group], p: V, v: V, k: int) -> b
     if any(isinstance(a, V) and low.base(a) in views for part in parts[at + 1 :] for op in part.ops for a in op.ins):
         return True
     for later, g in enumerate(groups[k:], k):
-        for a in [a for op in g.ops for a in op.ins if isinstance(a, V) and low.base(a) in views]:
-            if later > k or low.resolve(a, operand_index(a, index)) != (p, index):
+        for op, a in [(o, a) for o in g.ops for a in o.ins if isinstance(a, V) and low.base(a) in views]:
+            if later > k or low.resolve(a, operand_index(a, loop_index(over(op)))) != (p, index):
                 return True
     return False
 

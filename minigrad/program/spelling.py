@@ -105,6 +105,10 @@ class Spelling:
             v.dims = [self.size(n) for n in v.shape]
         return ["1" if n == 1 else d for n, d in zip(v.shape, v.dims)]
 
+    def extent(self, v: V) -> list:
+        """The text of the sizes that a loop over v counts through."""
+        return [text for n, text in zip(v.shape, self.sizes(v)) if n != 1]
+
     def size(self, n: int) -> str:
         """A number that is a size of some input, or made of such, else the number itself."""
         if n <= 1:
