@@ -32,7 +32,7 @@ class V:
 
 
 class Op:
-    """One simple operation: `kind` is map, reduce, dot, alias, reshape, pick, scatter or call."""
+    """One simple operation: `kind` is map, reduce, dot, alias, reshape, pick, scatter, fill or call."""
 
     __slots__ = ("data", "ins", "kind", "name", "outs", "phase", "place")
 
@@ -74,21 +74,16 @@ class Lowering:
         if a not in self.values:
             if a.kind == "number":
                 return a.content
-            content = a.content
-            if (
-                a.kind == "constant"
-                and content.size
-                and (content == content.flat[0]).all()
-                and content.dtype in HANDLED
-            ):
-                made = V("uniform", a.shape, a.dtype, a.name, content.flat[0].item())
-            else:
-                layout = "C" if a.array.flags.c_contiguous else "F" if a.array.flags.f_contiguous else "A"
-                made = V(a.kind, a.shape, a.dtype, a.name, content, layout)
-                if a.kind == "constant":
-                    self.constants.append(made)
-            self.values[a] = made
+            self.values[a] = self.constant(a.content, a.name)
         return self.values[a]
+
+    def constant(self, content: np.ndarray, name: str) -> V:
+        """Numbers that are known: one number throughout, or an array that the program is given."""
+        if content.size and (content == content.flat[0]).all() and content.dtype in HANDLED:
+            return V("uniform", content.shape, content.dtype, name, content.flat[0].item())
+        made = V("constant", content.shape, content.dtype, name, np.ascontiguousarray(content).reshape(content.shape))
+        self.constants.append(made)
+        return made
 
     def new(self, shape: tuple, dtype: Any, name: str = "") -> V:
         """A value that lowering makes."""

@@ -18,7 +18,7 @@ from ..kernels import formula
 from ..ops.families import Pointwise
 from .lowered import BOOL, F4, F8, HANDLED, I8, Count, Lowering, Names, V
 from .products import affine_rule, einsum_rule, product_rule
-from .reading import plain
+from .reading import Number, plain
 from .steps import Step, Value
 
 EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logical_and", "logical_or", "logical_not",
@@ -37,8 +37,25 @@ def lower(low: Lowering, steps: list[Step]) -> None:
         arrays = [a for a in [*step.args, *step.outs] if isinstance(a, Value)]
         if rule is None or any(a.dtype not in HANDLED for a in arrays) or not rule(low, step, *map(low.v, step.args)):
             low.forget(count)
+            if folded(low, step):
+                continue
             low.notes.append(f"{step.cls.name} has no rule here and runs as a call of the operation")
             call(low, step)
+
+
+def folded(low: Lowering, step: Step) -> bool:
+    """Whether an operation is of constants alone: it is computed here."""
+    args = [low.v(a) for a in step.args]
+    given = [a for a in args if isinstance(a, V)]
+    known = (
+        given and all(a.kind in ("uniform", "constant") for a in given) and not any(isinstance(a, Number) for a in args)
+    )
+    if not known or step.written is not None:
+        return False
+    made = step.cls.compute(*[np.full(a.shape, a.content, a.dtype) if isinstance(a, V) else a for a in args])
+    for o, array in zip(step.outs, made if type(made) is tuple else (made,)):
+        low.values[o] = low.constant(np.asarray(array), o.name)
+    return True
 
 
 def call(low: Lowering, step: Step) -> None:
@@ -104,6 +121,18 @@ def simple(a: Any) -> bool:
 def reduce_rule(kind: str, dtypes: str) -> Callable:
     def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
         return x.dtype.kind in dtypes and bool(low.reduction(kind, x, dims, keepdim, low.out()))
+
+    return rule
+
+
+def logical_rule(counted: str, test: str) -> Callable:
+    """Whether as many elements are zero, or not zero, as it takes."""
+
+    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+        out = low.out()
+        count = low.reduction("sum", low.map(counted, {"x": x}, x.shape, I8), dims, keepdim)
+        low.map(test, {"n": count}, out.shape, BOOL, out)
+        return True
 
     return rule
 
@@ -324,6 +353,14 @@ def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> bool:
     return low.alias_index(x, low.out(), index)
 
 
+def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> bool:
+    out, place = low.out(), low.new(x.shape, x.dtype)
+    if not low.alias_index(out, place, index):
+        return False
+    low.add("fill", [x], [out], "unindex", place=place)
+    return True
+
+
 def copy_rule(low: Lowering, step: Step, x: V) -> bool:
     out = low.out()
     low.map("x", {"x": x}, out.shape, out.dtype, out)
@@ -354,6 +391,8 @@ RULES: dict[str, Callable] = {
     **dict.fromkeys(("Amax", "MaxOfAll"), reduce_rule("max", "f")),
     **dict.fromkeys(("Alias", "Clone", "Contiguous"), copy_rule),
     "Affine": affine_rule,
+    "AllOf": logical_rule("np.int64(x == 0)", "n == 0"),
+    "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
     "AtTarget": at_target_rule,
     "Copy": write_rule,
     "CountValid": count_valid_rule,
@@ -376,4 +415,5 @@ RULES: dict[str, Callable] = {
     "Standardize": standardize_rule,
     "Sum": reduce_rule("sum", "if"),
     "To": to_rule,
+    "Unindex": unindex_rule,
 }

@@ -151,7 +151,7 @@ class Spelling:
             out.dims = self.sizes(ins[0])[:-1]
         elif op.kind == "scatter":
             out.dims = self.sizes(ins[0])
-        elif op.kind == "reshape":
+        elif op.kind in ("reshape", "fill"):
             out.dims = [self.size(n) for n in out.shape]
         else:
             for o in op.outs:

@@ -106,6 +106,15 @@ def scatter(s: Spelling, op: Op) -> list[str]:
     return [*lines, *([] if op.data["inside"] else [start]), *around(s, places, body)]
 
 
+def fill(s: Spelling, op: Op) -> list[str]:
+    """Zeros with a part of them filled in."""
+    (x,), out = op.ins, op.outs[0]
+    name, index = s.name(out, "unindex"), loop_index(x.shape)
+    _, at = s.low.resolve(op.data["place"], index)
+    start = f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"
+    return [start, *around(s, x, [f"{name}[{', '.join(at)}] = {s.at(x, index)}"])]
+
+
 def call(s: Spelling, op: Op) -> list[str]:
     """A call of the operation itself."""
     texts = []
@@ -123,7 +132,7 @@ def call(s: Spelling, op: Op) -> list[str]:
     return [f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = call({cls}, {', '.join(texts)})  # {op.name}"]
 
 
-STATEMENTS = {"dot": dot, "reshape": reshape, "pick": pick, "scatter": scatter, "call": call}
+STATEMENTS = {"dot": dot, "reshape": reshape, "pick": pick, "scatter": scatter, "fill": fill, "call": call}
 
 
 # ---------------------------------------------------------------------- whole arrays

@@ -49,6 +49,12 @@ PROGRAMS = {
     "torch.vmap(lambda z: (z.sin() * z).sum())(x)": lambda: (T(5, 3),),
     "F.mse_loss(x, w) + x.detach().exp().sum() * w.var()": lambda: (T(5, 7), T(5, 7)),
     "(x + w).sum(1)": lambda: (T(1, 7), T(1)),
+    "x[:, 1:3].sin() + x[:, None, 2:6:2].sum(1) * x[0, :2]": lambda: (T(5, 7),),
+    "torch.where((x > w).all(1, True), x, w) * (x > 1).any() + torch.where((x * 0).any(0), 0.0, x)": lambda: (
+        T(5, 7),
+        T(5, 7),
+    ),
+    "torch.where(torch.ones(7, 7).tril() > 0, x, w) * torch.eye(7)": lambda: (T(7, 7), T(7)),
 }
 
 
