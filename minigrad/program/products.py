@@ -124,3 +124,10 @@ def single(low: Lowering, x: V) -> V:
     out = low.new(x.shape[lead:], x.dtype)
     low.alias(x, out, lambda index: ["0"] * lead + index, [lead, lead + 1], "A")
     return out
+
+
+PRODUCT_RULES = {
+    **dict.fromkeys(("MatMul", "Mm", "Bmm", "Mv", "Dot"), product_rule),
+    "Affine": affine_rule,
+    "Einsum": einsum_rule,
+}
