@@ -21,11 +21,11 @@ KINDS = {types.float32: "s", types.float64: "d"}
 
 @intrinsic
 def product(typing: Any, x: Any, y: Any, out: Any) -> tuple | None:
-    """out = x @ y for matrices of one dtype; x and y lie in memory in rows or in columns, out in rows."""
+    """out = x @ y for matrices of one dtype; x and y lie in memory in rows or in columns, perhaps apart, out in rows."""
     given = (x, y, out)
     if not all(isinstance(t, types.Array) and t.ndim == 2 and t.dtype == out.dtype and t.aligned for t in given):
         return None
-    if out.layout != "C" or not {x.layout, y.layout} <= {"C", "F"} or out.dtype not in KINDS:
+    if out.layout != "C" or out.dtype not in KINDS:
         return None
     return types.void(*given), emit
 
@@ -43,13 +43,14 @@ def emit(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
     def times_vector(a: Matrix, turn: Any, vector: Any) -> None:
         call("numba_xxgemv", GEMV, turn, *a.sizes, one, a.data, a.step, vector, zero, out.data)
 
-    def is_one(n: Any) -> Any:  # of no terms GEMV leaves out as it is
-        return b.and_(b.icmp_signed("==", n, ir.Constant(WORD, 1)), b.icmp_signed(">", x.columns, ir.Constant(WORD, 0)))
+    def is_vector(a: Matrix, size: Any) -> Any:  # of no terms GEMV leaves out as it is
+        some = b.icmp_signed(">", x.columns, ir.Constant(WORD, 0))
+        return b.and_(b.and_(a.dense, some), b.icmp_signed("==", size, ir.Constant(WORD, 1)))
 
-    with b.if_else(is_one(y.columns)) as (then, otherwise):
+    with b.if_else(is_vector(y, y.columns)) as (then, otherwise):
         with then:
             times_vector(x, x.other_turn, y.data)
-        with otherwise, b.if_else(is_one(x.rows)) as (then, otherwise):
+        with otherwise, b.if_else(is_vector(x, x.rows)) as (then, otherwise):
             with then:
                 times_vector(y, y.turn, x.data)
             with otherwise:  # BLAS counts in columns: what lies in rows it sees transposed, and y.T @ x.T is (x @ y).T
@@ -73,13 +74,18 @@ def emit(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
 
 
 class Matrix:
-    """What BLAS is told of an array."""
+    """What BLAS is told of an array.  One that is not `dense` has its rows, or its columns, apart from each other."""
 
     def __init__(self, context: Any, b: ir.IRBuilder, t: Any, value: Any):
         a = context.make_array(t)(context, b, value)
         self.rows, self.columns = cgutils.unpack_tuple(b, a.shape, 2)
-        by_rows, least = t.layout == "C", ir.Constant(WORD, 1)
-        self.sizes = (self.columns, self.rows) if by_rows else (self.rows, self.columns)
-        self.step = b.select(b.icmp_signed(">", self.sizes[0], least), self.sizes[0], least)
-        self.turn, self.other_turn = [ir.Constant(CHAR, ord(c)) for c in ("nt" if by_rows else "tn")]
+        self.dense = cgutils.bool_t(t.layout in "CF")
+        down, along = [b.sdiv(n, a.itemsize) for n in cgutils.unpack_tuple(b, a.strides, 2)]
+        one = ir.Constant(WORD, 1)
+        by_rows = cgutils.bool_t(t.layout == "C") if t.layout in "CF" else b.icmp_signed("==", along, one)
+        self.sizes = b.select(by_rows, self.columns, self.rows), b.select(by_rows, self.rows, self.columns)
+        step = self.sizes[0] if t.layout in "CF" else b.select(by_rows, down, along)
+        self.step = b.select(b.icmp_signed(">", step, one), step, one)
+        normal, turned = [ir.Constant(CHAR, ord(c)) for c in "nt"]
+        self.turn, self.other_turn = b.select(by_rows, normal, turned), b.select(by_rows, turned, normal)
         self.data = b.bitcast(a.data, POINTER)

@@ -194,8 +194,11 @@ class Lowering:
     def alias(self, x: V, out: V, f: Callable, dims: list, layout: str) -> bool:
         """`out` is x seen otherwise: its element `index` is x's element f(index).
 
-        dims[d] is the dimension of x that d of `out` is, or None for size 1.
+        dims[d] is the dimension of x that d of `out` is, or None for another size.
         """
+        if x.kind == "uniform":
+            out.kind, out.content = x.kind, x.content
+            return True
         self.aliases[out] = (x, f)
         out.layout = layout
         self.add("alias", [x], [out], "alias", dims=dims)

@@ -51,15 +51,23 @@ def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
 def matrix(s: Spelling, v: V, index: list) -> tuple[list, str]:
     """The matrix of a batch that lies at an index: lines to run before all, and its text."""
     base, at = s.low.resolve(v, [*index, "row", "column"])
-    lead, last = at[:-2], at[-2:]
-    if base.kind != "uniform" and base.layout == "C" and sorted(last) == ["column", "row"] and min(v.shape[-2:]) > 1:
-        text = f"{s.name(base)}[{', '.join(lead)}]" if lead else s.name(base)
-        return [], text if last[0] == "row" else f"{text}.T"
+    if base.kind != "uniform" and base.layout == "C" and at[-1:] in (["row"], ["column"]) and min(v.shape[-2:]) > 1:
+        other = "column" if at[-1] == "row" else "row"
+        if at.count(other) == at.count(at[-1]) == 1:
+            return [], f"{s.name(base)}{part(at)}{'.T' if other == 'column' else ''}"
     lines, text = contiguous(s, v)
     if not text.isidentifier():
         name = s.name(s.low.new(v.shape, v.dtype), "matrices")
         lines, text = [*lines, f"{name} = {text}"], name
-    return lines, f"{text}[{', '.join(index)}]" if index else text
+    return lines, text + part([*index, "row", "column"])
+
+
+def part(at: list) -> str:
+    """An index that leaves rows and columns as they are; nothing, if that is all there is."""
+    texts = [":" if i in ("row", "column") else i for i in at]
+    while texts and texts[-1] == ":":
+        texts.pop()
+    return f"[{', '.join(texts)}]" if texts else ""
 
 
 def reshape(s: Spelling, op: Op) -> list[str]:

@@ -246,3 +246,15 @@ def test_operands_that_overlap(interpreted):
     agree(lambda x, y: x @ y, x, x)
     agree(lambda x, y: x @ y, x[:2], x[1:])
     agree(lambda x, y: x @ y, x, x.mT)
+
+
+def test_parts_filled_in_by_index(interpreted):
+    for f in (
+        lambda x: x[None, 0:1] * 2,
+        lambda x: x[0, 1:3].sin(),
+        lambda x: x[:, None, ::2],
+        lambda x: x.sum()[None] * x,
+    ):
+        agree(with_gradients(f), T(2, 4))
+    x = T(1, 4)
+    same(compile(func.grad(lambda x: (x[0] * 0 + x[-1]).sum()))(x), torch.ones(1, 4))
