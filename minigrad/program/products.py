@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-from .fuse import loop_index
+from .fuse import extent, loop_index
 from .lowered import Lowering, V
 from .steps import Step
 
@@ -68,42 +68,43 @@ def reshaped(low: Lowering, x: V, shape: tuple) -> V:
 
 # ---------------------------------------------------------------------- matmul
 def multiply(low: Lowering, x: V, y: V, out: V) -> V:
-    """out = x @ y by matmul's rules; vectors become matrices of one row or one column."""
-    if max(len(x.shape), len(y.shape)) == 1 or sorted((len(x.shape), len(y.shape))) == [1, 2]:
-        return low.add("dot", [x, y], [out], "dot", needs=BLAS)
+    """out = x @ y by matmul's rules; beside a batch, vectors are matrices of one row or one column."""
+    if len(x.shape) + len(y.shape) < 4:
+        return dot(low, x, y, out)
     left = x if len(x.shape) > 1 else reshaped(low, x, (1, *x.shape))
     right = y if len(y.shape) > 1 else reshaped(low, y, (*y.shape, 1))
     if left is x and right is y:
         return matrices(low, x, y, out)
-    column = [1] if right is not y else []
-    made = low.new((*out.shape, *column) if column else (*out.shape[:-1], 1, out.shape[-1]), out.dtype)
-    low.alias_reshape(matrices(low, left, right, made), out)
+    lead = out.shape[: len(out.shape) - (left is x) - (right is y)]
+    made = matrices(low, left, right, low.new((*lead, left.shape[-2], right.shape[-1]), out.dtype))
+    low.alias_reshape(made, out)
     return out
 
 
 def matrices(low: Lowering, x: V, y: V, out: V) -> V:
     """out = x @ y for matrices, or batches of them that are broadcast."""
-    (n, k), m = x.shape[-2:], y.shape[-1]
+    (n, k), m, lead = x.shape[-2:], y.shape[-1], out.shape[:-2]
     if k == 1:
         return low.map("x * y", {"x": x, "y": y}, out.shape, out.dtype, out, name="outer")
-    if n == m == 1 and len(out.shape) > 2:
-        terms = low.map("x * y", {"x": x, "y": turned(low, y)}, (*out.shape[:-1], k), out.dtype)
-        return low.reduction("sum", terms, (len(out.shape) - 1,), True, out)
+    if n == m == 1 and lead:
+        terms = low.map("x * y", {"x": x, "y": turned(low, y)}, (*lead, 1, k), out.dtype)
+        return low.reduction("sum", terms, (len(lead) + 1,), True, out)
     x, y = single(low, x), single(low, y)
-    if m == 1 and len(x.shape) == 2 < len(y.shape):  # (y.T @ x.T).T: one product for the whole batch
-        made = low.new((*out.shape[:-2], 1, n), out.dtype)
-        low.alias_reshape(low.add("dot", [turned(low, y), turned(low, x)], [made], "dot", needs=BLAS), out)
-        return out
     if len(x.shape) == len(y.shape) == 2 < len(out.shape):
-        made, lead = low.add("dot", [x, y], [low.new((n, m), out.dtype)], "dot", needs=BLAS), len(out.shape) - 2
-        low.alias(made, out, lambda index: index[lead:], [*[None] * lead, 0, 1], "A")
-        return out
-    rows = [d for d in x.shape[:-1] if d != 1]
-    if len(y.shape) == 2 < len(x.shape) and len(rows) < 2 and x.shape[:-1] == out.shape[:-1]:
-        x, (rows,) = reshaped(low, x, (math.prod(rows), k)), rows or [1]
-        made = low.add("dot", [x, y], [low.new((rows, m), out.dtype)], "dot", needs=BLAS)
-        low.alias_reshape(made, out)
-        return out
+        made = dot(low, x, y, low.new((n, m), out.dtype))
+        low.alias(made, out, lambda index: index[len(lead) :], [*[None] * len(lead), 0, 1], "A")
+    elif m == 1 and len(x.shape) == 2 < len(y.shape):  # (y.T @ x.T).T: one product for the whole batch
+        low.alias_reshape(dot(low, turned(low, y), turned(low, x), low.new((*lead, 1, n), out.dtype)), out)
+    elif len(y.shape) == 2 < len(x.shape) and x.shape[:-2] == lead and len(extent(x.shape[:-1])) == 1:
+        rows = reshaped(low, x, (math.prod(x.shape[:-1]), k))
+        low.alias_reshape(dot(low, rows, y, low.new((rows.shape[0], m), out.dtype)), out)
+    else:
+        dot(low, x, y, out)
+    return out
+
+
+def dot(low: Lowering, x: V, y: V, out: V) -> V:
+    """out = x @ y, by BLAS."""
     return low.add("dot", [x, y], [out], "dot", needs=BLAS)
 
 
@@ -117,9 +118,10 @@ def turned(low: Lowering, x: V) -> V:
 
 def single(low: Lowering, x: V) -> V:
     """The matrix that a batch consists of, if all of it is one and the same."""
-    lead = len(x.shape) - 2
-    base, at = low.resolve(x, index := loop_index(x.shape))
-    if lead == 0 or base.kind != "uniform" and {*index[:lead]} - {"0"} & set(re.findall(r"\w+", " ".join(at))):
+    lead, index = len(x.shape) - 2, loop_index(x.shape)
+    base, at = low.resolve(x, index)
+    found = set(re.findall(r"\w+", " ".join(at)))
+    if not lead or base.kind != "uniform" and any(i in found for i in index[:lead] if i != "0"):
         return x
     out = low.new(x.shape[lead:], x.dtype)
     low.alias(x, out, lambda index: ["0"] * lead + index, [lead, lead + 1], "A")
