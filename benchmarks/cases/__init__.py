@@ -1,7 +1,7 @@
 """The cases, by theme.  case.py says what one is."""
 
 from .functions import custom_apply, custom_backward, custom_combined_apply, custom_combined_backward
-from .networks import cnn_step, large_network_step, network_step
+from .networks import attention_step, cnn_step, large_network_step, network_step
 from .pointwise import pointwise
 from .rows import cross_entropy, layer_norm, softmax
 from .small import chain, small_backward, small_forward, small_forward_untracked, small_grad
@@ -20,6 +20,7 @@ CASES = (
     network_step,
     large_network_step,
     cnn_step,
+    attention_step,
     func_grad,
     func_grad_of_grad,
     per_sample_gradients,

@@ -10,6 +10,7 @@ COMPILED = target("minigrad.compile", ("torch.compile", "jax.jit"), 1.0)
 DIGITS = (32, 64), (32,), (10, 32), (10,)
 LARGE = (1024, 64), (1024,), (10, 1024), (10,)
 CNN = (8, 1, 3, 3), (8,), (16, 8, 3, 3), (16,), (10, 64), (10,)
+ATTENTION, HEADS = ((96, 32), (96,), (32, 32), (32,), (10, 32), (10,)), 4
 
 
 def network(shapes, batch, image=(64,)):
@@ -56,6 +57,17 @@ def cnn_loss(lib, parameters, images, labels):
     return F.cross_entropy(F.linear(hidden.flatten(1), w3, b3), labels)
 
 
+def attention_loss(lib, parameters, words, labels):
+    """Self-attention over sequences of words, a mean over each, one layer."""
+    w1, b1, w2, b2, w3, b3 = parameters
+    F, (batch, length, width) = lib.nn.functional, words.shape
+    heads = F.linear(words, w1, b1).reshape(batch, length, 3, HEADS, width // HEADS).permute(2, 0, 3, 1, 4)
+    q, k, v = heads[0], heads[1], heads[2]
+    found = lib.softmax(q @ k.mT / (width // HEADS) ** 0.5, -1) @ v
+    hidden = words + F.linear(found.transpose(1, 2).reshape(batch, length, width), w2, b2)
+    return F.cross_entropy(F.linear(hidden.mean(1), w3, b3), labels)
+
+
 @case(target("minigrad", "torch", 0.6), target("minigrad.compile", "jax.jit", 0.15))
 def network_step(lib, compiled):
     """A training step of a 64-32-10 network, batch 32."""
@@ -72,6 +84,12 @@ def large_network_step(lib, compiled, n):
 def cnn_step(lib, compiled):
     """A training step of a network with two convolutions on 8 x 8 images, batch 32."""
     return step(lib, compiled, cnn_loss, *tensors(lib, CNN, 32, (1, 8, 8)))
+
+
+@case(target("minigrad", "torch", 1.0), COMPILED)
+def attention_step(lib, compiled):
+    """A training step of attention with 4 heads over 16 words of 32 numbers, batch 32."""
+    return step(lib, compiled, attention_loss, *tensors(lib, ATTENTION, 32, (16, 32)))
 
 
 # ---------------------------------------------------------------------- JAX
@@ -99,6 +117,16 @@ def jax_cnn_loss(jax, parameters, images, labels):
     return jax_cross_entropy(jax, hidden.reshape(len(images), -1) @ w3.T + b3, labels)
 
 
+def jax_attention_loss(jax, parameters, words, labels):
+    """Self-attention, a mean over each sequence, one layer."""
+    w1, b1, w2, b2, w3, b3 = parameters
+    batch, length, width = words.shape
+    q, k, v = (words @ w1.T + b1).reshape(batch, length, 3, HEADS, width // HEADS).transpose(2, 0, 3, 1, 4)
+    found = jax.nn.softmax(q @ k.mT / (width // HEADS) ** 0.5) @ v
+    hidden = words + found.swapaxes(1, 2).reshape(batch, length, width) @ w2.T + b2
+    return jax_cross_entropy(jax, hidden.mean(1) @ w3.T + b3, labels)
+
+
 def jax_step(jax, loss, parameters, images, labels):
     """A step that makes new parameters from the old, whose memory it may take."""
     state = [jax.numpy.array(p) for p in parameters]
@@ -120,6 +148,7 @@ def jax_step(jax, loss, parameters, images, labels):
 network_step.jax(lambda jax: jax_step(jax, jax_loss, *network(DIGITS, 32)))
 large_network_step.jax(lambda jax, n: jax_step(jax, jax_loss, *network(LARGE, n)))
 cnn_step.jax(lambda jax: jax_step(jax, jax_cnn_loss, *network(CNN, 32, (1, 8, 8))))
+attention_step.jax(lambda jax: jax_step(jax, jax_attention_loss, *network(ATTENTION, 32, (16, 32))))
 
 
 # ---------------------------------------------------------------------- mygrad

@@ -15,40 +15,77 @@ from numba.extending import intrinsic
 
 CHAR, INT, WORD, POINTER = ir.IntType(8), ir.IntType(32), cgutils.intp_t, ir.IntType(8).as_pointer()
 GEMM = [CHAR, CHAR, CHAR, WORD, WORD, WORD, POINTER, POINTER, WORD, POINTER, WORD, POINTER, POINTER, WORD]
+GEMV = [CHAR, CHAR, WORD, WORD, POINTER, POINTER, WORD, POINTER, POINTER, POINTER]
 KINDS = {types.float32: "s", types.float64: "d"}
 
 
 @intrinsic
 def product(typing: Any, x: Any, y: Any, out: Any) -> tuple | None:
-    """out = x @ y for matrices of one dtype; x and y lie in memory in rows or in columns, out in rows."""
+    """out = x @ y for matrices of one dtype; x and y lie in memory in rows or in columns, perhaps apart, out in rows."""
     given = (x, y, out)
     if not all(isinstance(t, types.Array) and t.ndim == 2 and t.dtype == out.dtype and t.aligned for t in given):
         return None
-    if out.layout != "C" or not {x.layout, y.layout} <= {"C", "F"} or out.dtype not in KINDS:
+    if out.layout != "C" or out.dtype not in KINDS:
         return None
     return types.void(*given), emit
 
 
 def emit(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
-    """The call.  BLAS counts in columns: what lies in rows it sees transposed, and y.T @ x.T is (x @ y).T."""
+    """The call; of the function for a matrix and a vector, where one operand is a vector: that takes half as long."""
     x, y, out = [Matrix(context, b, t, v) for t, v in zip(signature.args, values)]
-    function = cgutils.get_or_insert_function(b.module, ir.FunctionType(INT, GEMM), "numba_xxgemm")
-    real = context.get_value_type(signature.args[2].dtype)
-    one, zero = [b.bitcast(cgutils.alloca_once_value(b, ir.Constant(real, c)), POINTER) for c in (1.0, 0.0)]
-    kind = ir.Constant(CHAR, ord(KINDS[signature.args[2].dtype]))
-    sizes = y.columns, x.rows, x.columns
-    b.call(function, [kind, y.turn, x.turn, *sizes, one, y.data, y.step, x.data, x.step, zero, out.data, out.step])
+    dtype = signature.args[2].dtype
+    one, zero = [b.bitcast(cgutils.alloca_once_value(b, context.get_constant(dtype, c)), POINTER) for c in (1.0, 0.0)]
+    kind = ir.Constant(CHAR, ord(KINDS[dtype]))
+
+    def call(name: str, types: list, *args: Any) -> None:
+        b.call(cgutils.get_or_insert_function(b.module, ir.FunctionType(INT, types), name), [kind, *args])
+
+    def times_vector(a: Matrix, turn: Any, vector: Any) -> None:
+        call("numba_xxgemv", GEMV, turn, *a.sizes, one, a.data, a.step, vector, zero, out.data)
+
+    def is_vector(a: Matrix, size: Any) -> Any:  # of no terms GEMV leaves out as it is
+        some = b.icmp_signed(">", x.columns, ir.Constant(WORD, 0))
+        return b.and_(b.and_(a.dense, some), b.icmp_signed("==", size, ir.Constant(WORD, 1)))
+
+    with b.if_else(is_vector(y, y.columns)) as (then, otherwise):
+        with then:
+            times_vector(x, x.other_turn, y.data)
+        with otherwise, b.if_else(is_vector(x, x.rows)) as (then, otherwise):
+            with then:
+                times_vector(y, y.turn, x.data)
+            with otherwise:  # BLAS counts in columns: what lies in rows it sees transposed, and y.T @ x.T is (x @ y).T
+                sizes = y.columns, x.rows, x.columns
+                call(
+                    "numba_xxgemm",
+                    GEMM,
+                    y.turn,
+                    x.turn,
+                    *sizes,
+                    one,
+                    y.data,
+                    y.step,
+                    x.data,
+                    x.step,
+                    zero,
+                    out.data,
+                    out.step,
+                )
     return context.get_dummy_value()
 
 
 class Matrix:
-    """What BLAS is told of an array."""
+    """What BLAS is told of an array.  One that is not `dense` has its rows, or its columns, apart from each other."""
 
     def __init__(self, context: Any, b: ir.IRBuilder, t: Any, value: Any):
         a = context.make_array(t)(context, b, value)
         self.rows, self.columns = cgutils.unpack_tuple(b, a.shape, 2)
-        by_rows, least = t.layout == "C", ir.Constant(WORD, 1)
-        step = self.columns if by_rows else self.rows
-        self.step = b.select(b.icmp_signed(">", step, least), step, least)
-        self.turn = ir.Constant(CHAR, ord("n" if by_rows else "t"))
+        self.dense = cgutils.bool_t(t.layout in "CF")
+        down, along = [b.sdiv(n, a.itemsize) for n in cgutils.unpack_tuple(b, a.strides, 2)]
+        one = ir.Constant(WORD, 1)
+        by_rows = cgutils.bool_t(t.layout == "C") if t.layout in "CF" else b.icmp_signed("==", along, one)
+        self.sizes = b.select(by_rows, self.columns, self.rows), b.select(by_rows, self.rows, self.columns)
+        step = self.sizes[0] if t.layout in "CF" else b.select(by_rows, down, along)
+        self.step = b.select(b.icmp_signed(">", step, one), step, one)
+        normal, turned = [ir.Constant(CHAR, ord(c)) for c in "nt"]
+        self.turn, self.other_turn = b.select(by_rows, normal, turned), b.select(by_rows, turned, normal)
         self.data = b.bitcast(a.data, POINTER)

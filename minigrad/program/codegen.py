@@ -84,10 +84,12 @@ class Writer:
         for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
             lines, text = whole(self.spelling, v)
             blocks.append((False, [*lines, f"{self.spelling.array(p)}[...] = {text}"]))
-        results = []
+        results, given = [], set()
         for v in self.outputs:
             lines, text = whole(self.spelling, v)
-            results.append(text)
+            base = self.low.base(v)
+            results.append(f"{text}.copy()" if base in given and v.shape and self.low.is_same(v) else text)
+            given.add(base)
             blocks.append((False, lines))
         body = self.assemble(blocks, results)
         text = f"{self.head()}\n\n\n{body}"

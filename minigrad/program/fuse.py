@@ -1,6 +1,7 @@
 """Fusion: maps and reductions over one shape share one loop, as long as none needs the finished result of a reduction in it.
 
-Loops that follow each other row by row then become one pass over the rows (`by_rows`, written in rowloops.py).
+Sizes of 1 need no loop: (n, 1) and (n,) are one shape here (`extent`).  Loops that follow each other row by row then become
+one pass over the rows (`by_rows`, written in rowloops.py).
 
 `schedule` puts the operations of a lowered program (lowered.py) into groups that are written one after the other: loops,
 products of matrices, calls.  Where a view is read, index arithmetic says which element it is, and whether that is the one
@@ -9,13 +10,15 @@ that the loop has just computed.  Next: memory.py, which gives memory to what is
 
 from __future__ import annotations
 
+import itertools
+
 from .lowered import Lowering, Op, V
 
 LOOPED = ("map", "reduce")
 
 
 class Group:
-    """What is emitted together: a loop over `shape`, or one operation of another kind; of rows, several `parts`."""
+    """What is emitted together: a loop over `shape`, sizes of 1 left out, or another operation; of rows, several `parts`."""
 
     __slots__ = ("kind", "ops", "parts", "shape")
 
@@ -24,9 +27,8 @@ class Group:
 
     def like(self) -> V:
         """A value of the group's shape."""
-        return next((o for op in self.ops if op.kind == "map" for o in op.outs if o.shape == self.shape), None) or next(
-            v for op in self.ops if op.kind == "reduce" for v in op.ins if v.shape == self.shape
-        )
+        found = [op.outs[0] if op.kind == "map" else op.ins[0] for op in self.ops if op.kind in LOOPED]
+        return next(v for v in found if extent(v.shape) == self.shape)
 
 
 def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
@@ -55,15 +57,15 @@ def has_all(low: Lowering, op: Op, done: set) -> bool:
 
 def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:
     """A loop of the first operation and of all others that can run in it."""
-    shape, index = over(first), loop_index(over(first))
-    waiting = [op for op in pending if op.kind in LOOPED and over(op) == shape]
+    shape = extent(over(first))
+    waiting = [op for op in pending if op.kind in LOOPED and extent(over(op)) == shape]
     ops: list[Op] = []
     inside: set[V] = set()
     grown = True
     while grown:
         grown = False
         for op in list(waiting):
-            if joins(low, op, index, inside, done):
+            if joins(low, op, inside, done):
                 waiting.remove(op)
                 ops.append(op)
                 inside.update(op.outs if op.kind == "map" else ())
@@ -71,14 +73,15 @@ def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:
     return Group("loop", shape, ops)
 
 
-def joins(low: Lowering, op: Op, index: list, inside: set, done: set) -> bool:
+def joins(low: Lowering, op: Op, inside: set, done: set) -> bool:
     """Whether an operation can run in a loop with those inside: it reads of them only the element just computed."""
+    index = loop_index(over(op))
     for v in op.ins:
         if not isinstance(v, V):
             continue
         base, at = low.resolve(v, operand_index(v, index))
         if base in inside:
-            if at != index[len(index) - len(base.shape) :] or len(base.shape) != len(index):
+            if at != loop_index(base.shape):
                 return False
         elif base not in done and base.kind != "uniform":
             return False
@@ -90,9 +93,15 @@ def over(op: Op) -> tuple:
     return op.outs[0].shape if op.kind == "map" else op.ins[0].shape
 
 
+def extent(shape: tuple) -> tuple:
+    """What a loop over a shape counts through: the sizes other than 1; of ones alone the shape itself."""
+    return tuple([n for n in shape if n != 1]) or shape
+
+
 def loop_index(shape: tuple) -> list:
-    """The loop's variables, 0 for dimensions of size 1."""
-    return ["0" if n == 1 else f"i{d}" for d, n in enumerate(shape)]
+    """The loop's variables, one for each size other than 1, and 0 for those."""
+    variables = itertools.count()
+    return ["0" if n == 1 else f"i{next(variables)}" for n in shape]
 
 
 def operand_index(v: V, index: list) -> list:
@@ -120,20 +129,26 @@ def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
 
 def is_wide(g: Group) -> bool:
     """Whether a loop can be written row by row: it reduces rows, columns or everything."""
-    if g.kind != "loop" or len(g.shape) < 2 or g.shape[-1] == 1 or all(n == 1 for n in g.shape[:-1]):
-        return False
-    return all(op.kind == "map" or kind_of(op) != "other" for op in g.ops)
+    return (
+        g.kind == "loop"
+        and len(g.shape) > 1
+        and 1 not in g.shape
+        and all(op.kind == "map" or kind_of(op) != "other" for op in g.ops)
+    )
 
 
 def kind_of(op: Op) -> str:
     """What a reduction reduces: each row, columns, all, or something else."""
-    shape = op.ins[0].shape
-    live = [d for d, n in enumerate(shape) if n != 1]
-    dims = [d for d in live if d in op.data["dims"]]
-    last = len(shape) - 1
-    if dims == live and (len(shape) < 2 or dims != [last]):
+    last, dims = len(extent(over(op))) - 1, reduced(op)
+    if len(dims) == last + 1:
         return "all"
     return "row" if dims == [last] else "columns" if dims and last not in dims else "other"
+
+
+def reduced(op: Op) -> list:
+    """Which of the loops over an operation's extent a reduction is over."""
+    live = [d for d, n in enumerate(over(op)) if n != 1]
+    return [k for k, d in enumerate(live) if d in op.data["dims"]]
 
 
 def reduces_rows(g: Group) -> bool:
@@ -152,33 +167,27 @@ def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
 
 def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
     """Whether a group can be a part of a pass over rows."""
-    lead, index = h.shape[:-1], loop_index(h.shape)
     if g.kind == "loop":
         whole = g.shape == h.shape and is_wide(g)
-        once = g.shape in (lead, (*lead, 1)) and all(op.kind == "map" or kind_of(op) == "all" for op in g.ops)
-        reads = [(v, operand_index(v, loop_index(g.shape))) for op in g.ops for v in op.ins if isinstance(v, V)]
-        return (whole or once) and all(of_row(low, v, at, made, index) for v, at in reads)
-    if len(h.shape) != 2 or g.kind not in ("pick", "scatter"):
+        once = g.shape == h.shape[:-1] and all(op.kind == "map" or kind_of(op) == "all" for op in g.ops)
+        reads = [(v, operand_index(v, loop_index(over(op)))) for op in g.ops for v in op.ins if isinstance(v, V)]
+        return (whole or once) and all(of_row(low, v, at, made) for v, at in reads)
+    if g.kind not in ("pick", "scatter"):
         return False
-    (op,), row = g.ops, index[0]
-    if g.kind == "pick":
-        x, target = op.ins
-        fine = x.shape == h.shape and target.shape == lead
-        return fine and of_row(low, x, [row, "k"], made, [row, "k"]) and of_row(low, target, [row], made, index)
-    x, places, src = op.ins
-    fine = op.data.get("inside") and x.shape == h.shape and places.shape == src.shape == (*lead, 1) and x in made
-    return bool(fine) and all(of_row(low, v, [row, "0"], made, index) for v in (places, src))
+    (op,) = g.ops
+    x, *others = op.ins
+    if extent(x.shape) != h.shape or x.shape[-1] == 1 or g.kind == "scatter" and not (op.data["inside"] and x in made):
+        return False
+    fine = g.kind == "scatter" or of_row(low, x, loop_index(x.shape), made)
+    fine = fine and others[0].shape in (x.shape[:-1], (*x.shape[:-1], 1))
+    return fine and all(of_row(low, v, loop_index(v.shape), made) for v in others)
 
 
-def of_row(low: Lowering, v: V, index: list, made: dict, row: list) -> bool:
+def of_row(low: Lowering, v: V, index: list, made: dict) -> bool:
     """Whether what is read at an index of the loop is of this row, if it is made in this pass at all."""
     base, at = low.resolve(v, index)
     op = made.get(base)
-    if op is None:
-        return True
-    if op.kind == "reduce" and kind_of(op) != "row":
-        return False
-    return at == row if len(base.shape) == len(row) and base.shape[-1] != 1 else at[: len(row) - 1] == row[:-1]
+    return op is None or (op.kind != "reduce" or kind_of(op) == "row") and at == loop_index(base.shape)
 
 
 def write_inside(low: Lowering, kept: set) -> None:

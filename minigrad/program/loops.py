@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .fuse import Group, loop_index, operand_index, over
+from .fuse import Group, extent, loop_index, operand_index, over, reduced
 from .lowered import F4, F8, Names, Op, V
 from .spelling import Spelling, cast
 
@@ -47,9 +47,8 @@ class Loop:
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         self.spelling, self.low, self.group, self.stored, self.direct = spelling, spelling.low, group, stored, direct
-        self.shape = over(group.ops[0])
-        self.index = loop_index(self.shape)
-        self.live = [d for d, i in enumerate(self.index) if i != "0"]  # sizes of 1 need no loop
+        self.shape = group.shape
+        self.live = [i for i in loop_index(self.shape) if i != "0"]  # the variables of the loops
         self.flat = self.is_flat()
         self.uses = self.count_uses()
         self.overwritten = self.find_overwritten()
@@ -75,15 +74,14 @@ class Loop:
         """The variables of the loops, outermost first, each with how far it counts."""
         if self.flat:
             return [("i", f"{next(iter(self.flats.values()))}.size")]
-        like = next((op.outs[0] for op in self.group.ops if op.kind == "map"), self.group.ops[0].ins[0])
-        return [(self.index[d], self.spelling.sizes(like)[d]) for d in self.live]
+        return list(zip(self.live, self.spelling.extent(self.group.like())))
 
     # ------------------------------------------------------------------ operands
     def operand(self, a: Any, kind: np.dtype, op: Op) -> ast.expr:
         """What an operation reads at this element, in the dtype that it wants."""
         if not isinstance(a, V):
             return parse(self.spelling.literal(a, kind, op))
-        base, at = self.low.resolve(a, operand_index(a, self.index))
+        base, at = self.low.resolve(a, operand_index(a, loop_index(over(op))))
         if base.kind == "uniform":
             return parse(self.spelling.literal(base.content, kind, op))
         if base in self.texts:
@@ -105,7 +103,7 @@ class Loop:
         """An element of an array."""
         if not self.flat:
             return f"{name}[{', '.join(at)}]"
-        self.flats[name] = f"{name}_flat" if len(self.shape) > 1 else name
+        self.flats[name] = f"{name}_flat" if len(at) > 1 else name
         return f"{self.flats[name]}[i]"
 
     def formula(self, op: Op) -> str:
@@ -116,8 +114,10 @@ class Loop:
 
     def place(self, op: Op) -> str:
         """Where in a reduction's result this element is counted."""
-        keepdim, reduced = op.data["keepdim"], op.data["dims"]
-        return ", ".join(["0" if d in reduced else i for d, i in enumerate(self.index) if keepdim or d not in reduced])
+        keepdim, dims = op.data["keepdim"], op.data["dims"]
+        return ", ".join(
+            ["0" if d in dims else i for d, i in enumerate(loop_index(over(op))) if keepdim or d not in dims]
+        )
 
     # ------------------------------------------------------------------ operations
     def map(self, op: Op) -> None:
@@ -127,25 +127,25 @@ class Loop:
             self.texts[out] = parse(text)
             return
         name = self.spelling.name(out, op.name)
-        local = f"{name}_i" if self.shape else name
-        if self.uses.get(out, 0) or not self.shape:
+        local = f"{name}_i" if out.shape else name
+        if self.uses.get(out, 0) or not out.shape:
             self.body.append(f"{local} = {text}")
             self.texts[out] = parse(local)
             text = local
-        if self.shape and out in self.stored:
+        if out.shape and out in self.stored:
             if out not in self.direct.values():
                 self.before.append(f"{name} = {self.spelling.memory(out)}")
-            self.body.append(f"{self.access(name, self.index)} = {text}")
+            self.body.append(f"{self.access(name, loop_index(out.shape))} = {text}")
 
     def reduce(self, op: Op) -> None:
         """A sum or maximum: of nothing, in a running number where the last loops are reduced, else in a running array."""
         x, out = op.ins[0], op.outs[0]
         term = ast.unparse(self.operand(x, x.dtype, op))
         name = self.spelling.name(out, op.name)
-        at, dims = self.place(op), [d for d in self.live if d in op.data["dims"]]
+        at, dims = self.place(op), reduced(op)
         if not dims:  # only sizes of 1 are reduced
             self.keep(out, f"{name}[{at}]", cast(term, x.dtype, out.dtype), self.body)
-        elif dims == self.live[-len(dims) :]:
+        elif dims[0] == len(self.live) - len(dims):
             self.running_number(op, at, term, 0 if self.flat else len(self.live) - len(dims))
         else:
             self.running_array(op, at, term)
@@ -196,19 +196,19 @@ class Loop:
             return False
         seen = False
         for op in self.group.ops:
-            if op.kind == "reduce" and any(d not in op.data["dims"] for d in self.live):
+            if op.kind == "reduce" and len(reduced(op)) < len(self.live):
                 return False
             for a in [a for a in op.ins if isinstance(a, V)]:
-                base, at = self.low.resolve(a, operand_index(a, self.index))
+                base, at = self.low.resolve(a, operand_index(a, loop_index(over(op))))
                 if base.kind == "uniform" or all(n == 1 and i == "0" for n, i in zip(base.shape, at)):
                     continue
-                if at != self.index or base.shape != self.shape or base.layout != "C":
+                if at != loop_index(base.shape) or extent(base.shape) != self.shape or base.layout != "C":
                     return False
                 seen = True
             seen = seen or op.kind == "map" and op.outs[0] in self.stored
             if any(v in op.outs and p.layout != "C" for p, v in self.direct.items()):
                 return False
-        return seen and (len(self.shape) > 1 or "0" not in self.index)
+        return seen
 
     def find_overwritten(self) -> set:
         """The arrays that the loop reads and writes, unless all that is read goes into one result."""

@@ -32,7 +32,7 @@ class V:
 
 
 class Op:
-    """One simple operation: `kind` is map, reduce, dot, alias, reshape, pick, scatter or call."""
+    """One simple operation: `kind` is map, reduce, dot, alias, reshape, pick, scatter, fill or call."""
 
     __slots__ = ("data", "ins", "kind", "name", "outs", "phase", "place")
 
@@ -74,21 +74,16 @@ class Lowering:
         if a not in self.values:
             if a.kind == "number":
                 return a.content
-            content = a.content
-            if (
-                a.kind == "constant"
-                and content.size
-                and (content == content.flat[0]).all()
-                and content.dtype in HANDLED
-            ):
-                made = V("uniform", a.shape, a.dtype, a.name, content.flat[0].item())
-            else:
-                layout = "C" if a.array.flags.c_contiguous else "F" if a.array.flags.f_contiguous else "A"
-                made = V(a.kind, a.shape, a.dtype, a.name, content, layout)
-                if a.kind == "constant":
-                    self.constants.append(made)
-            self.values[a] = made
+            self.values[a] = self.constant(a.content, a.name)
         return self.values[a]
+
+    def constant(self, content: np.ndarray, name: str) -> V:
+        """Numbers that are known: one number throughout, or an array that the program is given."""
+        if content.size and (content == content.flat[0]).all() and content.dtype in HANDLED:
+            return V("uniform", content.shape, content.dtype, name, content.flat[0].item())
+        made = V("constant", content.shape, content.dtype, name, np.ascontiguousarray(content).reshape(content.shape))
+        self.constants.append(made)
+        return made
 
     def new(self, shape: tuple, dtype: Any, name: str = "") -> V:
         """A value that lowering makes."""
@@ -112,6 +107,12 @@ class Lowering:
         while v in self.aliases:
             v = self.aliases[v][0]
         return v
+
+    def is_same(self, v: V) -> bool:
+        """Whether v is what was computed before under another name, or a view of that."""
+        while v in self.aliases and v not in self.same:
+            v = self.aliases[v][0]
+        return v in self.same
 
     # ------------------------------------------------------------------ what rules add
     def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
@@ -185,15 +186,19 @@ class Lowering:
         """A sum or maximum over dimensions."""
         shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         out = out or self.new(shape, x.dtype)
-        if not dims:
-            return self.map("x", {"x": x}, shape, x.dtype, out)
+        if all(x.shape[d] == 1 for d in dims):
+            self.alias_reshape(x, alone := self.new(shape, x.dtype))
+            return self.map("x", {"x": alone}, shape, x.dtype, out)
         return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
 
     def alias(self, x: V, out: V, f: Callable, dims: list, layout: str) -> bool:
         """`out` is x seen otherwise: its element `index` is x's element f(index).
 
-        dims[d] is the dimension of x that d of `out` is, or None for size 1.
+        dims[d] is the dimension of x that d of `out` is, or None for another size.
         """
+        if x.kind == "uniform":
+            out.kind, out.content = x.kind, x.content
+            return True
         self.aliases[out] = (x, f)
         out.layout = layout
         self.add("alias", [x], [out], "alias", dims=dims)
@@ -217,6 +222,13 @@ class Lowering:
         for d, s in zip(narrow, wide):
             dims[d] = s
         return self.alias(x, out, f, dims, "A")
+
+    def reshape(self, x: V, out: V) -> V:
+        """The elements in order under another shape."""
+        if [n for n in x.shape if n != 1] == [n for n in out.shape if n != 1]:
+            self.alias_reshape(x, out)
+            return out
+        return self.add("reshape", [x], [out], "reshape")
 
     def drop_unused(self, wanted: list) -> None:
         """Leave out what nothing reads; calls and what can raise an error stay."""

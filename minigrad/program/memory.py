@@ -47,15 +47,23 @@ def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: 
 
 def read_afterwards(low: Lowering, groups: list[Group], p: V, v: V, k: int) -> bool:
     """Whether the old value of p is read after loop k has begun to write v there, but for the element that it is at."""
-    index, parts = loop_index(p.shape), groups[k].parts
+    index, parts, views = loop_index(p.shape), groups[k].parts, reshaped(low, groups, p)
     at = next((i for i, part in enumerate(parts) if any(v in op.outs for op in part.ops)), 0)
-    if any(isinstance(a, V) and low.base(a) is p for part in parts[at + 1 :] for op in part.ops for a in op.ins):
+    if any(isinstance(a, V) and low.base(a) in views for part in parts[at + 1 :] for op in part.ops for a in op.ins):
         return True
     for later, g in enumerate(groups[k:], k):
-        for a in [a for op in g.ops for a in op.ins if isinstance(a, V) and low.base(a) is p]:
-            if later > k or low.resolve(a, operand_index(a, index))[1] != index:
+        for op, a in [(o, a) for o in g.ops for a in o.ins if isinstance(a, V) and low.base(a) in views]:
+            if later > k or low.resolve(a, operand_index(a, loop_index(over(op)))) != (p, index):
                 return True
     return False
+
+
+def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
+    """p, and what is p's memory under another shape."""
+    found = {p}
+    for op in [op for g in groups for op in g.ops if op.kind == "reshape"]:
+        found.update(op.outs if low.base(op.ins[0]) in found else ())
+    return found
 
 
 def taken_over(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[V, V]:

@@ -11,7 +11,7 @@ import ast
 
 import numpy as np
 
-from .fuse import Group, loop_index
+from .fuse import Group, extent, loop_index, reduced
 from .loops import Loop, close_peak, nested, open_peak, parse, peak, plus, start, wider
 from .lowered import Op, V
 from .spelling import Spelling, cast
@@ -35,7 +35,6 @@ class Rows:
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         self.spelling, self.group, self.stored, self.direct = spelling, group, stored, direct
-        self.lead = len(group.shape) - 1
         self.before: list[str] = []
         self.after: list[str] = []
         self.locals: dict[V, str] = {}  # one number for each row
@@ -53,9 +52,7 @@ class Rows:
 
     def counters(self) -> list:
         """The variables of the loops over rows, and how far they count."""
-        index, like = loop_index(self.group.shape), self.group.like()
-        sizes = self.spelling.sizes(like)
-        return [(index[d], sizes[d]) for d in range(self.lead) if index[d] != "0"]
+        return list(zip(loop_index(self.group.shape), self.spelling.extent(self.group.like())[:-1]))
 
     def allocate(self, v: V) -> None:
         """Memory for a whole value."""
@@ -64,7 +61,7 @@ class Rows:
 
     def buffer(self, name: str, like: V, dtype: np.dtype) -> str:
         """Memory for one row."""
-        self.before.append(f"{name} = np.empty({self.spelling.sizes(like)[-1]}, np.{dtype.name})")
+        self.before.append(f"{name} = np.empty({self.spelling.extent(like)[-1]}, np.{dtype.name})")
         return name
 
 
@@ -83,7 +80,7 @@ class Part(Loop):
         """The lines for one row."""
         for op in self.group.ops:
             self.map(op) if op.kind == "map" else self.reduce(op)
-        counters = [] if self.narrow else [(self.index[-1], self.spelling.sizes(self.rows.group.like())[-1])]
+        counters = [] if self.narrow else [(self.live[-1], self.spelling.extent(self.rows.group.like())[-1])]
         return [*self.first, *(nested(counters, self.body) if self.body else []), *self.last]
 
     def operand(self, a: object, kind: np.dtype, op: Op) -> ast.expr:
@@ -92,7 +89,7 @@ class Part(Loop):
         if base in self.rows.locals:
             return parse(cast(self.rows.locals[base], base.dtype, kind))
         if base in self.rows.buffers and base not in self.texts:
-            return parse(cast(f"{self.rows.buffers[base]}[{self.index[-1]}]", base.dtype, kind))
+            return parse(cast(f"{self.rows.buffers[base]}[{self.live[-1]}]", base.dtype, kind))
         return super().operand(a, kind, op)
 
     # ------------------------------------------------------------------ operations
@@ -112,20 +109,20 @@ class Part(Loop):
             self.rows.locals[out] = f"{name}_i"
         if out in self.stored:
             self.rows.allocate(out)
-            self.body.append(f"{name}[{', '.join(self.index)}] = {made}")
+            self.body.append(f"{name}[{', '.join(loop_index(out.shape))}] = {made}")
         elif shared and not self.narrow:
             self.rows.buffers[out] = self.rows.buffer(f"{name}_row", out, out.dtype)
-            self.body.append(f"{name}_row[{self.index[-1]}] = {made}")
+            self.body.append(f"{name}_row[{self.live[-1]}] = {made}")
 
     def reduce(self, op: Op) -> None:
         """Of this row, of all rows (a running array), or of everything (a running number)."""
-        x, dims = op.ins[0], [d for d in self.live if d in op.data["dims"]]
-        if not self.narrow and dims == [len(self.shape) - 1]:
+        x, dims = op.ins[0], reduced(op)
+        if not self.narrow and dims == [len(self.live) - 1]:
             self.of_row(op)
             return
         term = ast.unparse(self.operand(x, x.dtype, op))
         self.spelling.name(op.outs[0], op.name)
-        if dims == self.live:
+        if len(dims) == len(self.live):
             self.of_all(op, term)
         else:
             self.running_array(op, self.place(op), term)
@@ -151,16 +148,16 @@ class Part(Loop):
 
     def row_of(self, x: V, op: Op, name: str) -> str:
         """x's row as an array: where it lies already, or a buffer that is filled for the purpose."""
-        base, at = self.low.resolve(x, self.index)
-        i = self.index[-1]
+        base, at = self.low.resolve(x, loop_index(x.shape))
         term = ast.unparse(self.operand(x, x.dtype, op))
         if base in self.rows.buffers:
             return self.rows.buffers[base]
         lies = base in self.stored or base.kind in ("input", "constant")
-        if lies and at == self.index and base.shape == self.shape and base.layout == "C" and base.dtype == x.dtype:
-            return f"{self.spelling.name(base)}[{', '.join(self.index[:-1])}]"
+        whole = extent(base.shape) == self.shape and at == loop_index(base.shape) and base.shape[-1] != 1
+        if lies and whole and base.layout == "C" and base.dtype == x.dtype:
+            return f"{self.spelling.name(base)}[{', '.join(at[:-1])}]"
         buffer = self.rows.buffer(f"{name}_row", x, x.dtype)
-        self.body.append(f"{buffer}[{i}] = {term}")
+        self.body.append(f"{buffer}[{self.live[-1]}] = {term}")
         return buffer
 
     def of_all(self, op: Op, term: str) -> None:
@@ -188,20 +185,20 @@ class Pick:
     def lines(self) -> list[str]:
         """The lines for one row."""
         s, rows, (x, target) = self.rows.spelling, self.rows, self.op.ins
-        row, out = loop_index(rows.group.shape)[0], self.op.outs[0]
+        row, out = loop_index(target.shape), self.op.outs[0]
         name, base = s.name(out, "loss"), s.low.base(x)
-        element = f"{rows.buffers[base]}[k]" if base in rows.buffers else s.at(x, [row, "k"])
+        element = f"{rows.buffers[base]}[k]" if base in rows.buffers else s.at(x, [*row, "k"])
         rows.locals[out] = f"{name}_i"
         lines = [
-            f"k, {name}_i = {s.at(target, [row])}, np.{out.dtype.name}(0)",
+            f"k, {name}_i = {s.at(target, row)}, np.{out.dtype.name}(0)",
             f"if k != {self.op.data['ignore']}:",
-            f"    if k < 0 or k >= {s.sizes(x)[1]}:",
+            f"    if k < 0 or k >= {s.sizes(x)[-1]}:",
             '        raise IndexError("class out of bounds")',
             f"    {name}_i = -{element}",
         ]
         if out in rows.stored:
             rows.allocate(out)
-            lines.append(f"{name}[{row}] = {name}_i")
+            lines.append(f"{name}[{', '.join(row)}] = {name}_i")
         return lines
 
 
@@ -214,15 +211,15 @@ class AddAtClass:
     def lines(self) -> list[str]:
         """The lines for one row."""
         s, (_, places, src) = self.rows.spelling, self.op.ins
-        row, name = loop_index(self.rows.group.shape)[0], self.rows.spelling.name(self.op.outs[0])
+        row, name = loop_index(places.shape)[:-1], self.rows.spelling.name(self.op.outs[0])
         base = s.low.base(src)
-        given = self.rows.locals.get(base) or s.at(src, [row, "0"])
-        at = self.rows.locals.get(s.low.base(places)) or s.at(places, [row, "0"])
+        given = self.rows.locals.get(base) or s.at(src, [*row, "0"])
+        at = self.rows.locals.get(s.low.base(places)) or s.at(places, [*row, "0"])
         return [
             f"k = {at}",
-            f"if k < 0 or k >= {s.sizes(self.op.outs[0])[1]}:",
+            f"if k < 0 or k >= {s.sizes(self.op.outs[0])[-1]}:",
             '    raise IndexError("index out of bounds")',
-            f"{name}[{row}, k] += {given}",
+            f"{name}[{', '.join([*row, 'k'])}] += {given}",
         ]
 
 

@@ -2,12 +2,13 @@
 
 A rule takes the operation's arguments and returns whether it has lowered them; one that declines leaves the operation to be
 called as it is, which is right but not fused.  Pointwise operations share one rule, for their declaration holds the formula;
-RULES has the others.  The next stop is fuse.py, which puts the results into loops.
+RULES has the others, also those of products.py and rowrules.py.  The next stop is fuse.py, which puts the results into loops.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,10 @@ import numpy as np
 from ..core import dtypes
 from ..kernels import formula
 from ..ops.families import Pointwise
-from .lowered import BOOL, F4, F8, HANDLED, I8, Count, Lowering, Names, V
-from .reading import plain
+from .lowered import BOOL, HANDLED, I8, Count, Lowering, Names, V
+from .products import PRODUCT_RULES
+from .reading import Number, plain
+from .rowrules import ROW_RULES
 from .steps import Step, Value
 
 EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logical_and", "logical_or", "logical_not",
@@ -25,8 +28,6 @@ EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logi
 LOGICAL = EXACT - {"add", "sub", "mul", "lt", "le", "gt", "ge"}
 # NumPy's functions for these do what the formulas do not: they round half to even, know of integers, ...
 NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamma", "polygamma", "lgamma", "sinc"}
-VEC = "minigrad.kernels.vecmath"
-BLAS = {("minigrad.kernels.products", "product"): None}
 
 
 def lower(low: Lowering, steps: list[Step]) -> None:
@@ -37,8 +38,25 @@ def lower(low: Lowering, steps: list[Step]) -> None:
         arrays = [a for a in [*step.args, *step.outs] if isinstance(a, Value)]
         if rule is None or any(a.dtype not in HANDLED for a in arrays) or not rule(low, step, *map(low.v, step.args)):
             low.forget(count)
+            if folded(low, step):
+                continue
             low.notes.append(f"{step.cls.name} has no rule here and runs as a call of the operation")
             call(low, step)
+
+
+def folded(low: Lowering, step: Step) -> bool:
+    """Whether an operation is of constants alone: it is computed here."""
+    args = [low.v(a) for a in step.args]
+    given = [a for a in args if isinstance(a, V)]
+    known = (
+        given and all(a.kind in ("uniform", "constant") for a in given) and not any(isinstance(a, Number) for a in args)
+    )
+    if not known or step.written is not None:
+        return False
+    made = step.cls.compute(*[np.full(a.shape, a.content, a.dtype) if isinstance(a, V) else a for a in args])
+    for o, array in zip(step.outs, made if type(made) is tuple else (made,)):
+        low.values[o] = low.constant(np.asarray(array), o.name)
+    return True
 
 
 def call(low: Lowering, step: Step) -> None:
@@ -108,6 +126,18 @@ def reduce_rule(kind: str, dtypes: str) -> Callable:
     return rule
 
 
+def logical_rule(counted: str, test: str) -> Callable:
+    """Whether as many elements are zero, or not zero, as it takes."""
+
+    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+        out = low.out()
+        count = low.reduction("sum", low.map(counted, {"x": x}, x.shape, I8), dims, keepdim)
+        low.map(test, {"n": count}, out.shape, BOOL, out)
+        return True
+
+    return rule
+
+
 def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
     if x.dtype.kind != "f":
         return False
@@ -115,171 +145,6 @@ def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bo
     total = low.reduction("sum", x, dims, keepdim)
     low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out)
     return True
-
-
-def shifted_by_peak(low: Lowering, x: V, dims: tuple) -> V:
-    """x minus its maximum over dims."""
-    top = low.reduction("max", x, dims, True)
-    return low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
-
-
-def finite_peak(low: Lowering, x: V, dims: tuple) -> V:
-    """The maximum over dims; 0 in place of an infinite one."""
-    top = low.reduction("max", x, dims, True)
-    ins, needs = {"t": top, "zero": 0.0}, [("math", "isfinite")]
-    return low.map("t if isfinite(t) else zero", ins, top.shape, x.dtype, None, needs, "peak")
-
-
-def exp_of(low: Lowering, x: V) -> V:
-    return low.map("exp(x)", {"x": x}, x.shape, x.dtype, None, [(VEC, "exp")], "exp")
-
-
-def softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
-    out = low.out()
-    e = exp_of(low, shifted_by_peak(low, x, dims))
-    total = low.reduction("sum", e, dims, True)
-    low.map("e / s", {"e": e, "s": total}, x.shape, x.dtype, out)
-    return True
-
-
-def log_softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
-    out, shifted = low.out(), shifted_by_peak(low, x, dims)
-    low.map("x - lost", {"x": shifted, "lost": lost_of(low, shifted, dims)}, x.shape, x.dtype, out)
-    return True
-
-
-def lost_of(low: Lowering, shifted: V, dims: tuple) -> V:
-    """log(sum(exp(shifted))): what log_softmax takes off."""
-    total = low.reduction("sum", exp_of(low, shifted), dims, True)
-    return low.map("log(s)", {"s": total}, total.shape, shifted.dtype, None, [(VEC, "log")], "lost")
-
-
-def logsumexp_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
-    out = low.out()
-    top = finite_peak(low, x, dims)
-    e = exp_of(low, low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype))
-    total = low.reduction("sum", e, dims, True)
-    kept = out if keepdim else None
-    made = low.map("log(s) + t", {"s": total, "t": top}, total.shape, x.dtype, kept, [(VEC, "log")])
-    if not keepdim:
-        low.alias_reshape(made, out)
-    return True
-
-
-def cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
-    if len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
-        return False
-    losses(low, x, target, ignore, low.out(0))
-    return True
-
-
-def mean_cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int) -> bool:
-    if lead or len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
-        return False
-    loss = low.new(target.shape, x.dtype, "losses")
-    losses(low, x, target, ignore, loss)
-    total = low.reduction("sum", loss, (0,), False)
-    low.map("x / n", {"x": total, "n": number_valid(low, target, ignore, x.dtype)}, (), x.dtype, low.out(0))
-    return True
-
-
-def losses(low: Lowering, x: V, target: V, ignore: int, loss: V) -> None:
-    """The loss of each row, and the log_softmax, which is the step's second result."""
-    top = finite_peak(low, x, (1,))
-    shifted = low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
-    ins, log_p = {"x": shifted, "lost": lost_of(low, shifted, (1,))}, low.out(1)
-    low.map("x - lost", ins, x.shape, x.dtype, log_p, name="log_softmax")
-    low.add("pick", [log_p, target], [loss], "pick", ignore=int(ignore))
-
-
-def deviations(low: Lowering, x: V, dims: tuple, eps: float) -> tuple[V, V]:
-    """x minus its mean, and its standard deviation; mean and variance are results of the step."""
-    n, column = Count(x, dims), low.out(1)
-    total = low.reduction("sum", x, dims, True)
-    mean = low.map("s / n", {"s": total, "n": n}, column.shape, x.dtype, column, name="mean")
-    centred = low.map("x - m", {"x": x, "m": mean}, x.shape, x.dtype, name="centred")
-    squares = low.reduction("sum", low.map("x * x", {"x": centred}, x.shape, x.dtype), dims, True)
-    variance = low.map("s / n", {"s": squares, "n": n}, column.shape, x.dtype, low.out(2), name="variance")
-    ins, needs = {"v": variance, "eps": eps}, [(VEC, "sqrt")]
-    return centred, low.map("sqrt(v + eps)", ins, column.shape, x.dtype, None, needs, "std")
-
-
-def standardize_rule(low: Lowering, step: Step, x: V, dims: tuple, eps: Any) -> bool:
-    if type(eps) is not float:
-        return False
-    out, (centred, std) = low.out(), deviations(low, x, dims, eps)
-    low.map("x / s", {"x": centred, "s": std}, x.shape, x.dtype, out)
-    return True
-
-
-def layer_norm_rule(low: Lowering, step: Step, x: V, weight: V, bias: V, dims: tuple, eps: Any) -> bool:
-    if type(eps) is not float or not x.dtype == weight.dtype == bias.dtype:
-        return False
-    out, (centred, std) = low.out(), deviations(low, x, dims, eps)
-    low.map("x / s * w + b", {"x": centred, "s": std, "w": weight, "b": bias}, x.shape, x.dtype, out)
-    return True
-
-
-def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
-    if len(x.shape) != 2 or dim != 1 or target.dtype != I8 or len(target.shape) != 1:
-        return False
-    low.add("pick", [x, target], [low.out()], "pick", ignore=int(ignore))
-    return True
-
-
-def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
-    """Zeros with x at each row's class."""
-    if len(size) != 2 or dim != 1 or not by_row(x, target):
-        return False
-    add_at_target(low, V("uniform", size, x.dtype, content=0.0), valid(low, x, target, ignore), target, ignore)
-    return True
-
-
-def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: int, ignore: int) -> bool:
-    """Softmax less one at each row's class, times w."""
-    if len(log_p.shape) != 2 or dim != 1 or not by_row(w, target):
-        return False
-    kept = valid(low, w, target, ignore)
-    column = low.new((*w.shape, 1), w.dtype)
-    low.alias_reshape(kept, column)
-    ins, needs = {"x": log_p, "w": column}, [(VEC, "exp")]
-    soft = low.map("exp(x) * w", ins, log_p.shape, w.dtype, None, needs, "softmax")
-    add_at_target(low, soft, low.map("-w", {"w": kept}, w.shape, w.dtype), target, ignore)
-    return True
-
-
-def by_row(x: V, target: V) -> bool:
-    """Whether there are one class and one number for each row."""
-    return target.dtype == I8 and target.shape == x.shape and len(x.shape) == 1
-
-
-def valid(low: Lowering, x: V, target: V, ignore: int) -> V:
-    """x, but 0 where the class is `ignore`."""
-    return low.map(f"x if t != {int(ignore)} else zero", {"x": x, "t": target, "zero": 0.0}, x.shape, x.dtype)
-
-
-def add_at_target(low: Lowering, onto: V, x: V, target: V, ignore: int) -> None:
-    """The step's result: `onto` with x added at each row's class, for that is what scatter does."""
-    rows = (*x.shape, 1)
-    safe = low.map(f"t if t != {int(ignore)} else 0", {"t": target}, x.shape, I8, name="class")
-    places, src = low.new(rows, I8), low.new(rows, x.dtype)
-    low.alias_reshape(safe, places)
-    low.alias_reshape(x, src)
-    low.add("scatter", [onto, places, src], [low.out()], "at_target")
-
-
-def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> bool:
-    out = low.out()
-    if lead or target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
-        return False
-    number_valid(low, target, ignore, out.dtype, out)
-    return True
-
-
-def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, out: V | None = None) -> V:
-    """How many classes are not `ignore`, as a float."""
-    counts = low.map(f"np.{np.dtype(dtype).name}(t != {int(ignore)})", {"t": target}, target.shape, dtype)
-    return low.reduction("sum", counts, tuple(range(len(target.shape))), False, out)
 
 
 def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> bool:
@@ -299,24 +164,6 @@ def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bo
     return True
 
 
-def product_rule(low: Lowering, step: Step, x: V, y: V) -> bool:
-    if not {len(x.shape), len(y.shape)} <= {1, 2} or x.dtype != y.dtype or x.dtype.kind != "f":
-        return False
-    low.add("dot", [x, y], [low.out()], "dot", needs=BLAS)
-    return True
-
-
-def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> bool:
-    if len(x.shape) != 2 or len(weight.shape) != 2 or not x.dtype == weight.dtype == bias.dtype or x.dtype.kind != "f":
-        return False
-    out = low.out()
-    flipped = low.new(weight.shape[::-1], weight.dtype)
-    low.alias_permute(weight, flipped, (1, 0))
-    product = low.add("dot", [x, flipped], [low.new(out.shape, out.dtype)], "dot", needs=BLAS)
-    low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
-    return True
-
-
 def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> bool:
     return low.alias_permute(x, low.out(), order)
 
@@ -332,15 +179,21 @@ def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
 
 
 def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
-    out = low.out()
-    if [n for n in x.shape if n != 1] == [n for n in out.shape if n != 1]:
-        return low.alias_reshape(x, out)
-    low.add("reshape", [x], [out], "reshape")
-    return True
+    return bool(low.reshape(x, low.out()))
 
 
 def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> bool:
     return low.alias_index(x, low.out(), index)
+
+
+def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> bool:
+    out, place = low.out(), low.new(x.shape, x.dtype)
+    if math.prod(x.shape) == math.prod(out.shape):
+        return bool(low.reshape(x, out))
+    if not low.alias_index(out, place, index):
+        return False
+    low.add("fill", [x], [out], "unindex", place=place)
+    return True
 
 
 def copy_rule(low: Lowering, step: Step, x: V) -> bool:
@@ -369,29 +222,21 @@ def write_rule(low: Lowering, step: Step, x: V, y: Any) -> bool:
 
 
 RULES: dict[str, Callable] = {
-    **dict.fromkeys(("MatMul", "Mm", "Mv", "Dot"), product_rule),
+    **PRODUCT_RULES,
+    **ROW_RULES,
     **dict.fromkeys(("Amax", "MaxOfAll"), reduce_rule("max", "f")),
     **dict.fromkeys(("Alias", "Clone", "Contiguous"), copy_rule),
-    "Affine": affine_rule,
-    "AtTarget": at_target_rule,
+    "AllOf": logical_rule("np.int64(x == 0)", "n == 0"),
+    "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
     "Copy": write_rule,
-    "CountValid": count_valid_rule,
-    "CrossEntropy": cross_entropy_rule,
     "Expand": expand_rule,
     "Index": index_rule,
-    "FromLogits": from_logits_rule,
-    "LogSoftmax": log_softmax_rule,
-    "LayerNorm": layer_norm_rule,
-    "Logsumexp": logsumexp_rule,
     "MaskedFill": masked_fill_rule,
     "Mean": mean_rule,
-    "MeanCrossEntropy": mean_cross_entropy_rule,
-    "NLL": nll_rule,
     "Permute": permute_rule,
     "Reshape": reshape_rule,
     "ScatterAdd": scatter_rule,
-    "Softmax": softmax_rule,
-    "Standardize": standardize_rule,
     "Sum": reduce_rule("sum", "if"),
     "To": to_rule,
+    "Unindex": unindex_rule,
 }

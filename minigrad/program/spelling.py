@@ -105,6 +105,10 @@ class Spelling:
             v.dims = [self.size(n) for n in v.shape]
         return ["1" if n == 1 else d for n, d in zip(v.shape, v.dims)]
 
+    def extent(self, v: V) -> list:
+        """The text of the sizes that a loop over v counts through."""
+        return [text for n, text in zip(v.shape, self.sizes(v)) if n != 1]
+
     def size(self, n: int) -> str:
         """A number that is a size of some input, or made of such, else the number itself."""
         if n <= 1:
@@ -139,12 +143,15 @@ class Spelling:
             out.dims = [own[d] for d in range(len(own)) if op.data["keepdim"] or d not in op.data["dims"]]
         elif op.kind == "dot":
             x, y = ins
-            out.dims = [*self.sizes(x)[:-1], *(self.sizes(y)[1:] if len(y.shape) == 2 else [])]
+            rows, columns = self.sizes(x)[-2:-1], self.sizes(y)[-1:] if len(y.shape) > 1 else []
+            lead = len(out.shape) - len(rows) - len(columns)
+            out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape[:lead])]
+            out.dims += [*rows, *columns]
         elif op.kind == "pick":
-            out.dims = self.sizes(ins[0])[:1]
+            out.dims = self.sizes(ins[0])[:-1]
         elif op.kind == "scatter":
             out.dims = self.sizes(ins[0])
-        elif op.kind == "reshape":
+        elif op.kind in ("reshape", "fill"):
             out.dims = [self.size(n) for n in out.shape]
         else:
             for o in op.outs:

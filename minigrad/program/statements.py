@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .fuse import loop_index
+from .fuse import loop_index, operand_index
 from .loops import nested
 from .lowered import Op, V
 from .reading import Number
@@ -20,15 +20,54 @@ from .spelling import Spelling
 
 def dot(s: Spelling, op: Op) -> list[str]:
     """A product of matrices or vectors, by BLAS (kernels/products.py)."""
-    lines, texts = [], []
+    (x, y), out = op.ins, op.outs[0]
+    name = s.name(out, "dot")
+    if min(len(x.shape), len(y.shape)) > 1 and not (len(y.shape) == 2 and x.shape[:-1] == out.shape[:-1]):
+        return each_matrix(s, op, name)
+    first, left = contiguous(s, x)
+    more, right = contiguous(s, y)
+    if len(out.shape) < 2:
+        return [*first, *more, f"{name} = np.dot({left}, {right})"]
+    made = name
+    if len(x.shape) > 2:  # all rows of the batch are those of one matrix
+        rows = " * ".join([n for n in s.sizes(x)[:-1] if n != "1"]) or "1"
+        left, made = f"{left}.reshape(({rows}, {s.sizes(x)[-1]}))", f"{name}.reshape(({rows}, {s.sizes(y)[1]}))"
+    return [*first, *more, f"{name} = {s.empty(out)}", f"product({left}, {right}, {made})"]
+
+
+def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
+    """The products of batches of matrices, one after the other."""
+    out, lines, texts = op.outs[0], [], []
+    index = loop_index(out.shape)[:-2]
     for v in op.ins:
-        more, text = whole(s, v)
+        more, text = matrix(s, v, operand_index(v, [*index, "row", "column"])[:-2])
         lines += more
-        texts.append(text if s.low.base(v).layout in ("C", "F") or more else f"np.ascontiguousarray({text})")
-    name = s.name(op.outs[0], "dot")
-    if all(len(v.shape) == 2 for v in op.ins):
-        return [*lines, f"{name} = {s.empty(op.outs[0])}", f"product({', '.join(texts)}, {name})"]
-    return [*lines, f"{name} = np.dot({', '.join(texts)})"]
+        texts.append(text)
+    counters = [(i, n) for i, n in zip(index, s.sizes(out)) if i != "0"]
+    line = f"product({', '.join(texts)}, {name}[{', '.join(index)}])"
+    return [*lines, f"{name} = {s.empty(out)}", *nested(counters, [line])]
+
+
+def matrix(s: Spelling, v: V, index: list) -> tuple[list, str]:
+    """The matrix of a batch that lies at an index: lines to run before all, and its text."""
+    base, at = s.low.resolve(v, [*index, "row", "column"])
+    if base.kind != "uniform" and base.layout == "C" and at[-1:] in (["row"], ["column"]) and min(v.shape[-2:]) > 1:
+        other = "column" if at[-1] == "row" else "row"
+        if at.count(other) == at.count(at[-1]) == 1:
+            return [], f"{s.name(base)}{part(at)}{'.T' if other == 'column' else ''}"
+    lines, text = contiguous(s, v)
+    if not text.isidentifier():
+        name = s.name(s.low.new(v.shape, v.dtype), "matrices")
+        lines, text = [*lines, f"{name} = {text}"], name
+    return lines, text + part([*index, "row", "column"])
+
+
+def part(at: list) -> str:
+    """An index that leaves rows and columns as they are; nothing, if that is all there is."""
+    texts = [":" if i in ("row", "column") else i for i in at]
+    while texts and texts[-1] == ":":
+        texts.pop()
+    return f"[{', '.join(texts)}]" if texts else ""
 
 
 def reshape(s: Spelling, op: Op) -> list[str]:
@@ -46,19 +85,18 @@ def pick(s: Spelling, op: Op) -> list[str]:
     """The negative of each row's element at its class."""
     x, target = op.ins
     lines, text = whole(s, x)
-    name = s.name(op.outs[0], "loss")
-    return [
-        *lines,
-        f"{name} = {s.empty(op.outs[0])}",
-        f"for i0 in range({name}.size):",
-        f"    k = {s.at(target, ['0' if target.shape[0] == 1 else 'i0'])}",
-        f"    if k == {op.data['ignore']}:",
-        f"        {name}[i0] = 0",
-        f"    elif k < 0 or k >= {text}.shape[1]:",
-        '        raise IndexError("class out of bounds")',
-        "    else:",
-        f"        {name}[i0] = -{text}[i0, k]",
+    name, index = s.name(op.outs[0], "loss"), loop_index(target.shape)
+    element = f"{name}[{', '.join(index)}]"
+    body = [
+        f"k = {s.at(target, index)}",
+        f"if k == {op.data['ignore']}:",
+        f"    {element} = 0",
+        f"elif k < 0 or k >= {s.sizes(x)[-1]}:",
+        '    raise IndexError("class out of bounds")',
+        "else:",
+        f"    {element} = -{text}[{', '.join([*index, 'k'])}]",
     ]
+    return [*lines, f"{name} = {s.empty(op.outs[0])}", *around(s, target, body)]
 
 
 def scatter(s: Spelling, op: Op) -> list[str]:
@@ -68,12 +106,21 @@ def scatter(s: Spelling, op: Op) -> list[str]:
     name, index = s.name(op.outs[0], "scatter"), loop_index(places.shape)
     body = [
         f"k = {s.at(places, index)}",
-        f"if k < 0 or k >= {name}.shape[1]:",
+        f"if k < 0 or k >= {s.sizes(x)[-1]}:",
         '    raise IndexError("index out of bounds")',
-        f"{name}[{index[0]}, k] += {s.at(src, index)}",
+        f"{name}[{', '.join([*index[:-1], 'k'])}] += {s.at(src, index)}",
     ]
     start = f"{name} = {text}" if x.kind == "uniform" else f"{name} = {text}.copy()"
     return [*lines, *([] if op.data["inside"] else [start]), *around(s, places, body)]
+
+
+def fill(s: Spelling, op: Op) -> list[str]:
+    """Zeros with a part of them filled in."""
+    (x,), out = op.ins, op.outs[0]
+    name, index = s.name(out, "unindex"), loop_index(x.shape)
+    _, at = s.low.resolve(op.data["place"], index)
+    start = f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"
+    return [start, *around(s, x, [f"{name}[{', '.join(at)}] = {s.at(x, index)}"])]
 
 
 def call(s: Spelling, op: Op) -> list[str]:
@@ -93,32 +140,45 @@ def call(s: Spelling, op: Op) -> list[str]:
     return [f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = call({cls}, {', '.join(texts)})  # {op.name}"]
 
 
-STATEMENTS = {"dot": dot, "reshape": reshape, "pick": pick, "scatter": scatter, "call": call}
+STATEMENTS = {"dot": dot, "reshape": reshape, "pick": pick, "scatter": scatter, "fill": fill, "call": call}
 
 
 # ---------------------------------------------------------------------- whole arrays
 def whole(s: Spelling, v: V) -> tuple[list, str]:
     """v as an array in memory: lines to run before, and its text."""
-    base = s.low.base(v)
     if not v.shape:
         return [], s.at(v, [])
-    if base is v or v.kind == "uniform":
+    if s.low.base(v) is v or v.kind == "uniform":
         return [], s.array(v)
-    if is_flipped(s, v):
-        return [], f"{s.name(base)}.T"
+    if text := as_it_lies(s, v):
+        return [], text
     name = s.name(s.low.new(v.shape, v.dtype), "copy")
     index = loop_index(v.shape)
     body = [f"{name}[{', '.join(index)}] = {s.at(v, index)}"]
     return [f"{name} = {s.empty(v)}", *around(s, v, body)], name
 
 
-def is_flipped(s: Spelling, v: V) -> bool:
-    """Whether v is a matrix transposed."""
-    base = s.low.base(v)
-    if len(v.shape) != 2:
-        return False
-    known = v.layout in ("C", "F") and v.shape == base.shape[::-1] != base.shape
-    return known or s.low.resolve(v, ["a", "b"])[1] == ["b", "a"]
+def as_it_lies(s: Spelling, v: V) -> str:
+    """A view that needs no copy, as text: a matrix transposed, sizes of 1 put in or taken out; nothing for others."""
+    index = loop_index(v.shape)
+    base, at = s.low.resolve(v, index)
+    sizes = {**dict(zip(index, v.shape)), "0": 1}
+    if base.kind == "uniform" or base.shape != tuple([sizes.get(i) for i in at]):
+        return ""
+    name, order = s.name(base), [i for i in at if i != "0"]
+    if order == [i for i in index if i != "0"]:
+        return name if base.shape == v.shape else f"{name}.reshape({s.shape(v)})" if base.layout == "C" else ""
+    if order == index[::-1] and len(order) == 2:
+        rows, columns = s.sizes(v)
+        return f"{name}.T" if len(at) == 2 else f"{name}.reshape(({columns}, {rows})).T" if base.layout == "C" else ""
+    return ""
+
+
+def contiguous(s: Spelling, v: V) -> tuple[list, str]:
+    """v as an array that lies in memory in rows, or, where it is a matrix, in columns."""
+    lines, text = whole(s, v)
+    fine = lines or s.low.base(v).layout == "C" or s.low.base(v).layout == "F" and len(v.shape) == 2
+    return lines, text if fine else f"np.ascontiguousarray({text})"
 
 
 def around(s: Spelling, v: V, body: list) -> list[str]:

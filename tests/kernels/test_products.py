@@ -32,3 +32,14 @@ def test_nan_and_infinity_go_through():
     run(x, y, out)
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(out, x @ y)
+
+
+@pytest.mark.parametrize("turn", [lambda a: a, lambda a: a.T])
+def test_rows_and_columns_may_lie_apart(turn):
+    random = np.random.default_rng(0)
+    for m, k, n in itertools.product([0, 2, 7], repeat=3):
+        x, y = turn(random.standard_normal((9, 3, 8))[:m, 1, :k]), turn(random.standard_normal((8, 2, 9))[:k, 0, :n])
+        left, right = (x, y) if turn(x) is x else (y, x)
+        out = np.empty((left.shape[0], right.shape[1]))
+        run(left, right, out)
+        np.testing.assert_allclose(out, left @ right, 1e-12, 1e-12)

@@ -49,6 +49,12 @@ PROGRAMS = {
     "torch.vmap(lambda z: (z.sin() * z).sum())(x)": lambda: (T(5, 3),),
     "F.mse_loss(x, w) + x.detach().exp().sum() * w.var()": lambda: (T(5, 7), T(5, 7)),
     "(x + w).sum(1)": lambda: (T(1, 7), T(1)),
+    "x[:, 1:3].sin() + x[:, None, 2:6:2].sum(1) * x[0, :2]": lambda: (T(5, 7),),
+    "torch.where((x > w).all(1, True), x, w) * (x > 1).any() + torch.where((x * 0).any(0), 0.0, x)": lambda: (
+        T(5, 7),
+        T(5, 7),
+    ),
+    "torch.where(torch.ones(7, 7).tril() > 0, x, w) * torch.eye(7)": lambda: (T(7, 7), T(7)),
 }
 
 
@@ -272,3 +278,24 @@ def test_a_value_from_before_a_write_is_read_before_it():
         p = torch.arange(4.0)
         same(run(p, torch.ones(4))[0], torch.sin(torch.arange(4.0) * 2))
         same(p, torch.arange(4.0) - 1)
+
+
+def test_a_reshaped_argument_is_read_before_a_write_to_it():
+    def f(p, w):
+        flat = p.reshape(6)
+        s = flat @ w.sin().reshape(6)
+        p.sub_(w.sin())
+        return s, p
+
+    c, w, p, q = compile(f), T(2, 3), T(2, 3), None
+    q = p.clone()
+    for _ in range(2):
+        same(c(p, w)[0], f(q, w)[0])
+        same(p, q)
+
+
+def test_results_that_are_equal_have_memory_of_their_own():
+    f = compile(lambda x: (x * 2, (x * 2).T, x * 2))
+    a, b, c = f(T(3, 4))
+    a.zero_()
+    assert b.abs().sum().item() and c.abs().sum().item()

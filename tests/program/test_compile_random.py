@@ -28,7 +28,12 @@ ROWS = ["torch.softmax({}, -1)", "torch.log_softmax({}, -1)", "F.layer_norm({}, 
         "{}[:1] * {}", "torch.outer({}.sum(1), {}.sum(0))", "{}.flip(1)", "{}[1:3]", "{}[:, :2] * 2", "{}[0] * {}",
         "{}[:, None] + {}[None]", "{}[::2]", "{}[0:4:2].sum(1)", "{}[-1]", "{}[1:]", "{}[1, 1:3]", "{}[:2].clone()",
         "{}[:, 0:1] * {}", "{}.amax(1)", "{}.amax(0)", "{}.max()",
-        "{}.amax(-1, keepdim=True)", "{}.sum(0) * {}.sum(1, keepdim=True)"]  # fmt: skip
+        "{}.amax(-1, keepdim=True)", "{}.sum(0) * {}.sum(1, keepdim=True)",
+        "{}[None] @ {}.T", "{}[:, :, None] @ {}[:, None]", "{}[:, None] @ {}[:, :, None]", "{}.expand(2, *{}.shape).mT @ {}",
+        "{}.mT @ {}[:, :, None]", "torch.einsum('ij,kj->ki', {}, {})", "torch.einsum('ij,ij->i', {}, {})",
+        "torch.einsum('...ij,...kj->...k', {}, {})", "F.linear({}[:, None], {})", "F.linear({}, {}[:2], {}[:2, 0])",
+        "F.cross_entropy({}[:, None].mT, k[:, None])", "({} > 0.1).all(0) * {}", "{}.reshape(-1)", "{}.squeeze(1)",
+        "{}.sum(-1, keepdim=True).sum(-1)", "{}[:, None, :1]", "{}.mT"]  # fmt: skip
 WRITES = ["{0}.mul_({1})", "{0}.add_({1}, alpha=2)", "{0}.copy_({1})", "{0}.sub_({1} * s)"]
 SHAPES = [(5, 7), (4, 4), (1, 6), (6, 1), (0, 3), (3, 0), (1, 1), (9, 2)]
 
