@@ -55,7 +55,9 @@ def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name:
     if any(not isinstance(o, V) for o in outs):
         raise Refused("it returns a number as a tensor", None, False)
     pairs = [(low.v(p), low.v(w)) for p, w in writes]
-    low.drop_unused([*outs, *[w for _, w in pairs]])
+    wanted = [*outs, *[w for _, w in pairs]]
+    low.drop_unused(wanted)
+    low.join_fills(wanted)
     return Writer(low, given, [*outs, *[w for p, w in pairs if not p.shape]], pairs, name).write()
 
 

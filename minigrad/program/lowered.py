@@ -8,6 +8,8 @@ say the rules (rules.py).
 from __future__ import annotations
 
 import ast
+import itertools
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -229,6 +231,28 @@ class Lowering:
             self.alias_reshape(x, out)
             return out
         return self.add("reshape", [x], [out], "reshape")
+
+    def join_fills(self, wanted: list) -> None:
+        """Sums of parts that are filled in side by side are filled in at once: gradients of what an index took apart."""
+        reads = Counter([v for op in self.ops for v in op.ins if isinstance(v, V)] + wanted)
+        fills = {op.outs[0]: op for op in self.ops if op.kind == "fill"}
+        for op in self.ops:
+            if op.kind != "map" or ast.unparse(op.data["tree"]) != "x + y" or not fills.keys() >= set(op.ins):
+                continue
+            out, (x, y) = op.outs[0], [fills[v] for v in op.ins]
+            alike = all((v.shape, v.dtype, reads[v]) == (out.shape, out.dtype, 1) for v in op.ins)
+            if alike and self.apart(x, y):
+                op.kind, op.name, op.ins = "fill", "unindex", x.ins + y.ins
+                op.data = {"places": x.data["places"] + y.data["places"]}
+                fills[out] = op
+        self.drop_unused(wanted)
+
+    def apart(self, x: Op, y: Op) -> bool:
+        """Whether two fills write to different places: at some dimension two numbers differ."""
+        ats = [[self.resolve(p, [f"i{d}" for d in range(len(p.shape))])[1] for p in op.data["places"]] for op in (x, y)]
+        return all(
+            any(i.isdigit() and j.isdigit() and i != j for i, j in zip(*pair)) for pair in itertools.product(*ats)
+        )
 
     def drop_unused(self, wanted: list) -> None:
         """Leave out what nothing reads; calls and what can raise an error stay."""

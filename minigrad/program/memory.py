@@ -8,7 +8,7 @@ loops.py.
 
 from __future__ import annotations
 
-from .fuse import Group, loop_index, operand_index, over
+from .fuse import Group, kind_of, loop_index, operand_index, over
 from .lowered import Lowering, Op, V
 
 
@@ -49,13 +49,19 @@ def read_afterwards(low: Lowering, groups: list[Group], p: V, v: V, k: int) -> b
     """Whether the old value of p is read after loop k has begun to write v there, but for the element that it is at."""
     index, parts, views = loop_index(p.shape), groups[k].parts, reshaped(low, groups, p)
     at = next((i for i, part in enumerate(parts) if any(v in op.outs for op in part.ops)), 0)
-    if any(isinstance(a, V) and low.base(a) in views for part in parts[at + 1 :] for op in part.ops for a in op.ins):
+    behind = [op for i, part in enumerate(parts) for op in part.ops if i > at or i == at and is_late(op)]
+    if any(isinstance(a, V) and low.base(a) in views for op in behind for a in op.ins):
         return True
     for later, g in enumerate(groups[k:], k):
         for op, a in [(o, a) for o in g.ops for a in o.ins if isinstance(a, V) and low.base(a) in views]:
             if later > k or low.resolve(a, operand_index(a, loop_index(over(op)))) != (p, index):
                 return True
     return False
+
+
+def is_late(op: Op) -> bool:
+    """Whether an operation reads a row behind the loop over it: a sum of what lies in memory does (rowloops.py)."""
+    return op.kind == "reduce" and op.name == "sum" and kind_of(op) == "row"
 
 
 def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
@@ -94,6 +100,8 @@ def dies(low: Lowering, readers: list, d: V, k: int, g: Group, writer: Op) -> bo
         if later > k or op.kind not in ("map", "reduce", "dot", "pick"):  # views and calls may keep the memory
             return False
         if later == k and (op.kind in ("dot", "pick") or part.get(op, 0) > part.get(writer, 0)):
+            return False
+        if later == k and op in part and part[op] == part[writer] and is_late(op):
             return False
         if later == k and low.resolve(v, operand_index(v, loop_index(over(op))))[1] != index:
             return False

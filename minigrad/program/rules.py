@@ -192,7 +192,7 @@ def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> 
         return bool(low.reshape(x, out))
     if not low.alias_index(out, place, index):
         return False
-    low.add("fill", [x], [out], "unindex", place=place)
+    low.add("fill", [x], [out], "unindex", places=[place])
     return True
 
 

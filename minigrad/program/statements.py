@@ -115,12 +115,15 @@ def scatter(s: Spelling, op: Op) -> list[str]:
 
 
 def fill(s: Spelling, op: Op) -> list[str]:
-    """Zeros with a part of them filled in."""
-    (x,), out = op.ins, op.outs[0]
-    name, index = s.name(out, "unindex"), loop_index(x.shape)
-    _, at = s.low.resolve(op.data["place"], index)
-    start = f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"
-    return [start, *around(s, x, [f"{name}[{', '.join(at)}] = {s.at(x, index)}"])]
+    """Zeros with parts of them filled in."""
+    out = op.outs[0]
+    name = s.name(out, "unindex")
+    lines = [f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"]
+    for x, place in zip(op.ins, op.data["places"]):
+        index = loop_index(x.shape)
+        _, at = s.low.resolve(place, index)
+        lines += around(s, x, [f"{name}[{', '.join(at)}] = {s.at(x, index)}"])
+    return lines
 
 
 def call(s: Spelling, op: Op) -> list[str]:

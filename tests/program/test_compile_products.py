@@ -256,5 +256,12 @@ def test_parts_filled_in_by_index(interpreted):
         lambda x: x.sum()[None] * x,
     ):
         agree(with_gradients(f), T(2, 4))
+    for f in (
+        lambda x: x[0] * x[1],
+        lambda x: x[0] * x[1] + x[0],
+        lambda x: x[0, 1:3] * x[1, :2] + x[0, 0],
+        lambda x: x[:, 0] * x[1, 1:2],
+    ):
+        agree(with_gradients(f), T(2, 4))
     x = T(1, 4)
     same(compile(func.grad(lambda x: (x[0] * 0 + x[-1]).sum()))(x), torch.ones(1, 4))
