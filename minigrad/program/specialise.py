@@ -19,12 +19,12 @@ from ..func.tree import flatten, rebuild
 from ..kernels import cache
 from .capture import UNKNOWN, Trace
 from .captured import Captured, argument_names
-from .codegen import Program, generate
 from .environment import PLAIN, Environment
 from .gradients import track
 from .steps import Refused, Value
 
 if TYPE_CHECKING:
+    from .codegen import Program
     from .compile import Compiled
 
 
@@ -122,7 +122,7 @@ class Specialisation:
         writes = self.find_writes(trace, inputs)
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
         outputs += [v for v in saved if v not in inputs]
-        self.forward = generate(c.forward_steps, inputs, outputs, writes, owner_name(self.owner))
+        self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner))
         self.entry = Loaded(self.forward, self.names)
         self.pull = None if self.backward is None else Loaded(self.backward, self.names)
         self.out_dtypes = [v.dtype for v in outputs]
@@ -138,7 +138,7 @@ class Specialisation:
             raise Refused("it writes to an input that its backward needs", None, False)
         grads = [g for g in c.grads if g is not None]
         steps = [*again, *c.backward_steps]
-        self.backward = generate(steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward")
+        self.backward = generated(steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward")
         self.saved_order = [("input", inputs.index(v)) if v in inputs else ("made", None) for v in saved]
         return saved
 
@@ -246,6 +246,13 @@ class Specialisation:
             if needs:
                 leaves[place].requires_grad_()
         return rebuild(self.tree, leaves)
+
+
+def generated(*args: Any) -> Program:
+    """The text of a program.  What writes it is imported when it is first needed: a tenth of what minigrad takes to start."""
+    from .codegen import generate
+
+    return generate(*args)
 
 
 class Loaded:
