@@ -21,8 +21,15 @@ from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
 
 
-def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any) -> dict:
-    """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary."""
+def sweep(
+    pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any, watch: Any = None
+) -> dict:
+    """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary.
+
+    `watch` is a recording, or None.  Its log gets a node, what has arrived there and what each edge was given, as they are:
+    so no array on its way back may ever be written.
+    """
+    note = None if watch is None else watch.log.append
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
     leaves: dict[Leaf, Any] = {}  # older than what was computed from them, so their turn comes last
     heap: list = []
@@ -31,8 +38,8 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
     allowed = None if targets is None else useful | targets
     free = None if keep else Freed(place)
     for edge, g in zip(roots, grads, strict=True):
-        give(waiting, heap, edge, bare(g))
-    with pending, use(OFF), np.errstate(all="ignore"):
+        give(waiting, heap, edge, bare(g) if note is None else g._a)
+    with pending, use(OFF) if watch is None else watch.sweeping(), np.errstate(all="ignore"):
         while heap:
             node = heappop(heap)[1]
             g = waiting.pop(node)
@@ -42,14 +49,20 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
                 if node in targets:
                     found.update(kept(node, g, pending.wanted) if type(g) is list else {(node, 0): boxed(g)})
                 if node not in useful:
+                    if note is not None:
+                        note((node, g, node._ref() if type(node) is Leaf else None))
                     continue
             elif type(node) is Leaf:
+                if note is not None:
+                    note((node, g, node._ref()))
                 finish(node, g, reach, place)
                 continue
-            if node.pull is not None and node._hooks is None:
+            if node.pull is not None and node._hooks is None and (note is None or node.places is not None):
                 pairs = node.pull(g, free)
+                if note is not None:
+                    note((node, g, pairs))
             else:
-                pairs = pull_aside(node, g, keep, place, step)
+                pairs = pull_aside(node, g, keep, place, step, watch)
             for edge, g in pairs:
                 if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
                     continue
@@ -66,6 +79,8 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
         while leaves:
             leaf, g = leaves.popitem()
             g = g if leaf._hooks is None else hooked(leaf, g)
+            if note is not None:
+                note((leaf, g, leaf._ref()))
             if targets is None:
                 finish(leaf, g, reach, place)
             else:
@@ -73,14 +88,20 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: An
     return found
 
 
-def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any) -> list:
+def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any) -> list:
     """The backward of a node that has none written out, or has hooks: pairs of edge and gradient."""
     if node._hooks is None and node._fn.arrays:
         pairs = on_arrays(node, g, keep, place)
         if pairs is not None:
+            if watch is not None:
+                watch.note_pairs(node, g, pairs)
             return pairs
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
-    return [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
+    if watch is None:
+        return [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
+    watch.note_boxed(node, g, gs)
+    outs = step(node, gs, keep, place, watch)
+    return [(e, None if x is None else x._a) for e, x in zip(node._edges, outs, strict=True)]
 
 
 def on_arrays(node: Any, g: Any, keep: bool, place: Any) -> list | None:
@@ -158,7 +179,9 @@ def hooked(node: Any, g: Any) -> Any:
     """A node's gradients after its tensor hooks."""
     if type(g) is list:
         return [bare(x) for x in hooks.before(node, [boxed(x) for x in g])]
-    return bare(hooks.before(node, [boxed(g)])[0])
+    before = boxed(g)
+    after = hooks.before(node, [before])[0]
+    return g if after is before else bare(after)
 
 
 def kept(node: Any, gs: list, wanted: set) -> dict:

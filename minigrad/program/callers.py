@@ -1,16 +1,31 @@
 """Which operation the user called, read from the Python stack: the outermost function of the table of operations running.
 
 A primitive knows nothing of whom it runs for; the stack does.  So `x.softmax(0)` is one operation of a recording, whatever
-primitives it is made of, and its line is the user's.  recording.py asks for each primitive.
+primitives it is made of, and its line is the user's.  recording.py asks for each primitive, so a look costs little: code
+objects of ours are told by their ids (their hash goes through all of their code), and lines are worked out later.
 """
 
 from __future__ import annotations
 
-from types import FrameType
+from bisect import bisect_right
+from types import CodeType, FrameType
 
 from ..core.tensor import Tensor
-from ..errors import PACKAGE
+from ..errors import PACKAGE, Place
 from ..ops.registry import CODES
+
+OUTSIDE: set[str] = set()  # files of programs that use minigrad
+_ours: dict[int, tuple[CodeType, str | None]] = {}  # id of a code object of ours -> itself, its name in the table
+
+
+def is_ours(code: CodeType) -> bool:
+    """Whether code is minigrad's own; what it is goes into the tables above."""
+    if not code.co_filename.startswith(PACKAGE):
+        OUTSIDE.add(code.co_filename)
+        return False
+    name = CODES.get(code)
+    _ours[id(code)] = code, None if name is None else name.rstrip("_")
+    return True
 
 
 def called(frame: FrameType | None) -> tuple:
@@ -19,10 +34,14 @@ def called(frame: FrameType | None) -> tuple:
     The two frames differ where the outermost one only passes its arguments on, as the one that takes `out=` does.
     """
     name = outer = signed = None
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        if frame.f_code in CODES:
-            name, outer = CODES[frame.f_code].rstrip("_"), frame
-            if frame.f_code.co_argcount:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename in OUTSIDE or id(code) not in _ours and not is_ours(code):
+            break
+        found = _ours[id(code)][1]
+        if found is not None:
+            name, outer = found, frame
+            if code.co_argcount:
                 signed = frame
         frame = frame.f_back
     return name, outer, signed, frame
@@ -33,3 +52,26 @@ def tensor_arguments(frame: FrameType) -> dict:
     values = frame.f_locals
     names = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
     return {n: values[n] for n in names if isinstance(values.get(n), Tensor)}
+
+
+class Places:
+    """Lines of programs, by code object and offset in its bytecode.  Code goes by id: equal code may be in other files."""
+
+    def __init__(self):
+        self.lines: dict[int, tuple] = {}  # id of a code object -> itself, where its lines begin, their numbers
+        self.known: dict[tuple, Place] = {}
+
+    def __call__(self, code: CodeType, offset: int) -> Place:
+        """The line at an offset."""
+        found = self.known.get((id(code), offset))
+        if found is None:
+            _, starts, numbers = self.lines.get(id(code)) or self.read(code)
+            line = numbers[bisect_right(starts, offset) - 1]
+            found = self.known[id(code), offset] = Place(code.co_filename, line)
+        return found
+
+    def read(self, code: CodeType) -> tuple:
+        """Note the lines of a code object."""
+        spans = [(start, line) for start, _, line in code.co_lines() if line is not None]
+        found = self.lines[id(code)] = code, [start for start, _ in spans], [line for _, line in spans]
+        return found

@@ -57,6 +57,7 @@ def flat_class(plan: Plan) -> type:
     body = {
         "__slots__": slots,
         "_fn": cls,
+        "places": tuple([plan.names.index(k) for k in operands]),
         "_edges": property(eval(f"lambda node: ({by_argument},)")),  # graphs are searched along these
         "_saved": property(saved),
         "_meta": property(lambda node: ((node._shape, node._dtype),)),
