@@ -45,8 +45,9 @@ class Frame:
     """One link of the chain: a layer, and the modes in force there."""
 
     # watched: how many look at each node as it is made (anomaly detection, saved_tensors_hooks)
-    # note: where a recording lies right above plain eager code, what it is told of an operation that ran there
-    __slots__ = ("dual", "grad", "inference", "layer", "note", "parent", "watched")
+    # quick: whether operations may run here by their written-out road (ops/dispatch/): in eager code without other modes,
+    # also under a recording, whose `note` is then called with the operation, its arguments and its result
+    __slots__ = ("dual", "grad", "inference", "layer", "note", "parent", "quick", "watched")
 
     def __init__(
         self, layer: Layer, grad: bool = True, dual: Any = None, inference: bool = False, parent: Frame | None = None
@@ -54,6 +55,7 @@ class Frame:
         self.layer, self.grad, self.dual, self.inference, self.parent = layer, grad, dual, inference, parent
         self.watched = 0 if parent is None else parent.watched
         self.note: Any = None
+        self.quick = False
 
     def but(self, **changes: Any) -> Frame:
         """This frame with some modes changed; the plain eager ones are always the constants ON and OFF."""
@@ -64,6 +66,7 @@ class Frame:
         if new.layer is EAGER and new.dual is None and not new.inference and not new.watched:
             return ON if new.grad else OFF
         new.note = new.layer.noter(new)
+        new.quick = new.note is not None
         return new
 
     def watch(self, step: int) -> Frame:
@@ -105,6 +108,7 @@ class Frame:
 
 ON = Frame(EAGER, True)
 OFF = Frame(EAGER, False)
+ON.quick = OFF.quick = True
 _frame: ContextVar[Frame] = ContextVar("minigrad.frame", default=ON)
 current = _frame.get
 enter = _frame.set

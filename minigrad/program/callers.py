@@ -9,13 +9,30 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from types import CodeType, FrameType
+from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import PACKAGE, Place
-from ..ops.registry import CODES
+from ..ops.registry import CODES, TABLE
 
 OUTSIDE: set[str] = set()  # files of programs that use minigrad
-_ours: dict[int, tuple[CodeType, str | None]] = {}  # id of a code object of ours -> itself, its name in the table
+OURS: dict[int, Ours] = {}  # by the id of the code object
+
+
+class Ours:
+    """A code object of minigrad's own: the name of the operation it is, if any, and the names of its parameters."""
+
+    __slots__ = ("code", "name", "parameters", "stands_for")
+
+    def __init__(self, code: CodeType):
+        self.code, name = code, CODES.get(code)
+        self.name = None if name is None else name.rstrip("_")
+        self.parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        # the operation, where the function does no more than to apply that to its arguments
+        entry: Any = None if name is None else TABLE.get(name)
+        self.stands_for = (
+            entry.cls if entry is not None and entry.choose is None and entry.function.__code__ is code else None
+        )
 
 
 def is_ours(code: CodeType) -> bool:
@@ -23,8 +40,7 @@ def is_ours(code: CodeType) -> bool:
     if not code.co_filename.startswith(PACKAGE):
         OUTSIDE.add(code.co_filename)
         return False
-    name = CODES.get(code)
-    _ours[id(code)] = code, None if name is None else name.rstrip("_")
+    OURS[id(code)] = Ours(code)
     return True
 
 
@@ -36,9 +52,9 @@ def called(frame: FrameType | None) -> tuple:
     name = outer = signed = None
     while frame is not None:
         code = frame.f_code
-        if code.co_filename in OUTSIDE or id(code) not in _ours and not is_ours(code):
+        if code.co_filename in OUTSIDE or id(code) not in OURS and not is_ours(code):
             break
-        found = _ours[id(code)][1]
+        found = OURS[id(code)].name
         if found is not None:
             name, outer = found, frame
             if code.co_argcount:
@@ -48,10 +64,9 @@ def called(frame: FrameType | None) -> tuple:
 
 
 def tensor_arguments(frame: FrameType) -> dict:
-    """The parameters of a running function that were given tensors."""
+    """The parameters of a running function of ours that were given tensors."""
     values = frame.f_locals
-    names = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
-    return {n: values[n] for n in names if isinstance(values.get(n), Tensor)}
+    return {n: v for n in OURS[id(frame.f_code)].parameters if isinstance(v := values.get(n), Tensor)}
 
 
 class Places:

@@ -28,7 +28,7 @@ from ..ops.dispatch.plan import is_pointwise
 from ..ops.families import ViewScatter
 from ..ops.primitive import read_by
 from . import schema
-from .callers import Places
+from .callers import OURS, Places
 from .noted import Event, Group, Noted, bottom
 
 ALIVE = object()  # in place of an edge: the one that the tensor has now
@@ -171,13 +171,18 @@ class Ledger:
 
     # ------------------------------------------------------------------ operations
     def ran(self, cls: Any, args: tuple, out: Tensor, link: Any, call: Any, offset: int) -> None:
-        """An operation by its written-out road.
+        """An operation by its written-out road, or the code of the function of the table that stands for it.
 
         `link` is its node; None if nothing is tracked; a list of the arguments' edges where that does not tell them, and
         a tuple of them under no_grad.
         """
+        arguments = None
+        if type(cls) is CodeType:
+            arguments, cls = dict(zip(cls.co_varnames, args)), OURS[id(cls)].stands_for
         edges = link if type(link) in (tuple, list) else (None,) * len(args) if link is None else link._edges
         group = self.group_of(cls, self.phase(type(link) is not tuple), call, offset, NO_LAYERS)
+        if arguments is not None:
+            group.arguments = {n: self.ref(a) for n, a in arguments.items() if isinstance(a, Tensor)}
         event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)], [self.ref(out, "computed")])
         group.events.append(event)
         self._last = event

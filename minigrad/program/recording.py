@@ -16,17 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.context import EAGER, OFF, ON, Frame, Layer, apply_at, current, passed, recordings, unsettled, use
+from ..core.context import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter, passed, recordings, unsettled, use
 from ..core.dual import Level, tangent_of
 from ..core.edges import INFERENCE, Leaf, producer
 from ..core.function import Function
 from ..core.inplace import inplace_at, write_plain
 from ..core.tensor import Tensor, history, version, wrap
 from ..ops.dispatch.plan import is_pointwise
-from .callers import OUTSIDE, called, tensor_arguments
+from .callers import OURS, OUTSIDE, called, tensor_arguments
 from .ledger import Ledger, copied
 from .noted import Event, bottom
 from .show import mimebundle
+
+getframe, layers_passed = sys._getframe, passed.get
 
 
 class Record(Ledger, Layer):
@@ -55,6 +57,7 @@ class Record(Ledger, Layer):
         top = current()
         frame = Frame(self, top.grad, top.dual, top.inference, top)
         frame.note = self.noter(frame)
+        frame.quick = frame.note is not None
         self._scope = use(frame)
         self._scope.__enter__()
         recordings.append(self)
@@ -66,59 +69,37 @@ class Record(Ledger, Layer):
         recordings.remove(self)
         for t, old in self._seeded:
             t._tan = old
-        self._outer = None
+        self._outer = self._scope = None
 
     def noter(self, frame: Frame) -> Any:
-        """How an operation is noted that ran in plain code right below; in a first-order backward the edges tell all."""
+        """What is told of an operation that ran by its written-out road; None where it has to come through `process`."""
         if not self.lies_on_plain(frame) or self.level is not None or self._backward and frame.grad:
             return None
-        return ignore if self._backward else self.note_tracked if frame.grad else self.note_untracked
+        if self._backward:  # a first-order backward: the edges tell all
+            return ignore
+        return tracked_noter(self) if frame.grad else self.note_untracked
 
     def lies_on_plain(self, frame: Frame) -> bool:
         """Whether there is plain eager code below, in the modes that are in force here."""
         p = frame.parent
         return (p is ON or p is OFF) and p.grad is frame.grad and frame.dual is None and not frame.inference
 
-    def note_tracked(self, cls: Any, args: tuple, out: Any, frame: Any) -> None:
-        """An operation that ran by its written-out road with gradients on, called from `frame`."""
-        code = frame.f_code
-        try:
-            link = out._edge
-            if code.co_filename in OUTSIDE and link is not None and not passed.get():
-                self._outer = None
-                self.log.append((cls, args, out, link, code, frame.f_lasti))
-                return
-        except AttributeError:
-            return self.note_several(cls, args, out, frame, True)
-        if link is None and (not cls.differentiable or out._a.dtype.kind != "f"):
-            link = edges_of(args)
-        self.note_called(cls, args, out, link, frame)
+    def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
+        """An operation under no_grad."""
+        self.note_called(cls, args, out, tuple(edges_of(args)), sys._getframe(2))
 
-    def note_untracked(self, cls: Any, args: tuple, out: Any, frame: Any) -> None:
-        """The same under no_grad."""
-        if type(out) is tuple:
-            return self.note_several(cls, args, out, frame, False)
-        self.note_called(cls, args, out, tuple(edges_of(args)), frame)
-
-    def note_called(self, cls: Any, args: tuple, out: Tensor, link: Any, frame: Any) -> None:
-        """An operation that may have been called by a function of the table, or run for a transform."""
+    def note_called(self, cls: Any, args: tuple, out: Any, link: Any, frame: Any) -> None:
+        """An operation that a function of the table may have called, or a transform; it may have several results."""
         call, offset = self.caller(frame, cls, args)
-        if names := names_of(passed.get()[::-1]):
-            event = Event(cls)
-            edges, phase = (
-                link if type(link) in (tuple, list) else edges_of(args),
-                self.phase_now(type(link) is not tuple),
-            )
-            self.log.append([Ledger.began, event, args, edges, phase, call, offset, names])
-            self.log.append([Ledger.ended, event, (out,), nodes_of((out,)), ()])
-        else:
+        around = passed.get()
+        if type(out) is not tuple and not around:
+            if link is None and (not cls.differentiable or out._a.dtype.kind != "f"):
+                link = edges_of(args)
             self.log.append((cls, args, out, link, call, offset))
-
-    def note_several(self, cls: Any, args: tuple, outs: tuple, frame: Any, grad: bool) -> None:
-        """An operation of several results."""
-        event, (call, offset) = Event(cls), self.caller(frame, cls, args)
-        names = names_of(passed.get()[::-1])
-        self.log.append([Ledger.began, event, args, edges_of(args), self.phase_now(grad), call, offset, names])
+            return
+        event, outs = Event(cls), out if type(out) is tuple else (out,)
+        phase, layers = self.phase_now(type(link) is not tuple), names_of(around[::-1])
+        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), ()])
 
     def caller(self, frame: Any, cls: Any = None, args: tuple = ()) -> tuple:
@@ -285,25 +266,15 @@ class Record(Ledger, Layer):
         finally:
             self.log.append([Ledger.backward_ended])
 
-    @contextmanager
-    def running(self):
+    def running(self) -> Running:
         """While the engine runs, what is computed is its own: noted only where it can be differentiated again."""
-        before, self._outer = self._outer, None
-        self._backward += 1
-        self.ran_backward = True
-        self.log.append([Ledger.run_began])
-        try:
-            yield
-        finally:
-            self.log.append([Ledger.run_ended])
-            self._backward -= 1
-            self._outer = before
+        return Running(self)
 
-    @contextmanager
-    def sweeping(self):
+    def sweeping(self) -> Running:
         """The same where the engine works on arrays; the user's methods and hooks run under this recording, too."""
-        with self.running(), use(current().all_grad(False)):
-            yield
+        quiet = Frame(self, False, None, False, OFF)
+        quiet.note, quiet.quick = ignore, True
+        return Running(self, quiet)
 
     def note_pairs(self, node: Any, g: Any, pairs: list) -> None:
         """A backward on arrays, with a pair of edge and gradient for each argument."""
@@ -345,7 +316,61 @@ class Record(Ledger, Layer):
     _repr_mimebundle_ = mimebundle
 
 
-def ignore(cls: Any, args: tuple, out: Any, frame: Any) -> None:
+def tracked_noter(rec: Record) -> Any:
+    """The noter of operations with gradients on.  Every look counts: a small operation takes less than a microsecond."""
+    append = rec.log.append
+
+    def note(cls: Any, args: tuple, out: Any) -> None:
+        frame = getframe(2)
+        try:
+            link = out._edge
+        except AttributeError:  # several results
+            link = None
+        code = frame.f_code
+        if link is not None and not layers_passed():
+            if code.co_filename in OUTSIDE:
+                rec._outer = None
+                append((cls, args, out, link, code, frame.f_lasti))
+                return
+            if id(code) in OURS and OURS[id(code)].stands_for is cls:
+                back = frame.f_back
+                if back is not None and back.f_code.co_filename in OUTSIDE:
+                    rec._outer = frame
+                    append((code, args, out, link, back.f_code, back.f_lasti))
+                    return
+        rec.note_called(cls, args, out, link, frame)
+
+    return note
+
+
+class Running:
+    """A context in which the engine runs under a recording, perhaps at another frame.  A class: a backward enters it once."""
+
+    __slots__ = ("frame", "old", "outer", "rec")
+
+    def __init__(self, rec: Record, frame: Frame | None = None):
+        self.rec, self.frame = rec, frame
+
+    def __enter__(self) -> None:
+        rec = self.rec
+        self.outer, rec._outer = rec._outer, None
+        rec._backward += 1
+        rec.ran_backward = True
+        rec.log.append([Ledger.run_began])
+        if self.frame is not None:
+            self.old = current()
+            enter(self.frame)
+
+    def __exit__(self, *_: object) -> None:
+        rec = self.rec
+        if self.frame is not None:
+            enter(self.old)
+        rec.log.append([Ledger.run_ended])
+        rec._backward -= 1
+        rec._outer = self.outer
+
+
+def ignore(cls: Any, args: tuple, out: Any) -> None:
     """An operation that nobody wants to know of."""
 
 

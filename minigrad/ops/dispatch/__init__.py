@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import linecache
 import os
-from sys import _getframe as getframe
 from typing import Any
 
 import numpy as np
@@ -62,48 +61,16 @@ def load(cls: Any, scope: dict) -> tuple:
     """Compile the text under a name of its own, so that tracebacks show its lines."""
     file = os.path.join(os.path.dirname(__file__), f"<dispatch of {cls.name}>")
     linecache.cache[file] = (len(cls.text), None, cls.text.splitlines(True), file)
-    code = compile(cls.text, file, "exec")
-    exec(code, scope)
+    exec(compile(cls.text, file, "exec"), scope)
     fast, pull = scope["apply"], scope.get("pull")
-    scope["other"] = recorded_or(lambda *args: definition(cls, *args), cls, code, scope)
+    scope["other"] = lambda *args: definition(cls, *args)
     if is_pointwise(cls):
         registry.CODES[fast.__code__] = cls.name
     if cls.operator:
-        unusual = lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else NotImplemented  # noqa: E731
-        scope = dict(scope, other=recorded_or(unusual, cls, code, scope))
-        exec(code, scope)
+        scope = dict(scope, other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else NotImplemented)
+        exec(compile(cls.text, file, "exec"), scope)
         setattr(Tensor, cls.operator, scope["apply"])
     return fast, pull
-
-
-def recorded_or(unusual: Any, cls: Any, code: Any, scope: dict) -> Any:
-    """What the text calls where there is more than plain eager code: a recording notes what the text does in plain code.
-
-    `unusual` is for all else, and for what the text does not do by itself.
-    """
-    roads: dict[bool, Any] = {}  # gradients on, off -> the text's apply as it runs in plain code
-
-    def other(*args: Any) -> Any:
-        frame = current()
-        note = frame.note
-        if note is not None:
-            road = roads.get(frame.grad)
-            if road is None:
-                road = roads[frame.grad] = at(ON if frame.grad else OFF, code, scope)
-            out = road(*args)
-            if out is not None:
-                note(cls, args, out, getframe(2))
-                return out
-        return unusual(*args)
-
-    return other
-
-
-def at(frame: Any, code: Any, scope: dict) -> Any:
-    """The text's apply as it runs at a frame, whatever the current one is; None where it would call `other`."""
-    scope = dict(scope, current=lambda: frame, other=lambda *args: None)
-    exec(code, scope)
-    return scope["apply"]
 
 
 OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a tensor in `x + y`

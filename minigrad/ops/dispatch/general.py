@@ -14,7 +14,7 @@ from .pointwise import VALUE
 APPLY = """\
 def {name}({args}):
     frame = current()
-    if {plain} and (frame is ON or frame is OFF):
+    if {plain} and frame.quick:
         try:
             {compute}
         except Exception:  # the general way knows what to say
@@ -26,13 +26,15 @@ def {name}({args}):
         out = new(Tensor)
         out._a = result
         out._edge = out._ver = out._view = out._tan = out._grad = None
-        if frame is ON:
+        if frame.grad:
             {edges}{linked}
             if {tracked}:
                 out._edge = node = new(Node)
                 node._seq, node._shape, node._dtype = number(), result.shape, result.dtype
                 node._hooks = node._freed = None
                 {slots}{unlinked}
+        if frame.note is not None:
+            frame.note(cls, ({args},), out)
         return out
     return other({args})
 

@@ -102,7 +102,10 @@ def tensor(s: Any, node: Any, is_output: bool) -> Tensor:
 
 def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
     """More than one result: their tensors, wired in the general way."""
-    return cls.finish(frame, args, raw)
+    outs = cls.finish(frame, args, raw)
+    if frame.note is not None:
+        frame.note(cls, args, outs)
+    return outs
 
 
 def zeros(g: Any) -> Any:
