@@ -17,6 +17,7 @@ class Layer:
 
     name = "eager"
     transparent = True  # it sees tensors as the layer below does
+    records = False  # it notes operations and does nothing to them
     opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
 
     def handles(self, fn: type, args: tuple) -> bool:
@@ -152,7 +153,7 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
     """Give the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
     while (layer := frame.layer) is not EAGER:
         if layer.handles(cls, args):
-            if not recordings:
+            if not recordings or layer.records:
                 return layer.process(frame, cls, args)
             token = passed.set((*passed.get(), frame.layer))
             try:

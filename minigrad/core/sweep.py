@@ -206,6 +206,8 @@ def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
 
 def laid_out(g: Any, like: np.ndarray) -> np.ndarray:
     """A copy of a gradient that lies in memory as its leaf does."""
+    if type(g) is np.ndarray and g.strides == like.strides:
+        return g.copy("K")
     out = np.empty_like(like)
     out[...] = g
     return out

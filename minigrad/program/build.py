@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ..kernels import formula
 from . import schema
 from .noted import Group, Noted
 from .recording import Record
+
+DEVICE = str(CPU)
 
 
 class Numbers:
@@ -60,7 +63,13 @@ def value(noted: Noted, new: int) -> schema.Value:
         noted.summary = {} if noted.array is None else schema.summary(noted.held())
     dtype = np.dtype(noted.dtype or "f4")
     size = math.prod(noted.shape) * dtype.itemsize
-    return schema.Value(new, noted.name, noted.kind, list(noted.shape), str(dtype), str(CPU), size, noted.summary)
+    return schema.Value(new, noted.name, noted.kind, list(noted.shape), name_of(dtype), DEVICE, size, noted.summary)
+
+
+@cache
+def name_of(dtype: np.dtype) -> str:
+    """The dtype in words, which takes NumPy 3 us to find."""
+    return str(dtype)
 
 
 def consumed(groups: list[Group], outputs: list) -> dict:

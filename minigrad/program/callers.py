@@ -50,13 +50,16 @@ def called(frame: FrameType | None) -> tuple:
     The two frames differ where the outermost one only passes its arguments on, as the one that takes `out=` does.
     """
     name = outer = signed = None
+    known = OURS.get
     while frame is not None:
         code = frame.f_code
-        if code.co_filename in OUTSIDE or id(code) not in OURS and not is_ours(code):
-            break
-        found = OURS[id(code)].name
-        if found is not None:
-            name, outer = found, frame
+        ours = known(id(code))
+        if ours is None:
+            if code.co_filename in OUTSIDE or not is_ours(code):
+                break
+            ours = OURS[id(code)]
+        if ours.name is not None:
+            name, outer = ours.name, frame
             if code.co_argcount:
                 signed = frame
         frame = frame.f_back
@@ -65,8 +68,12 @@ def called(frame: FrameType | None) -> tuple:
 
 def tensor_arguments(frame: FrameType) -> dict:
     """The parameters of a running function of ours that were given tensors."""
-    values = frame.f_locals
-    return {n: v for n in OURS[id(frame.f_code)].parameters if isinstance(v := values.get(n), Tensor)}
+    values, found = frame.f_locals, {}
+    for n in OURS[id(frame.f_code)].parameters:
+        v = values.get(n)
+        if isinstance(v, Tensor):
+            found[n] = v
+    return found
 
 
 class Places:

@@ -11,7 +11,6 @@ for, and build.py makes the document of the schema from what is noted then.
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from ..core.inplace import inplace_at, write_plain
 from ..core.tensor import Tensor, history, version, wrap
 from ..ops.dispatch.plan import is_pointwise
 from .callers import OURS, OUTSIDE, called, tensor_arguments
-from .ledger import Ledger, copied
+from .ledger import NO_LAYERS, Ledger, copied, uncollected
 from .noted import Event, bottom
 from .show import mimebundle
 
@@ -37,7 +36,7 @@ class Record(Ledger, Layer):
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves.
     """
 
-    name = "record"
+    name, records = "record", True
 
     def __init__(self, jvp: bool = False, name: str = "", file: str = ""):
         super().__init__()
@@ -46,6 +45,7 @@ class Record(Ledger, Layer):
         self.notes: list[str] = []  # what could not be recorded, and why
         self.level = Level() if jvp else None
         self.ran_backward = self.ran_jvp = False
+        self._dual = ON.but(dual=self.level)
         self._seeded: list[tuple] = []
         self._met: set[int] = set()  # ids of arrays, while tangents are pushed
         self._outer: Any = None  # the frame of the function of the table that ran last
@@ -91,8 +91,8 @@ class Record(Ledger, Layer):
     def note_called(self, cls: Any, args: tuple, out: Any, link: Any, frame: Any) -> None:
         """An operation that a function of the table may have called, or a transform; it may have several results."""
         call, offset = self.caller(frame, cls, args)
-        around = passed.get()
-        if type(out) is not tuple and not around:
+        around = layers_passed()
+        if not around and type(out) is not tuple:
             if link is None and (not cls.differentiable or out._a.dtype.kind != "f"):
                 link = edges_of(args)
             self.log.append((cls, args, out, link, call, offset))
@@ -131,6 +131,8 @@ class Record(Ledger, Layer):
         """The layer underneath with the modes that are in force here: no_grad inside the recording reaches it."""
         p = frame.parent
         assert p is not None
+        if frame.note is not None:
+            return p
         if (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference):
             return p
         return p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
@@ -141,8 +143,9 @@ class Record(Ledger, Layer):
         if self._backward and not frame.grad:  # the edges tell all
             return apply_at(below, cls, args)
         event = self.begin(frame, cls, args)
-        below = self.with_tangents(below, cls, frame.grad)
-        watched = [] if cls.primitive else self.may_write(args)
+        if self.level is not None:
+            below = self.with_tangents(below, cls, frame.grad)
+        watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
         outs = out if isinstance(out, tuple) else (out,)
         written = [w for w in watched if version(w[0]) != w[1]]
@@ -162,14 +165,14 @@ class Record(Ledger, Layer):
 
     def may_write(self, args: tuple) -> list:
         """What has to be known beforehand of the arguments of a custom Function, which may write to them (mark_dirty)."""
-        tensors = [a for a in args if isinstance(a, Tensor) and a._ver is not INFERENCE]
         found = []
-        for x in tensors:
-            copy = copied(bottom(x))
-            if copy is None:
-                self.settle()
-                self.freeze(x)
-            found.append((x, version(x), [(base, history(base)) for base in bases_of(x)], copy))
+        for x in args:
+            if isinstance(x, Tensor) and x._ver is not INFERENCE:
+                copy = copied(bottom(x))
+                if copy is None:
+                    self.settle()
+                    self.freeze(x)
+                found.append((x, version(x), [(base, history(base)) for base in bases_of(x)], copy))
         return found
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
@@ -208,7 +211,8 @@ class Record(Ledger, Layer):
     def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
         """Note that an operation begins; its event."""
         event, (call, offset) = Event(cls), self.caller(sys._getframe(2))
-        layers = names_of((*(frame.parent.layers() if frame.parent else ()), *passed.get()[::-1]))
+        around = passed.get()
+        layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.note is None else NO_LAYERS
         phase = self.phase_now(frame.grad)
         self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
         if self.level is not None:
@@ -239,7 +243,7 @@ class Record(Ledger, Layer):
         if not cls.primitive and cls.jvp is Function.jvp:
             self.notes.append(f"the jvp pass stops at {cls.__name__}, which has no jvp")
             return below
-        return below.but(dual=self.level)
+        return self._dual if below is ON else below.but(dual=self.level)
 
     def meet(self, t: Tensor) -> None:
         """A tensor is seen, for a jvp pass: leaves get the tangent 1, unless they were seen as another tensor before."""
@@ -257,14 +261,9 @@ class Record(Ledger, Layer):
             self.log.append([Ledger.claimed, node, node._saved])
 
     # ------------------------------------------------------------------ what the engine tells
-    @contextmanager
-    def backward_of(self, node: Any):
+    def backward_of(self, node: Any) -> Within:
         """While a node's backward runs, what it computes belongs to a backward entry of the node's operation."""
-        self.log.append([Ledger.backward_began, node])
-        try:
-            yield
-        finally:
-            self.log.append([Ledger.backward_ended])
+        return Within(self.log, node)
 
     def running(self) -> Running:
         """While the engine runs, what is computed is its own: noted only where it can be differentiated again."""
@@ -300,13 +299,15 @@ class Record(Ledger, Layer):
         """The record as plain data of the schema minigrad.record/1 (docs/record.md)."""
         from .build import build
 
-        return build(self).to_dict()
+        with uncollected():
+            return build(self).to_dict()
 
     def to_json(self, indent: int | None = 1) -> str:
         """The record as JSON text."""
         from .build import build
 
-        return build(self).to_json(indent)
+        with uncollected():
+            return build(self).to_json(indent)
 
     def save(self, path: Any) -> None:
         """Write the record to a JSON file."""
@@ -317,7 +318,10 @@ class Record(Ledger, Layer):
 
 
 def tracked_noter(rec: Record) -> Any:
-    """The noter of operations with gradients on.  Every look counts: a small operation takes less than a microsecond."""
+    """The noter of operations with gradients on.  Every look counts: a small operation takes less than a microsecond.
+
+    So the usual callers are told apart here, the user and a function that is nothing but the operation; `caller` knows all.
+    """
     append = rec.log.append
 
     def note(cls: Any, args: tuple, out: Any) -> None:
@@ -332,15 +336,31 @@ def tracked_noter(rec: Record) -> Any:
                 rec._outer = None
                 append((cls, args, out, link, code, frame.f_lasti))
                 return
-            if id(code) in OURS and OURS[id(code)].stands_for is cls:
-                back = frame.f_back
-                if back is not None and back.f_code.co_filename in OUTSIDE:
+            ours, back = OURS.get(id(code)), frame.f_back
+            if ours is not None and ours.stands_for is cls and back is not None and frame is not rec._outer:
+                user = back.f_code
+                if user.co_filename in OUTSIDE:
                     rec._outer = frame
-                    append((code, args, out, link, back.f_code, back.f_lasti))
+                    append((code, args, out, link, user, back.f_lasti))
                     return
         rec.note_called(cls, args, out, link, frame)
 
     return note
+
+
+class Within:
+    """The context of one node's backward."""
+
+    __slots__ = ("log", "node")
+
+    def __init__(self, log: Any, node: Any):
+        self.log, self.node = log, node
+
+    def __enter__(self) -> None:
+        self.log.append([Ledger.backward_began, self.node])
+
+    def __exit__(self, *_: object) -> None:
+        self.log.append([Ledger.backward_ended])
 
 
 class Running:
@@ -400,4 +420,4 @@ def bases_of(x: Tensor) -> list:
 
 def names_of(layers: Any) -> list:
     """The names of layers, recordings left out."""
-    return [layer.name for layer in layers if not isinstance(layer, Record)]
+    return [layer.name for layer in layers if not layer.records]
