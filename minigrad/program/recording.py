@@ -45,7 +45,7 @@ class Record(Ledger, Layer):
         self.notes: list[str] = []  # what could not be recorded, and why
         self.level = Level() if jvp else None
         self.ran_backward = self.ran_jvp = False
-        self._dual = ON.but(dual=self.level)
+        self._dual = ON.but(dual=self.level) if jvp else ON
         self._seeded: list[tuple] = []
         self._met: set[int] = set()  # ids of arrays, while tangents are pushed
         self._outer: Any = None  # the frame of the function of the table that ran last
