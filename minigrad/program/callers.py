@@ -11,7 +11,7 @@ from bisect import bisect_right
 from types import CodeType, FrameType
 from typing import Any
 
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, history
 from ..errors import PACKAGE, Place
 from ..ops.registry import CODES, TABLE
 
@@ -67,12 +67,12 @@ def called(frame: FrameType | None) -> tuple:
 
 
 def tensor_arguments(frame: FrameType) -> dict:
-    """The parameters of a running function of ours that were given tensors."""
+    """The parameters of a running function of ours that were given tensors: name -> tensor and its edge."""
     values, found = frame.f_locals, {}
     for n in OURS[id(frame.f_code)].parameters:
         v = values.get(n)
         if isinstance(v, Tensor):
-            found[n] = v
+            found[n] = v, history(v)
     return found
 
 

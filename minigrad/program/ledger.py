@@ -49,6 +49,7 @@ class Ledger:
         self._settling = RLock()
         self._places = Places()
         self._ids: dict[int, int] = {}  # id of an array, or of a single number on its way back -> its value now
+        self._others: list = []  # kept alive, so that their ids stay theirs
         self._made_by: dict[Any, Event] = {}  # node -> its event
         self._last: Event | None = None
         self._open: Group | None = None  # of the function on the stack, or of the backward that is running
@@ -178,14 +179,14 @@ class Ledger:
         `link` is its node; None if nothing is tracked; a list of the arguments' edges where that does not tell them, and
         a tuple of them under no_grad.
         """
-        arguments = None
+        names = None
         if type(cls) is CodeType:
-            arguments, cls = dict(zip(cls.co_varnames, args)), OURS[id(cls)].stands_for
+            names, cls = cls.co_varnames, OURS[id(cls)].stands_for
         edges = link if type(link) in (tuple, list) else (None,) * len(args) if link is None else link._edges
         group = self.group_of(cls, self.phase(type(link) is not tuple), call, offset, NO_LAYERS)
-        if arguments is not None:
-            group.arguments = {n: self.ref(a) for n, a in arguments.items() if isinstance(a, Tensor)}
         event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)], [self.ref(out, "computed")])
+        if names is not None:
+            group.arguments = {n: i for n, i in zip(names, event.inputs) if not isinstance(i, dict)}
         group.events.append(event)
         self._last = event
         if link is not None and edges is not link and link not in self._made_by:
@@ -240,7 +241,7 @@ class Ledger:
         """The entry that an operation belongs to.
 
         `call` tells its caller: the user's code, where no function of the table lies between; (name, the user's code,
-        tensors among the arguments) of such a function; or None where that is the same call as before.
+        the tensors among its arguments) of such a function; or None where that is the same call as before.
         """
         if self._open is not None and (call is None or self._running):
             return self._open
@@ -250,7 +251,7 @@ class Ledger:
         place = None if code is None else self._places(code, offset)
         group = Group(phase, name or cls.__name__, place, layers)
         if arguments:
-            group.arguments = {n: self.ref(t) for n, t in arguments.items()}
+            group.arguments = {n: self.ref(t, "", edge) for n, (t, edge) in arguments.items()}
         if not cls.primitive:
             group.name = group.function = cls.__name__
         self.groups.append(group)
@@ -333,6 +334,7 @@ class Ledger:
     def same(self, g: Any, other: Any) -> None:
         """One gradient as another object."""
         self._ids[id(other)] = self.gradient(g)
+        self._others.append(other)
 
     def flowed(self, node: Any, grads: Any, given: Any) -> None:
         """What flowed back along the edges of a node that leave its operation: position, edge and gradient of each."""
@@ -396,10 +398,20 @@ def memory_key(a: np.ndarray) -> int:
     return id(whole) if whole.flags.owndata else 0
 
 
-def copied(a: np.ndarray) -> np.ndarray | None:
-    """A copy of the whole memory in which a lies; None where it lies in no array of its own."""
+def owned(a: np.ndarray) -> bool:
+    """Whether an array of ours has a's memory to itself, without gaps, so that a copy of it has room for all its views."""
     whole = storage(a)
-    return whole.copy("K") if whole.flags.owndata and whole.flags.forc else None
+    return whole.flags.owndata and whole.flags.forc
+
+
+def as_before(a: np.ndarray, held: list) -> np.ndarray:
+    """A copy of the memory in which a lies, with what some of the arrays there held before: pairs of array and content."""
+    whole = storage(a)
+    copy = whole.copy("K")
+    for other, content in held:
+        if storage(other) is whole:
+            same_view(other, whole, copy)[...] = content
+    return copy
 
 
 def same_view(a: np.ndarray, whole: np.ndarray, copy: np.ndarray) -> np.ndarray:

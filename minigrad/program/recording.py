@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from ..core.context import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter, passed, recordings, unsettled, use
+from ..core.convert import storage
 from ..core.dual import Level, tangent_of
 from ..core.edges import INFERENCE, Leaf, producer
 from ..core.function import Function
-from ..core.inplace import inplace_at, write_plain
+from ..core.inplace import inplace, inplace_at
 from ..core.tensor import Tensor, history, version, wrap
 from ..ops.dispatch.plan import is_pointwise
 from .callers import OURS, OUTSIDE, called, tensor_arguments
-from .ledger import NO_LAYERS, Ledger, copied, uncollected
+from .ledger import NO_LAYERS, Ledger, as_before, owned, uncollected
 from .noted import Event, bottom
 from .show import mimebundle
 
@@ -117,7 +118,7 @@ class Record(Ledger, Layer):
         if signed is not None:
             return (name, code, tensor_arguments(signed)), offset
         given = zip(cls.names, args) if cls is not None and is_pointwise(cls) else ()
-        return (name, code, {n: a for n, a in given if isinstance(a, Tensor)}), offset
+        return (name, code, {n: (a, history(a)) for n, a in given if isinstance(a, Tensor)}), offset
 
     def phase_now(self, grad: bool) -> str:
         """What an operation is part of that runs now."""
@@ -148,19 +149,10 @@ class Record(Ledger, Layer):
         watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
         outs = out if isinstance(out, tuple) else (out,)
-        written = [w for w in watched if version(w[0]) != w[1]]
-        if written:
-            self.settle()
-            bases = [[(base, self.ref(base, "", edge)) for base, edge in found] for _, _, found, _ in written]
-            for x, _, _, copy in written:
-                event.group.inplace = True
-                self.freeze(x, copy)
-                self.forget(x, event.group)
-        self.end(event, args, outs, below)
-        if written:
-            self.settle()
-            for (x, *_), found in zip(written, bases):
-                self.note_bases(event.group, x, found)
+        if any([version(x) != number for x, number, *_ in watched]):
+            self.note_written(event, args, outs, below, watched)
+        else:
+            self.end(event, args, outs, below)
         return out
 
     def may_write(self, args: tuple) -> list:
@@ -168,12 +160,27 @@ class Record(Ledger, Layer):
         found = []
         for x in args:
             if isinstance(x, Tensor) and x._ver is not INFERENCE:
-                copy = copied(bottom(x))
-                if copy is None:
+                if not owned(bottom(x)):
                     self.settle()
                     self.freeze(x)
-                found.append((x, version(x), [(base, history(base)) for base in bases_of(x)], copy))
+                found.append((x, version(x), bottom(x).copy(), [(base, history(base)) for base in bases_of(x)]))
         return found
+
+    def note_written(self, event: Event, args: tuple, outs: tuple, below: Frame, watched: list) -> None:
+        """A custom Function has run that has written to arguments."""
+        self.settle()
+        held, written = [(bottom(x), content) for x, _, content, _ in watched], []
+        for x, number, _, bases in watched:
+            if version(x) != number:
+                written.append((x, [(base, self.ref(base, "", edge)) for base, edge in bases]))
+        event.group.inplace = True
+        for x, _ in written:
+            self.freeze(x, as_before(bottom(x), held) if owned(bottom(x)) else None)
+            self.forget(x, event.group)
+        self.end(event, args, outs, below)
+        self.settle()
+        for x, bases in written:
+            self.note_bases(event.group, x, bases)
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The same for a write: x and all that shares its memory hold something new afterwards."""
@@ -196,14 +203,16 @@ class Record(Ledger, Layer):
         return x
 
     def write_simply(self, fn: Any, x: Tensor, others: tuple) -> bool:
-        """A write to a whole tensor that changes no history, such as that of an optimizer; False if it is not that simple."""
-        if x._view is not None or x._layer is not None or x._a.base is not None or passed.get():
+        """A write under no_grad to a tensor that is no view, such as an optimizer's; False if it is not that simple."""
+        if x._view is not None or x._layer is not None or passed.get():
             return False
-        args, copy = (x, *others), x._a.copy("K")
+        whole = storage(x._a)
+        if whole.nbytes != x._a.nbytes or not owned(whole):
+            return False
+        args, copy = (x, *others), whole.copy("K")
         edges = edges_of(args)
         with use(OFF):
-            if not write_plain(fn, x, others):
-                return False
+            inplace(fn, x, *others)
         self.log.append([Ledger.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
         return True
 
@@ -217,7 +226,7 @@ class Record(Ledger, Layer):
         self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
         if self.level is not None:
             named = call[2] if type(call) is tuple else None
-            for t in (*(named or {}).values(), *args):
+            for t in (*[t for t, _ in (named or {}).values()], *args):
                 if isinstance(t, Tensor):
                     self.meet(t)
         return event
