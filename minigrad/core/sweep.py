@@ -38,7 +38,7 @@ def sweep(
     allowed = None if targets is None else useful | targets
     free = None if keep else Freed(place)
     for edge, g in zip(roots, grads, strict=True):
-        give(waiting, heap, edge, bare(g) if note is None else g._a)
+        give(waiting, heap, edge, stripped(g, watch))
     with pending, use(OFF) if watch is None else watch.sweeping(), np.errstate(all="ignore"):
         while heap:
             node = heappop(heap)[1]
@@ -89,7 +89,9 @@ def sweep(
 
 
 def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any) -> list:
-    """The backward of a node that has none written out, or has hooks: pairs of edge and gradient."""
+    """The backward of a node that has none written out, or has hooks, or runs a user's method under a recording."""
+    if node.pull is not None and node._hooks is None and type(g) is np.ndarray:
+        return watch.pull(node, g, None if keep else Freed(place))
     if node._hooks is None and node._fn.arrays:
         pairs = on_arrays(node, g, keep, place)
         if pairs is not None:
@@ -97,11 +99,10 @@ def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any)
                 watch.note_pairs(node, g, pairs)
             return pairs
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
-    if watch is None:
-        return [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
-    watch.note_boxed(node, g, gs)
+    if watch is not None:
+        watch.note_boxed(node, g, gs)
     outs = step(node, gs, keep, place, watch)
-    return [(e, None if x is None else x._a) for e, x in zip(node._edges, outs, strict=True)]
+    return [(e, stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
 
 
 def on_arrays(node: Any, g: Any, keep: bool, place: Any) -> list | None:
@@ -168,6 +169,14 @@ def index(edge: Any) -> int:
 def bare(t: Tensor | None) -> Any:
     """A Tensor's array; of a 0-d one NumPy's scalar."""
     return None if t is None else t._a if t._a.ndim else t._a[()]
+
+
+def stripped(t: Tensor | None, watch: Any) -> Any:
+    """The same, of which a recording learns that it is the tensor's."""
+    g = bare(t)
+    if watch is not None and t is not None and g is not t._a:
+        watch.note_same(t._a, g)
+    return g
 
 
 def boxed(g: Any) -> Tensor | None:

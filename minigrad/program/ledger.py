@@ -305,6 +305,14 @@ class Ledger:
             self.backward_group(event.group)
             self.flowed(node, grads, [(i, e, d) for i, (e, d) in zip(places or node.places, pairs)])
 
+    def given(self, node: Any, g: Any, pairs: list) -> None:
+        """What a user's Function gave to some of its edges, in their order."""
+        edges, at, found = node._edges, -1, []
+        for edge, d in pairs:
+            at = next(i for i in range(at + 1, len(edges)) if edges[i] is edge)
+            found.append((at, edge, d))
+        self.flowed(node, (g,), found)
+
     def arrived(self, node: Any, grads: Any, t: Any = None) -> None:
         """The whole gradient of a node's outputs, or of a leaf, whose tensor is `t`."""
         if type(node) is Leaf:

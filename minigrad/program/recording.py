@@ -52,6 +52,7 @@ class Record(Ledger, Layer):
         self._outer: Any = None  # the frame of the function of the table that ran last
         self._backward = 0
         self._scope: Any = None
+        self._quiet: Frame | None = None  # where a first-order backward of plain code runs
 
     # ------------------------------------------------------------------ as a context and a layer
     def __enter__(self) -> Record:
@@ -70,7 +71,7 @@ class Record(Ledger, Layer):
         recordings.remove(self)
         for t, old in self._seeded:
             t._tan = old
-        self._outer = self._scope = None
+        self._outer = self._scope = self._quiet = None
 
     def noter(self, frame: Frame) -> Any:
         """What is told of an operation that ran by its written-out road; None where it has to come through `process`."""
@@ -280,9 +281,22 @@ class Record(Ledger, Layer):
 
     def sweeping(self) -> Running:
         """The same where the engine works on arrays; the user's methods and hooks run under this recording, too."""
-        quiet = Frame(self, False, None, False, OFF)
-        quiet.note, quiet.quick = ignore, True
-        return Running(self, quiet)
+        if self._quiet is None:
+            self._quiet = Frame(self, False, None, False, OFF)
+            self._quiet.note, self._quiet.quick = ignore, True
+        return Running(self, self._quiet)
+
+    def pull(self, node: Any, g: Any, free: Any) -> list:
+        """Run the backward of a user's Function and note it; what it runs with gradients on belongs to its entry."""
+        append = self.log.append
+        append((node, g, None))
+        append([Ledger.backward_began, node])
+        try:
+            pairs = node.pull(g, free)
+        finally:
+            append([Ledger.backward_ended])
+        append([Ledger.given, node, g, pairs])
+        return pairs
 
     def note_pairs(self, node: Any, g: Any, pairs: list) -> None:
         """A backward on arrays, with a pair of edge and gradient for each argument."""
@@ -293,7 +307,11 @@ class Record(Ledger, Layer):
         self.log.append((node, g, None))
         for raw, t in zip(g if type(g) is list else [g], gs):
             if t is not None and t._a is not raw:
-                self.log.append([Ledger.same, raw, t._a])
+                self.note_same(raw, t._a)
+
+    def note_same(self, g: Any, other: Any) -> None:
+        """A gradient goes on as another object."""
+        self.log.append([Ledger.same, g, other])
 
     def note_arrived(self, node: Any, grads: list) -> None:
         """The whole gradient of a node's outputs, or of a leaf."""

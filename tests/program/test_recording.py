@@ -318,6 +318,23 @@ def test_a_forward_run_again_inside_backward_is_noted_there():
     assert forward(document)[0]["edges"][0]["partial"] == "Checkpointed.backward"
 
 
+def test_a_function_that_has_no_gradient_for_its_first_input():
+    class Second(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g * 5
+
+    document = recorded(lambda: Second.apply(leaf(1.0), leaf(2.0)).backward(minigrad.ones(1)))
+    (op,) = forward(document)
+    (edge,) = op["edges"]
+    assert edge["input"] == op["inputs"][1]
+    assert held(document, edge["gives"]) == [5.0]
+
+
 def test_targets_that_are_no_leaves():
     def program():
         x = leaf(1.0, 2.0)
