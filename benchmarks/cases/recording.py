@@ -1,6 +1,6 @@
 """What a recording costs: programs of other themes with one and without.
 
-Each is run several times in a recording, as a program is that does more than a line; to begin and end one takes 4 us.
+Each is run several times in a recording, as a program is that does more than a line; to begin and end one takes 3 us.
 """
 
 from .. import peers

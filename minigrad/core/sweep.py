@@ -26,8 +26,8 @@ def sweep(
 ) -> dict:
     """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary.
 
-    `watch` is a recording, or None.  Its log gets a node, what has arrived there and what each edge was given, as they are:
-    so no array on its way back may ever be written.
+    `watch` is a recording, or None.  Its log gets a node, what has arrived there and what it gives on, as they are: so no
+    array on its way back may ever be written.
     """
     note = None if watch is None else watch.log.append
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
@@ -38,7 +38,7 @@ def sweep(
     allowed = None if targets is None else useful | targets
     free = None if keep else Freed(place)
     for edge, g in zip(roots, grads, strict=True):
-        give(waiting, heap, edge, stripped(g, watch))
+        give(waiting, heap, edge, bare(g) if watch is None else stripped(g, watch))
     with pending, use(OFF) if watch is None else watch.sweeping(), np.errstate(all="ignore"):
         while heap:
             node = heappop(heap)[1]
@@ -60,7 +60,7 @@ def sweep(
             if node.pull is not None and node._hooks is None and (note is None or node.places is not None):
                 pairs = node.pull(g, free)
                 if note is not None:
-                    note((node, g, pairs))
+                    note((node, g, tuple([d for _, d in pairs])))
             else:
                 pairs = pull_aside(node, g, keep, place, step, watch)
             for edge, g in pairs:
@@ -102,7 +102,7 @@ def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any)
     if watch is not None:
         watch.note_boxed(node, g, gs)
     outs = step(node, gs, keep, place, watch)
-    return [(e, stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
+    return [(e, bare(x) if watch is None else stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
 
 
 def on_arrays(node: Any, g: Any, keep: bool, place: Any) -> list | None:
@@ -174,7 +174,7 @@ def bare(t: Tensor | None) -> Any:
 def stripped(t: Tensor | None, watch: Any) -> Any:
     """The same, of which a recording learns that it is the tensor's."""
     g = bare(t)
-    if watch is not None and t is not None and g is not t._a:
+    if t is not None and g is not t._a:
         watch.note_same(t._a, g)
     return g
 

@@ -3,8 +3,8 @@
 While the program runs, entries are only appended to the log, since a small operation takes a microsecond; `settle` works
 them off, in order, when somebody wants to know.  An entry is
 
-    (cls, args, out, link, call, offset)  an operation that ran by its written-out road (ops/dispatch), see `ran`
-    (node, g, pairs)                      a backward on arrays (core/sweep.py): what arrived, and what each edge was given
+    (cls, out, link, call, offset, *args) an operation that ran by its written-out road (ops/dispatch), see `ran`
+    (node, g, gives)                      a backward on arrays (core/sweep.py): what arrived, and what was given on
     (method, *arguments), as a list       anything else: the method of Ledger to be called
 
 Whatever may be another by the time an entry is worked off stands in it: edges of arguments, what a node has saved.
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.convert import address, storage
+from ..core.convert import storage
 from ..core.edges import Leaf, producer
 from ..core.saved import Saved
 from ..core.tensor import Tensor, history
@@ -31,6 +31,7 @@ from ..ops.families import ViewScatter
 from ..ops.primitive import read_by
 from . import schema
 from .callers import OURS, Places
+from .copies import memory_key, same_view
 from .noted import Event, Group, Noted, bottom
 
 ALIVE = object()  # in place of an edge: the one that the tensor has now
@@ -173,7 +174,7 @@ class Ledger:
         self.note(event, args[:1], [])
 
     # ------------------------------------------------------------------ operations
-    def ran(self, cls: Any, args: tuple, out: Tensor, link: Any, call: Any, offset: int) -> None:
+    def ran(self, cls: Any, out: Tensor, link: Any, call: Any, offset: int, *args: Any) -> None:
         """An operation by its written-out road, or the code of the function of the table that stands for it.
 
         `link` is its node; None if nothing is tracked; a list of the arguments' edges where that does not tell them, and
@@ -291,19 +292,17 @@ class Ledger:
         self.groups.append(made)
         return made
 
-    def swept(self, node: Any, g: Any, pairs: Any, places: Any = None) -> None:
-        """A node of the sweep.
-
-        `pairs` is None where it ran by the engine's own step, `places` where its node knows them; a leaf has its tensor.
-        """
+    def swept(self, node: Any, g: Any, gives: Any) -> None:
+        """A node of the sweep; `gives` is None where that is told apart.  For a leaf it is its tensor."""
         if type(node) is Leaf:
-            return self.arrived(node, (g,), pairs)
+            return self.arrived(node, (g,), gives)
         grads = g if type(g) is list else (g,)
         self.arrived(node, grads)
         event = self._made_by.get(node)
-        if pairs is not None and event is not None:
+        if gives is not None and event is not None:
             self.backward_group(event.group)
-            self.flowed(node, grads, [(i, e, d) for i, (e, d) in zip(places or node.places, pairs)])
+            edges = node._edges
+            self.flowed(node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)])
 
     def given(self, node: Any, g: Any, pairs: list) -> None:
         """What a user's Function gave to some of its edges, in their order."""
@@ -398,31 +397,3 @@ def called_directly(cls: Any) -> str:
 def partial_text(cls: Any, i: int) -> str:
     """The formula of argument i."""
     return cls.partial_text(i)
-
-
-def memory_key(a: np.ndarray) -> int:
-    """Arrays of different keys share no memory, unless one of these is 0: then it is somebody else's."""
-    whole = storage(a)
-    return id(whole) if whole.flags.owndata else 0
-
-
-def owned(a: np.ndarray) -> bool:
-    """Whether an array of ours has a's memory to itself, without gaps, so that a copy of it has room for all its views."""
-    whole = storage(a)
-    return whole.flags.owndata and whole.flags.forc
-
-
-def as_before(a: np.ndarray, held: list) -> np.ndarray:
-    """A copy of the memory in which a lies, with what some of the arrays there held before: pairs of array and content."""
-    whole = storage(a)
-    copy = whole.copy("K")
-    for other, content in held:
-        if storage(other) is whole:
-            same_view(other, whole, copy)[...] = content
-    return copy
-
-
-def same_view(a: np.ndarray, whole: np.ndarray, copy: np.ndarray) -> np.ndarray:
-    """What a, which lies in `whole`, is of a copy of that."""
-    buffer = copy if copy.flags.c_contiguous else copy.T
-    return np.ndarray(a.shape, a.dtype, buffer, address(a) - address(whole) if a.size else 0, a.strides)

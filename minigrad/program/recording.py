@@ -15,20 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.context import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter, passed, recordings, unsettled, use
-from ..core.convert import storage
+from ..core.context import EAGER, OFF, ON, Frame, Layer, apply_at, current, passed, recordings, unsettled, use
 from ..core.dual import Level, tangent_of
-from ..core.edges import INFERENCE, Leaf, producer
+from ..core.edges import INFERENCE, Leaf
 from ..core.function import Function
 from ..core.inplace import inplace, inplace_at
 from ..core.tensor import Tensor, history, version, wrap
 from ..ops.dispatch.plan import is_pointwise
-from .callers import OURS, OUTSIDE, called, tensor_arguments
-from .ledger import NO_LAYERS, Ledger, as_before, owned, uncollected
+from .callers import called, tensor_arguments
+from .copies import as_before, copied, owned
+from .ledger import NO_LAYERS, Ledger, uncollected
 from .noted import Event, bottom
+from .noters import Running, Within, bases_of, edges_of, ignore, names_of, nodes_of, tracked_noter
 from .show import mimebundle
-
-getframe, layers_passed = sys._getframe, passed.get
 
 
 class Record(Ledger, Layer):
@@ -93,11 +92,11 @@ class Record(Ledger, Layer):
     def note_called(self, cls: Any, args: tuple, out: Any, link: Any, frame: Any) -> None:
         """An operation that a function of the table may have called, or a transform; it may have several results."""
         call, offset = self.caller(frame, cls, args)
-        around = layers_passed()
+        around = passed.get()
         if not around and type(out) is not tuple:
             if link is None and (not cls.differentiable or out._a.dtype.kind != "f"):
                 link = edges_of(args)
-            self.log.append((cls, args, out, link, call, offset))
+            self.log.append((cls, out, link, call, offset) + args)
             return
         event, outs = Event(cls), out if type(out) is tuple else (out,)
         phase, layers = self.phase_now(type(link) is not tuple), names_of(around[::-1])
@@ -205,12 +204,9 @@ class Record(Ledger, Layer):
 
     def write_simply(self, fn: Any, x: Tensor, others: tuple) -> bool:
         """A write under no_grad to a tensor that is no view, such as an optimizer's; False if it is not that simple."""
-        if x._view is not None or x._layer is not None or passed.get():
+        if x._view is not None or x._layer is not None or passed.get() or (copy := copied(x._a)) is None:
             return False
-        whole = storage(x._a)
-        if whole.nbytes != x._a.nbytes or not owned(whole):
-            return False
-        args, copy = (x, *others), whole.copy("K")
+        args = (x, *others)
         edges = edges_of(args)
         with use(OFF):
             inplace(fn, x, *others)
@@ -300,7 +296,7 @@ class Record(Ledger, Layer):
 
     def note_pairs(self, node: Any, g: Any, pairs: list) -> None:
         """A backward on arrays, with a pair of edge and gradient for each argument."""
-        self.log.append([Ledger.swept, node, g, pairs, range(len(pairs))])
+        self.log.append((node, g, tuple([pairs[i][1] for i in node.places or range(len(pairs))])))
 
     def note_boxed(self, node: Any, g: Any, gs: list) -> None:
         """Arrays arrived at a node that runs on tensors, which are `gs` now."""
@@ -342,109 +338,3 @@ class Record(Ledger, Layer):
             f.write(self.to_json())
 
     _repr_mimebundle_ = mimebundle
-
-
-def tracked_noter(rec: Record) -> Any:
-    """The noter of operations with gradients on.  Every look counts: a small operation takes less than a microsecond.
-
-    So the usual callers are told apart here, the user and a function that is nothing but the operation; `caller` knows all.
-    """
-    append = rec.log.append
-
-    def note(cls: Any, args: tuple, out: Any) -> None:
-        frame = getframe(2)
-        try:
-            link = out._edge
-        except AttributeError:  # several results
-            link = None
-        code = frame.f_code
-        if link is not None and not layers_passed():
-            if code.co_filename in OUTSIDE:
-                rec._outer = None
-                append((cls, args, out, link, code, frame.f_lasti))
-                return
-            ours, back = OURS.get(id(code)), frame.f_back
-            if ours is not None and ours.stands_for is cls and back is not None and frame is not rec._outer:
-                user = back.f_code
-                if user.co_filename in OUTSIDE:
-                    rec._outer = frame
-                    append((code, args, out, link, user, back.f_lasti))
-                    return
-        rec.note_called(cls, args, out, link, frame)
-
-    return note
-
-
-class Within:
-    """The context of one node's backward."""
-
-    __slots__ = ("log", "node")
-
-    def __init__(self, log: Any, node: Any):
-        self.log, self.node = log, node
-
-    def __enter__(self) -> None:
-        self.log.append([Ledger.backward_began, self.node])
-
-    def __exit__(self, *_: object) -> None:
-        self.log.append([Ledger.backward_ended])
-
-
-class Running:
-    """A context in which the engine runs under a recording, perhaps at another frame.  A class: a backward enters it once."""
-
-    __slots__ = ("frame", "old", "outer", "rec")
-
-    def __init__(self, rec: Record, frame: Frame | None = None):
-        self.rec, self.frame = rec, frame
-
-    def __enter__(self) -> None:
-        rec = self.rec
-        self.outer, rec._outer = rec._outer, None
-        rec._backward += 1
-        rec.ran_backward = True
-        rec.log.append([Ledger.run_began])
-        if self.frame is not None:
-            self.old = current()
-            enter(self.frame)
-
-    def __exit__(self, *_: object) -> None:
-        rec = self.rec
-        if self.frame is not None:
-            enter(self.old)
-        rec.log.append([Ledger.run_ended])
-        rec._backward -= 1
-        rec._outer = self.outer
-
-
-def ignore(cls: Any, args: tuple, out: Any) -> None:
-    """An operation that nobody wants to know of."""
-
-
-def edges_of(args: tuple) -> list:
-    """The edges of the tensors among arguments."""
-    return [history(a) if isinstance(a, Tensor) else None for a in args]
-
-
-def nodes_of(outs: tuple) -> list:
-    """The nodes that made results, with what they have saved."""
-    found = []
-    for o in outs:
-        edge = o._edge if isinstance(o, Tensor) else None
-        if edge is not None and type(edge) is not Leaf:
-            found.append((producer(edge), producer(edge)._saved))
-    return found
-
-
-def bases_of(x: Tensor) -> list:
-    """The tensors that x is a view of, from the nearest to its base."""
-    found = []
-    while x._view is not None:
-        x = x._view.parent
-        found.append(x)
-    return found
-
-
-def names_of(layers: Any) -> list:
-    """The names of layers, recordings left out."""
-    return [layer.name for layer in layers if not layer.records]
