@@ -58,9 +58,7 @@ class Ledger:
         self._running = 0  # how many backwards
         self._has_run = False  # one has, so that what changes parameters now is an update
         self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
-        self._by_memory: dict[
-            int, list[Noted]
-        ] = {}  # id of the array that owns the memory (0: none does) -> values there
+        self._by_memory: dict[int, list[Noted]] = {}  # memory_key -> the values there
         self._sorted = 0  # so many values stand in that table
 
     def settle(self) -> None:

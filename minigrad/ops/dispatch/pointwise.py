@@ -19,7 +19,7 @@ def {name}({args}):
             try:
                 result = {compute}
             except (RuntimeWarning, ValueError):  # warnings as errors, shapes that do not meet: the general way knows
-                return other({args})
+                return other(*{given})
             out = new(Tensor)
             out._a = result
             out._edge = out._ver = out._view = out._tan = out._grad = None
@@ -51,9 +51,8 @@ NUMBER = """
         if (table := numbers.get({y}._a.dtype)) is not None:
             kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
 
-GIVEN = (
-    "({x}, {y}) if kept is None else (kept[0], {y}) if type(kept) is tuple else ({x}, kept)"  # with the number itself
-)
+# the arguments as they were given, with the number itself
+GIVEN = "(({x}, {y}) if kept is None else (kept[0], {y}) if type(kept) is tuple else ({x}, kept))"
 
 PULL = """
 
