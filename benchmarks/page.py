@@ -24,7 +24,9 @@ THEMES = {
     "transforms": "Transforms",
     "pointwise": "Pointwise formulas",
     "rows": "Softmax and its kin",
+    "recording": "Under a recording",
 }
+MEASURES = {"copying": "copying the same bytes"}  # what is measured beside the libraries, in more words
 
 
 def write(results, docs=DOCS):
@@ -136,7 +138,7 @@ def remarks(cases):
     for case in cases:
         for name, figure in case["seconds"].items():
             if name not in NAMES:
-                lines.append(f"{case['name']}, {name} the same bytes: {time(figure['best'])}.")
+                lines.append(f"{case['name']}, {MEASURES.get(name, name)}: {time(figure['best'])}.")
         for name, why in case["failures"].items():
             lines.append(f"{case['name']}, {name}: {why}.")
     return ["", *[f"- {line}" for line in lines]] if lines else []

@@ -3,6 +3,7 @@
 from .functions import custom_apply, custom_backward, custom_combined_apply, custom_combined_backward
 from .networks import attention_step, cnn_step, large_network_step, network_step
 from .pointwise import pointwise
+from .recording import RECORDING
 from .rows import cross_entropy, layer_norm, softmax
 from .small import chain, small_backward, small_forward, small_forward_untracked, small_grad
 from .transforms import func_grad, func_grad_of_grad, hessian, per_sample_gradients
@@ -29,4 +30,5 @@ CASES = (
     softmax,
     layer_norm,
     cross_entropy,
+    *RECORDING,
 )

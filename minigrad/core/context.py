@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
 
 class Layer:
@@ -16,6 +17,7 @@ class Layer:
 
     name = "eager"
     transparent = True  # it sees tensors as the layer below does
+    records = False  # it notes operations and does nothing to them
     opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
 
     def handles(self, fn: type, args: tuple) -> bool:
@@ -29,6 +31,9 @@ class Layer:
     def reading(self, who: str) -> None:
         """The operation `who` decides by a tensor's values how large its result is; a layer may refuse."""
 
+    def noter(self, frame: Frame) -> Any:
+        """What Frame.note holds for a frame of this layer."""
+
     def elementwise(self, frame: Frame, f: Any, *groups: Any) -> Any:
         """f of tuples of tensors that acts on each element alone, so that vmap may run it a layer down as a whole."""
         return f(*groups)
@@ -41,13 +46,17 @@ class Frame:
     """One link of the chain: a layer, and the modes in force there."""
 
     # watched: how many look at each node as it is made (anomaly detection, saved_tensors_hooks)
-    __slots__ = ("dual", "grad", "inference", "layer", "parent", "watched")
+    # quick: whether operations may run here by their written-out road (ops/dispatch/): in eager code without other modes,
+    # also under a recording, whose `note` is then called with the operation, its arguments and its result
+    __slots__ = ("dual", "grad", "inference", "layer", "note", "parent", "quick", "watched")
 
     def __init__(
         self, layer: Layer, grad: bool = True, dual: Any = None, inference: bool = False, parent: Frame | None = None
     ):
         self.layer, self.grad, self.dual, self.inference, self.parent = layer, grad, dual, inference, parent
         self.watched = 0 if parent is None else parent.watched
+        self.note: Any = None
+        self.quick = False
 
     def but(self, **changes: Any) -> Frame:
         """This frame with some modes changed; the plain eager ones are always the constants ON and OFF."""
@@ -57,6 +66,8 @@ class Frame:
             setattr(new, name, value)
         if new.layer is EAGER and new.dual is None and not new.inference and not new.watched:
             return ON if new.grad else OFF
+        new.note = new.layer.noter(new)
+        new.quick = new.note is not None
         return new
 
     def watch(self, step: int) -> Frame:
@@ -102,6 +113,7 @@ class Frame:
 
 ON = Frame(EAGER, True)
 OFF = Frame(EAGER, False)
+ON.quick = OFF.quick = True
 _frame: ContextVar[Frame] = ContextVar("minigrad.frame", default=ON)
 current = _frame.get
 enter = _frame.set
@@ -145,7 +157,7 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
     """Give the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
     while (layer := frame.layer) is not EAGER:
         if layer.handles(cls, args):
-            if not recordings:
+            if not recordings or layer.records:
                 return layer.process(frame, cls, args)
             token = passed.set((*passed.get(), frame.layer))
             try:
@@ -160,7 +172,14 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
 
 
 recordings: list = []  # those that run anywhere in the process: only then the way of an operation through layers is noted
+unsettled: WeakSet = WeakSet()  # recordings, running or over, that have yet to look at tensors
 passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # the layers that the operation came through
+
+
+def replacing() -> None:
+    """A tensor is about to get another array: recordings that have yet to look at it do so now."""
+    for recording in list(unsettled):
+        recording.settle()
 
 
 def reading(who: str) -> None:

@@ -76,13 +76,15 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     """
     here = current()
     pending, place = Pending(roots, wanted), user_place()
-    if not create and (here is ON or here is OFF) and not GENERIC and all([type(g) is Tensor for g in grads]):
-        return sweep(pending, roots, grads, keep, place, step, reach)
-    watch, useful, found = watcher(here), pending.useful, {}
+    plain = here is ON or here is OFF
+    watch, useful, found = None if plain else watcher(here), pending.useful, {}
+    on_arrays = (plain or watch is not None and watch.lies_on_plain(here)) and not create and not GENERIC
+    if on_arrays and all([type(g) is Tensor for g in grads]):
+        return sweep(pending, roots, grads, keep, place, step, reach, watch)
     with (
+        nullcontext() if watch is None else watch.running(),
         pending,
         use(here.but(grad=True) if create else here.all_grad(False)),
-        nullcontext() if watch is None else watch.running(),
     ):
         for edge, g in zip(roots, grads, strict=True):
             pending.give(edge, g)
@@ -91,7 +93,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
             if node._hooks is not None:
                 gs = hooks.before(node, gs)
             if watch is not None:
-                watch.arrived(node, gs)
+                watch.note_arrived(node, gs)
             if wanted is not None:
                 found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
             if type(node) is Leaf:

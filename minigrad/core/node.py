@@ -42,6 +42,7 @@ class Node:
     _saved: Any
     _meta: Any
     pull: Any = None  # the written-out backward of an operation's flat nodes (ops/dispatch/)
+    places: Any = None  # of a flat node: the positions among the arguments of those that pull has gradients for
 
     def name(self) -> str:
         """The name of the operation with `Backward` behind it, as PyTorch prints it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from heapq import heappop, heappush
 from typing import Any
 
@@ -21,21 +22,30 @@ from .quiet import restore, silence
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
 
+UNWATCHED = nullcontext()
 
-def sweep(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any) -> dict:
-    """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary."""
+
+def sweep(
+    pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any, watch: Any = None
+) -> dict:
+    """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary.
+
+    `watch` is a recording, or None.  Its log gets a node, what has arrived there and what it gives on, as they are: so no
+    array on its way back may ever be written.
+    """
     outside, said = current(), silence()
     enter(OFF)
     try:
-        with pending:
-            return walk(pending, roots, grads, keep, place, step, reach)
+        with pending, UNWATCHED if watch is None else watch.sweeping():
+            return walk(pending, roots, grads, keep, place, step, reach, watch)
     finally:
         enter(outside)
         restore(said)
 
 
-def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any) -> dict:
+def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any, watch: Any) -> dict:
     """The loop: the youngest node's gradient goes through its pull, and on to its inputs."""
+    note = None if watch is None else watch.log.append
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
     leaves: dict[Leaf, Any] = {}  # older than what was computed from them, so their turn comes last
     heap: list = []
@@ -43,7 +53,7 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
     allowed = None if targets is None else useful | targets
     free = None if keep else Freed(place)
     for edge, g in zip(roots, grads, strict=True):
-        give(waiting, heap, edge, bare(g))
+        give(waiting, heap, edge, bare(g) if watch is None else stripped(g, watch))
     while heap:
         node = heappop(heap)[1]
         g = waiting.pop(node)
@@ -53,15 +63,21 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
             if node in targets:
                 found.update(kept(node, g, pending.wanted) if type(g) is list else {(node, 0): boxed(g)})
             if node not in useful:
+                if note is not None:
+                    note((node, g, node._ref() if type(node) is Leaf else None))
                 continue
         elif type(node) is Leaf:
+            if note is not None:
+                note((node, g, node._ref()))
             finish(node, g, reach, place)
             continue
         pairs = None
-        if node.pull is not None and node._hooks is None:
+        if node.pull is not None and node._hooks is None and (note is None or node.places is not None):
             pairs = node.pull(g, free)  # None where arrays do not do
+            if note is not None and pairs is not None:
+                note((node, g, tuple([d for _, d in pairs])))
         if pairs is None:
-            pairs = pull_aside(node, g, keep, place, step)
+            pairs = pull_aside(node, g, keep, place, step, watch)
         for edge, g in pairs:
             if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
                 continue
@@ -78,6 +94,8 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
     while leaves:
         leaf, g = leaves.popitem()
         g = g if leaf._hooks is None else hooked(leaf, g)
+        if note is not None:
+            note((leaf, g, leaf._ref()))
         if targets is None:
             finish(leaf, g, reach, place)
         else:
@@ -85,14 +103,27 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
     return found
 
 
-def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any) -> list:
-    """The backward of a node that has none written out, or has hooks: pairs of edge and gradient."""
+def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any) -> list:
+    """The backward of a node that has none written out, or has hooks, or runs a user's method under a recording."""
+    if (
+        watch is not None
+        and node.pull is not None
+        and node.places is None
+        and node._hooks is None
+        and type(g) is np.ndarray
+    ):
+        return watch.pull(node, g, None if keep else Freed(place))
     if node._hooks is None and node._fn.arrays:
         pairs = on_arrays(node, g, keep, place)
         if pairs is not None:
+            if watch is not None:
+                watch.note_pairs(node, g, pairs)
             return pairs
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
-    return [(e, bare(x)) for e, x in zip(node._edges, step(node, gs, keep, place, None), strict=True)]
+    if watch is not None:
+        watch.note_boxed(node, g, gs)
+    outs = step(node, gs, keep, place, watch)
+    return [(e, bare(x) if watch is None else stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
 
 
 def on_arrays(node: Any, g: Any, keep: bool, place: Any) -> list | None:
@@ -156,6 +187,14 @@ def bare(t: Tensor | None) -> Any:
     return None if t is None else t._a if t._a.ndim else t._a[()]
 
 
+def stripped(t: Tensor | None, watch: Any) -> Any:
+    """The same, of which a recording learns that it is the tensor's."""
+    g = bare(t)
+    if t is not None and g is not t._a:
+        watch.note_same(t._a, g)
+    return g
+
+
 def boxed(g: Any) -> Tensor | None:
     """The Tensor of an array or scalar."""
     return None if g is None else wrap(g if type(g) is np.ndarray else np.asarray(g))
@@ -165,7 +204,9 @@ def hooked(node: Any, g: Any) -> Any:
     """A node's gradients after its tensor hooks."""
     if type(g) is list:
         return [bare(x) for x in hooks.before(node, [boxed(x) for x in g])]
-    return bare(hooks.before(node, [boxed(g)])[0])
+    before = boxed(g)
+    after = hooks.before(node, [before])[0]
+    return g if after is before else bare(after)
 
 
 def kept(node: Any, gs: list, wanted: set) -> dict:
@@ -190,6 +231,8 @@ def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
 
 def laid_out(g: Any, like: np.ndarray) -> np.ndarray:
     """A copy of a gradient that lies in memory as its leaf does."""
+    if type(g) is np.ndarray and g.strides == like.strides:
+        return g.copy("K")
     out = np.empty_like(like)
     out[...] = g
     return out

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import error
 from . import dtypes
-from .context import current
+from .context import current, replacing
 from .convert import Conversions, address, storage
 from .device import CPU, Size, device
 from .edges import INFERENCE, Leaf, Port, Version, place_of, producer
@@ -268,6 +268,7 @@ class Tensor(Conversions):
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor):
             raise error(TypeError, "data", f"expected a tensor, got {type(other).__name__}")
+        replacing()
         self._a = other._a
         if type(self._edge) is Leaf:
             self._edge._shape, self._edge._dtype = tuple(self.shape), self._np_dtype

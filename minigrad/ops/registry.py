@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core import dtypes
-from ..core.context import current
+from ..core.context import current, replacing
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
@@ -183,6 +183,7 @@ def write_out(name: str, result: Any, out: Any) -> Any:
         )
     check_cast(name, result, out)
     if out.shape != result.shape:
+        replacing()
         out._a = result._a.astype(out._a.dtype)
         return out
     return out.copy_(result)

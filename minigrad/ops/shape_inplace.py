@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.context import replacing
 from ..core.edges import Leaf
 from ..core.hooks import move_retained
 from ..core.inplace import twin
@@ -35,6 +36,7 @@ def reshaping(view: Callable) -> Callable:
             )
         if type(history(self)) is Leaf:
             raise error(RuntimeError, name, "a leaf Variable that requires grad is being used in an in-place operation")
+        replacing()
         old = self._edge
         new = view(twin(self), *args, **kwargs)
         if type(self) is Box:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ..kernels import formula
 from . import schema
 from .noted import Group, Noted
 from .recording import Record
+
+DEVICE = str(CPU)
 
 
 class Numbers:
@@ -38,6 +41,7 @@ class Numbers:
 
 def build(rec: Record) -> schema.Document:
     """The document of a recording."""
+    rec.settle()
     number = Numbers(rec.values)
     groups = [g for g in rec.groups if g.events or g.phase == "backward"]
     ids = {g: i for i, g in enumerate(groups)}
@@ -56,10 +60,16 @@ def build(rec: Record) -> schema.Document:
 def value(noted: Noted, new: int) -> schema.Value:
     """One value with what is in it, as far as it is known."""
     if noted.summary is None:
-        noted.summary = {} if noted.array is None else schema.summary(noted.array)
+        noted.summary = {} if noted.array is None else schema.summary(noted.held())
     dtype = np.dtype(noted.dtype or "f4")
     size = math.prod(noted.shape) * dtype.itemsize
-    return schema.Value(new, noted.name, noted.kind, list(noted.shape), str(dtype), str(CPU), size, noted.summary)
+    return schema.Value(new, noted.name, noted.kind, list(noted.shape), name_of(dtype), DEVICE, size, noted.summary)
+
+
+@cache
+def name_of(dtype: np.dtype) -> str:
+    """The dtype in words, which takes NumPy 3 us to find."""
+    return str(dtype)
 
 
 def consumed(groups: list[Group], outputs: list) -> dict:
@@ -81,7 +91,7 @@ def ends(group: Group, used: dict) -> tuple[list, list]:
         inputs = list(group.events[0].inputs)
     else:
         read = [i for e in group.events for i in e.inputs if not isinstance(i, dict) and i not in made]
-        inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in set(read)]
+        inputs = [i for i in dict.fromkeys([*(group.arguments or {}).values(), *read]) if i in set(read)]
     outputs = [o for o in dict.fromkeys(results) if used.get(o, set()) - {group}]
     return inputs, outputs or list(group.events[-1].outputs if group.events else [])
 
@@ -116,7 +126,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         op.saved = [
             schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept
         ]
-        op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
+        op.tangents = {number(v): number(t) for v, t in (g.tangents or {}).items() if v in inputs or v in outputs}
     return op
 
 
@@ -125,7 +135,7 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     made = []
     for g in groups:
         inputs, outputs = sides[g]
-        if any(o in g.tangents for o in outputs):
+        if g.tangents and any(o in g.tangents for o in outputs):
             refs = [
                 [number(g.tangents[v]) for v in side if not isinstance(v, dict) and v in g.tangents]
                 for side in (inputs, outputs)
@@ -147,7 +157,7 @@ def words(g: Group) -> str:
     """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
     if len(g.events) != 1:
         return (
-            f"{g.name}({', '.join(g.arguments)})"
+            f"{g.name}({', '.join(g.arguments or ())})"
             if g.events
             else "; ".join(dict.fromkeys(e[1] for e in g.of.edges))
             if g.of

@@ -67,11 +67,11 @@ def older_first(root: Any) -> list:
 def note_node(rec: Record, node: Any, known: dict) -> None:
     """One operation: a value per argument and output, with what the node has saved of them."""
     cls = node._fn
-    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.__name__.lower(), None, node._trace, [])
+    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.__name__.lower(), node._trace, [])
     group.function = cls.__name__ if isinstance(node, Ctx) else None
     saved = node._saved if type(node._saved) is tuple else ()
     inputs = [argument(rec, node, i, e, known) for i, e in enumerate(node._edges)]
-    event = Event(cls, inputs, [])
+    event = Event(cls, group, inputs, [])
     for i, m in enumerate(node._meta):
         if m is not None:
             index = add(rec, "computed", *m)
@@ -80,7 +80,7 @@ def note_node(rec: Record, node: Any, known: dict) -> None:
     group.events.append(event)
     group.nodes.append(node)
     rec.groups.append(group)
-    rec._node_group[node] = (group, event)
+    rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
             index = event.outputs[s.index] if s.index is not None else owner(inputs, place, s, rec)
@@ -123,7 +123,7 @@ def owner(inputs: list, place: int, s: Saved, rec: Record) -> int:
 
 def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:
     """A value of which only shape and dtype are known."""
-    noted = Noted(len(rec.values), None, kind, "", shape, dtype)
+    noted = Noted(len(rec.values), None, None, kind, shape, dtype)
     rec.values.append(noted)
     return noted.index
 

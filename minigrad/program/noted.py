@@ -1,12 +1,11 @@
 """What a recording notes: values (Noted), primitives that ran (Event), and the operations they ran for (Group).
 
-Plain holders without behaviour.  recording.py and from_graph.py fill them in, build.py makes the document of the schema from
+Plain holders without behaviour.  ledger.py and from_graph.py fill them in, build.py makes the document of the schema from
 them.  Values go by their number in the recording, so that a holder can be read without its tensors.
 """
 
 from __future__ import annotations
 
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -16,44 +15,58 @@ from ..errors import Place
 
 
 class Noted:
-    """A value of the program: the tensor it was, what it is, and its summary if the memory was written since.
+    """A value of the program: the tensor it was, what it is, and what it held if the memory was written since.
 
-    Tensor and array are None for a value of which only shape and dtype are known.
+    Tensor and array are None for a value of which only shape and dtype are known; a gradient has no tensor.  `before` is a
+    copy of what the array held, `summary` stands in its place where there is one.
     """
 
-    __slots__ = ("array", "dtype", "index", "kind", "name", "shape", "summary", "tensor")
+    __slots__ = ("array", "before", "dtype", "index", "kind", "name", "shape", "summary", "tensor")
 
-    def __init__(self, index: int, tensor: Any, kind: str, name: str, shape: tuple, dtype: Any):
-        self.index, self.tensor, self.kind, self.name, self.shape, self.dtype = index, tensor, kind, name, shape, dtype
-        self.array = None if tensor is None else bottom(tensor)
+    def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any):
+        self.index, self.tensor, self.array, self.kind, self.shape, self.dtype = (
+            index,
+            tensor,
+            array,
+            kind,
+            shape,
+            dtype,
+        )
+        self.name = ""
+        self.before: np.ndarray | None = None
         self.summary: dict | None = None
+
+    def held(self) -> Any:
+        """The array, or what it held before it was written."""
+        return self.array if self.before is None else self.before
 
 
 class Event:
     """One primitive or custom Function that ran, with the values that went in and out."""
 
-    __slots__ = ("cls", "inputs", "outputs")
+    __slots__ = ("cls", "group", "inputs", "outputs")
 
-    def __init__(self, cls: type, inputs: list, outputs: list):
-        self.cls, self.inputs, self.outputs = cls, inputs, outputs
+    def __init__(self, cls: Any, group: Group | None = None, inputs: Any = (), outputs: Any = ()):
+        self.cls, self.group, self.inputs, self.outputs = cls, group, inputs, outputs
 
 
 class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
-    def __init__(
-        self, phase: str, name: str, frame: FrameType | None, place: Place | None, layers: list, of: Group | None = None
-    ):
-        self.phase, self.name, self.frame, self.place, self.layers, self.of = phase, name, frame, place, layers, of
+    __slots__ = ("arguments", "edges", "events", "function", "inplace", "kept", "layers", "name", "nodes", "of", "phase",
+                 "place", "tangents", "upstream")  # fmt: skip
+
+    def __init__(self, phase: str, name: str, place: Place | None, layers: Any, of: Group | None = None):
+        self.phase, self.name, self.place, self.layers, self.of = phase, name, place, layers, of
         self.function: str | None = None
         self.inplace = False
         self.events: list[Event] = []
         self.nodes: list = []
         self.edges: list = []  # (input value, partial, upstream value, gives value)
-        self.tangents: dict[int, int] = {}
+        self.tangents: dict[int, int] | None = None
         self.upstream: int | None = None
         self.kept: list = []  # (Noted, bytes, node)
-        self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
+        self.arguments: dict[str, int] | None = None  # of the function that was called: name -> value
 
 
 def bottom(t: Tensor) -> np.ndarray:

@@ -44,10 +44,12 @@ def record(fn: Callable | None = None, *args: Any, passes: Any = PASSES, name: s
     with rec:
         name_arguments(rec, fn, args)
         result = fn(*args)
+        rec.settle()
         outs = list(tensors_in(result))
         rec.outputs = [rec.ref(o, "computed") for o in outs]
         if "backward" in wanted and not rec.ran_backward:
             run_backward(rec, outs)
+    rec.settle()
     name_values(rec, fn)
     return rec
 
@@ -82,6 +84,7 @@ def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:
         names = []
     for i, a in enumerate(args):
         if isinstance(a, Tensor):
+            rec.meet(a)
             noted = rec.values[rec.ref(a)]
             noted.name = names[i] if i < len(names) else f"arg{i}"
 

@@ -3,65 +3,66 @@
 One entry is made for each operation as the user wrote it: whatever primitives run while a function of the table of
 operations is on the Python stack belong to that function's entry (a Group).  The engine tells the recording what flowed
 along each edge; forward mode runs beside the forward pass, so that one run of the program gives all three passes.
-build.py makes the document of the schema from what is noted here.
+
+Here is what runs while the program does: it only appends to the log.  ledger.py works the log off when the document is asked
+for, and build.py makes the document of the schema from what is noted then.
 """
 
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from ..core.context import EAGER, Frame, Layer, apply_at, current, passed, recordings, use
+from ..core.context import EAGER, OFF, ON, Frame, Layer, apply_at, current, passed, recordings, unsettled, use
 from ..core.dual import Level, tangent_of
-from ..core.edges import INFERENCE, Leaf, producer
+from ..core.edges import INFERENCE, Leaf
 from ..core.function import Function
-from ..core.inplace import inplace_at
-from ..core.saved import Saved
+from ..core.inplace import inplace, inplace_at
 from ..core.tensor import Tensor, history, version, wrap
-from ..errors import Place
-from ..ops.families import ViewScatter
-from . import schema
+from ..ops.dispatch.plan import is_pointwise
 from .callers import called, tensor_arguments
-from .noted import Event, Group, Noted, bottom
+from .copies import as_before, copied, owned
+from .ledger import NO_LAYERS, Ledger, uncollected
+from .noted import Event, bottom
+from .noters import Running, Within, bases_of, edges_of, ignore, names_of, nodes_of, tracked_noter
 from .show import mimebundle
 
 
-class Record(Layer):
+class Record(Ledger, Layer):
     """A running, then finished, recording.  Use it as `with minigrad.record() as rec:`.
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves.
     """
 
-    name = "record"
+    name, records = "record", True
 
     def __init__(self, jvp: bool = False, name: str = "", file: str = ""):
+        super().__init__()
         self.program_name, self.file = name, file
-        self.values: list[Noted] = []
-        self.groups: list[Group] = []
         self.outputs: list[int] = []
-        self.gradients: dict[int, int] = {}
         self.notes: list[str] = []  # what could not be recorded, and why
         self.level = Level() if jvp else None
-        self._seeded: list[tuple] = []
-        self.leaves: dict[Leaf, int] = {}  # of a record made from a graph: the value of each end
-        self._last: tuple = (None, None)  # the latest group and event
-        self._ids: dict[int, int] = {}  # id of an array -> its value now
-        self._node_group: dict[Any, tuple] = {}  # node -> (group, event)
-        self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
-        self._open: Group | None = None  # of the function on the stack, or of the backward that is running
-        self._backward = 0
         self.ran_backward = self.ran_jvp = False
+        self._dual = ON.but(dual=self.level) if jvp else ON
+        self._seeded: list[tuple] = []
+        self._met: set[int] = set()  # ids of arrays, while tangents are pushed
+        self._outer: Any = None  # the frame of the function of the table that ran last
+        self._backward = 0
         self._scope: Any = None
+        self._quiet: Frame | None = None  # where a first-order backward of plain code runs
 
     # ------------------------------------------------------------------ as a context and a layer
     def __enter__(self) -> Record:
         top = current()
-        self._scope = use(Frame(self, top.grad, top.dual, top.inference, top))
+        frame = Frame(self, top.grad, top.dual, top.inference, top)
+        frame.note = self.noter(frame)
+        frame.quick = frame.note is not None
+        self._scope = use(frame)
         self._scope.__enter__()
         recordings.append(self)
+        unsettled.add(self)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,7 +70,59 @@ class Record(Layer):
         recordings.remove(self)
         for t, old in self._seeded:
             t._tan = old
-        self._open = None
+        self._outer = self._scope = self._quiet = None
+
+    def noter(self, frame: Frame) -> Any:
+        """What is told of an operation that ran by its written-out road; None where it has to come through `process`."""
+        if not self.lies_on_plain(frame) or self.level is not None or self._backward and frame.grad:
+            return None
+        if self._backward:  # a first-order backward: the edges tell all
+            return ignore
+        return tracked_noter(self) if frame.grad else self.note_untracked
+
+    def lies_on_plain(self, frame: Frame) -> bool:
+        """Whether there is plain eager code below, in the modes that are in force here."""
+        p = frame.parent
+        return (p is ON or p is OFF) and p.grad is frame.grad and frame.dual is None and not frame.inference
+
+    def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
+        """An operation under no_grad."""
+        self.note_called(cls, args, out, tuple(edges_of(args)), sys._getframe(2))
+
+    def note_called(self, cls: Any, args: tuple, out: Any, link: Any, frame: Any) -> None:
+        """An operation that a function of the table may have called, or a transform; it may have several results."""
+        call, offset = self.caller(frame, cls, args)
+        around = passed.get()
+        if not around and type(out) is not tuple:
+            if link is None and (not cls.differentiable or out._a.dtype.kind != "f"):
+                link = edges_of(args)
+            self.log.append((cls, out, link, call, offset) + args)
+            return
+        event, outs = Event(cls), out if type(out) is tuple else (out,)
+        phase, layers = self.phase_now(type(link) is not tuple), names_of(around[::-1])
+        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
+        self.log.append([Ledger.ended, event, outs, nodes_of(outs), ()])
+
+    def caller(self, frame: Any, cls: Any = None, args: tuple = ()) -> tuple:
+        """Who has called, as the entries of the log have it (Ledger.group_of), and where in the user's code that is.
+
+        `cls` and `args` are those of a written-out road, which a frame on the stack does not stand for.
+        """
+        name, outer, signed, user = called(frame)
+        if outer is not None and outer is self._outer:
+            return None, 0
+        self._outer = outer
+        code, offset = (None, 0) if user is None else (user.f_code, user.f_lasti)
+        if outer is None:
+            return code, offset
+        if signed is not None:
+            return (name, code, tensor_arguments(signed)), offset
+        given = zip(cls.names, args) if cls is not None and is_pointwise(cls) else ()
+        return (name, code, {n: (a, history(a)) for n, a in given if isinstance(a, Tensor)}), offset
+
+    def phase_now(self, grad: bool) -> str:
+        """What an operation is part of that runs now."""
+        return "backward" if self._backward else "update" if self.ran_backward and not grad else "forward"
 
     def handles(self, fn: type, args: tuple) -> bool:
         """A recording sees every operation."""
@@ -79,6 +132,8 @@ class Record(Layer):
         """The layer underneath with the modes that are in force here: no_grad inside the recording reaches it."""
         p = frame.parent
         assert p is not None
+        if frame.note is not None:
+            return p
         if (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference):
             return p
         return p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
@@ -86,285 +141,196 @@ class Record(Layer):
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation below and note it."""
         below = self.below(frame)
-        if self._backward and not frame.grad:  # inside a first-order backward the edges tell all
+        if self._backward and not frame.grad:  # the edges tell all
             return apply_at(below, cls, args)
-        group = self.group_now(cls, frame)
-        event = Event(cls, [self.ref(a) for a in args], [])
-        watched = [] if cls.primitive else self.may_write(args)
-        below = self.with_tangents(below, cls, group)
+        event = self.begin(frame, cls, args)
+        if self.level is not None:
+            below = self.with_tangents(below, cls, frame.grad)
+        watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
-        written = [(x, bases) for x, number, bases in watched if version(x) != number]
-        for x, _ in written:
-            group.inplace = True
-            self.forget(x, group)
-        self.note(group, event, args, out if isinstance(out, tuple) else (out,), below)
-        for x, bases in written:
-            self.note_bases(group, x, bases)
+        outs = out if isinstance(out, tuple) else (out,)
+        if any([version(x) != number for x, number, *_ in watched]):
+            self.note_written(event, args, outs, below, watched)
+        else:
+            self.end(event, args, outs, below)
         return out
 
     def may_write(self, args: tuple) -> list:
         """What has to be known beforehand of the arguments of a custom Function, which may write to them (mark_dirty)."""
-        tensors = [a for a in args if isinstance(a, Tensor) and a._ver is not INFERENCE]
-        for x in tensors:
-            self.freeze(x)
-        return [(x, version(x), [(base, self.ref(base)) for base in bases_of(x)]) for x in tensors]
+        found = []
+        for x in args:
+            if isinstance(x, Tensor) and x._ver is not INFERENCE:
+                if not owned(bottom(x)):
+                    self.settle()
+                    self.freeze(x)
+                found.append((x, version(x), bottom(x).copy(), [(base, history(base)) for base in bases_of(x)]))
+        return found
+
+    def note_written(self, event: Event, args: tuple, outs: tuple, below: Frame, watched: list) -> None:
+        """A custom Function has run that has written to arguments."""
+        self.settle()
+        held, written = [(bottom(x), content) for x, _, content, _ in watched], []
+        for x, number, _, bases in watched:
+            if version(x) != number:
+                written.append((x, [(base, self.ref(base, "", edge)) for base, edge in bases]))
+        event.group.inplace = True
+        for x, _ in written:
+            self.freeze(x, as_before(bottom(x), held) if owned(bottom(x)) else None)
+            self.forget(x, event.group)
+        self.end(event, args, outs, below)
+        self.settle()
+        for x, bases in written:
+            self.note_bases(event.group, x, bases)
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The same for a write: x and all that shares its memory hold something new afterwards."""
-        below = self.below(frame)
+        below, args = self.below(frame), (x, *others)
         if self._backward and not frame.grad:
             return inplace_at(below, fn, x, others)
-        group = self.group_now(fn, frame)
-        group.inplace = True
-        args = (x, *others)
-        event = Event(fn, [self.ref(a) for a in args], [])
+        if below is OFF and self.level is None and self.write_simply(fn, x, others):
+            return x
+        event = self.begin(frame, fn, args)
+        self.settle()
+        event.group.inplace = True
         self.freeze(x)
-        below = self.with_tangents(below, fn, group)
+        below = self.with_tangents(below, fn, frame.grad)
         bases = [(base, self.ref(base)) for base in bases_of(x)]
         inplace_at(below, fn, x, others)
-        self.forget(x, group)
-        self.note(group, event, args, (x,), below)
-        self.note_bases(group, x, bases)
+        self.forget(x, event.group)
+        self.end(event, args, (x,), below)
+        self.settle()
+        self.note_bases(event.group, x, bases)
         return x
 
-    def forget(self, x: Tensor, group: Group) -> None:
-        """x's memory has been written by an operation: what is seen there from now on are new values."""
-        for noted in self.overlapping(x):
-            self._ids.pop(id(noted.array), None)
-            if noted.array is not bottom(x):
-                self._stale[id(noted.array)] = group
-
-    def note_bases(self, group: Group, x: Tensor, bases: list) -> None:
-        """A view was written: each base it is a view of is, in the same operation, itself with that region replaced."""
-        for base, before in bases:
-            self._stale.pop(id(bottom(base)), None)
-            event = Event(ViewScatter, [before, self.ref(x)], [self.ref(base, "computed")])
-            group.events.append(event)
-            if base._edge is not None and type(base._edge) is not Leaf:
-                self.note_node(group, event, producer(base._edge))
-            x = base
-
-    # ------------------------------------------------------------------ values
-    def ref(self, t: Any, kind: str = "") -> Any:
-        """The number of a tensor's value, noted now if it is new; other arguments as they are."""
-        if not isinstance(t, Tensor):
-            return {"const": t}
-        key = id(bottom(t))
-        index = self._ids.get(key)
-        if index is None:
-            stale = self._stale.pop(key, None)
-            if stale is not None:
-                kind = "computed"
-            noted = Noted(len(self.values), t, kind or self.kind_of(t), "", tuple(t.shape), t._np_dtype)
-            index = self._ids[key] = noted.index
-            self.values.append(noted)
-            if stale is not None:
-                self.seen_again(t, index, stale)
-            if noted.kind == "parameter":
-                self.seed(t)
-        return index
-
-    def seen_again(self, t: Tensor, index: int, writer: Group) -> None:
-        """A view of memory that was written through another tensor is read for the first time since.
-
-        It is a result of that write; where it is tracked, autograd takes the view of the new base, an operation of its own.
-        """
-        edge, view = history(t), t._view
-        if edge is None or type(edge) is Leaf or view is None or producer(edge) in self._node_group:
-            writer.events.append(Event(ViewScatter, [], [index]))
-            return
-        reader, event = self._open, Event(view.fn, [self.ref(view.parent)], [index])
-        place = writer.place if reader is None else reader.place
-        group = Group("forward", view.fn.function_name(), None, place, writer.layers)
-        group.events.append(event)
-        self.groups.insert(
-            len(self.groups) - (self.groups[-1:] == [reader]), group
-        )  # before the operation that reads it
-        self.note_node(group, event, producer(edge))
-
-    def kind_of(self, t: Tensor) -> str:
-        """Leaves that require grad are parameters, other tensors from outside inputs."""
-        edge = history(t)
-        return "parameter" if type(edge) is Leaf else "computed" if edge is not None else "input"
-
-    def seed(self, t: Tensor) -> None:
-        """Give a leaf the tangent 1, if the jvp pass is wanted and it has none."""
-        if self.level is not None and t._layer is None and t._np_dtype.kind == "f":
-            self._seeded.append((t, t._tan))
-            t._tan = (self.level, wrap(np.ones(t.shape, t._np_dtype)))
-
-    def freeze(self, x: Tensor) -> None:
-        """x's memory is about to be written: summarise now the values that lie there."""
-        for noted in self.overlapping(x):
-            if noted.summary is None:
-                noted.summary = schema.summary(noted.array)
-
-    def overlapping(self, x: Tensor) -> list:
-        """The current values that share memory with x."""
-        a = bottom(x)
-        return [
-            v
-            for v in (self.values[i] for i in self._ids.values())
-            if v.array is not None and np.may_share_memory(v.array, a)
-        ]
+    def write_simply(self, fn: Any, x: Tensor, others: tuple) -> bool:
+        """A write under no_grad to a tensor that is no view, such as an optimizer's; False if it is not that simple."""
+        if x._view is not None or x._layer is not None or passed.get() or (copy := copied(x._a)) is None:
+            return False
+        args = (x, *others)
+        edges = edges_of(args)
+        with use(OFF):
+            inplace(fn, x, *others)
+        self.log.append([Ledger.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
+        return True
 
     # ------------------------------------------------------------------ operations
-    def group_now(self, cls: Any, frame: Frame) -> Group:
-        """The entry that a primitive running now belongs to: that of the outermost function of the table on the stack."""
-        if self._backward and self._open is not None:
-            return self._open
-        name, outer, signed, user = called(sys._getframe(2))
-        if outer is not None and self._open is not None and self._open.frame is outer:
-            return self._open
-        phase = "backward" if self._backward else "update" if self.ran_backward and not frame.grad else "forward"
-        place = None if user is None else Place(user.f_code.co_filename, user.f_lineno)
-        group = Group(phase, name or cls.__name__, outer, place, stack_of(frame.parent) + names_of(passed.get()[::-1]))
-        if signed is not None:
-            group.arguments = {n: self.ref(t) for n, t in tensor_arguments(signed).items()}
-        if not cls.primitive:
-            group.name, group.function = cls.__name__, cls.__name__
-        self.groups.append(group)
-        self._open = group
-        return group
+    def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
+        """Note that an operation begins; its event."""
+        event, (call, offset) = Event(cls), self.caller(sys._getframe(2))
+        around = passed.get()
+        layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.note is None else NO_LAYERS
+        phase = self.phase_now(frame.grad)
+        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
+        if self.level is not None:
+            named = call[2] if type(call) is tuple else None
+            for t in (*[t for t, _ in (named or {}).values()], *args):
+                if isinstance(t, Tensor):
+                    self.meet(t)
+        return event
 
-    def with_tangents(self, below: Frame, cls: Any, group: Group) -> Frame:
+    def end(self, event: Event, args: tuple, outs: tuple, below: Frame) -> None:
+        """Note what came out."""
+        tangents = []
+        if below.dual is not None:
+            results = [o for o in outs if isinstance(o, Tensor)]
+            tangents = [tangent_of(t, below.dual) for t in (*args, *results)]
+            self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
+        self.log.append([Ledger.ended, event, outs, nodes_of(outs), tangents])
+
+    def with_tangents(self, below: Frame, cls: Any, grad: bool) -> Frame:
         """The frame below with our dual level open, unless the program has its own or the operation cannot be pushed."""
-        if self.level is None or below.dual is not None or below.layer is not EAGER or group.phase != "forward":
+        if (
+            self.level is None
+            or below.dual is not None
+            or below.layer is not EAGER
+            or self.phase_now(grad) != "forward"
+        ):
             return below
         if not cls.primitive and cls.jvp is Function.jvp:
             self.notes.append(f"the jvp pass stops at {cls.__name__}, which has no jvp")
             return below
-        return below.but(dual=self.level)
+        return self._dual if below is ON else below.but(dual=self.level)
 
-    def note(self, group: Group, event: Event, args: tuple, outs: tuple, below: Frame) -> None:
-        """What came out: values, the nodes that were made, what they keep, and tangents."""
-        event.outputs = [self.ref(o, "computed") for o in outs if isinstance(o, Tensor)]
-        group.events.append(event)
-        self._last = (group, event)
-        for o in outs:
-            edge = o._edge if isinstance(o, Tensor) else None
-            if edge is not None and type(edge) is not Leaf and producer(edge) not in self._node_group:
-                self.note_node(group, event, producer(edge))
-        if below.dual is not None:
-            for t, i in zip((*args, *[o for o in outs if isinstance(o, Tensor)]), (*event.inputs, *event.outputs)):
-                if (tangent := tangent_of(t, below.dual)) is not None:
-                    group.tangents[i] = self.ref(tangent, "tangent")
-                    self.ran_jvp = True
+    def meet(self, t: Tensor) -> None:
+        """A tensor is seen, for a jvp pass: leaves get the tangent 1, unless they were seen as another tensor before."""
+        if id(bottom(t)) in self._met:
+            return
+        self._met.add(id(bottom(t)))
+        new = t._tan is None or t._tan[0] is not self.level
+        if type(history(t)) is Leaf and t._layer is None and t._np_dtype.kind == "f" and new:
+            self._seeded.append((t, t._tan))
+            t._tan = (self.level, wrap(np.ones(t.shape, t._np_dtype)))
 
     def claim(self, node: Any) -> None:
-        """A node of a Grad layer that runs inside this recording: it is made when its operation has run below, and noted."""
-        group, event = self._last
-        if node._layer is not None and event is not None and event.cls is node._fn and node not in self._node_group:
-            self.note_node(group, event, node)
-
-    def note_node(self, group: Group, event: Event, node: Any) -> None:
-        """A node that belongs to the group, and the tensors it keeps."""
-        self._node_group[node] = (group, event)
-        group.nodes.append(node)
-        for s in node._saved if type(node._saved) is tuple else ():
-            if type(s) is Saved and isinstance(s.tensor, Tensor):
-                a = bottom(s.tensor)
-                group.kept.append((self.ref(s.tensor, "computed"), a.nbytes, node))
+        """A node of a Grad layer has been made inside this recording, perhaps for an operation that has just run below."""
+        if node._layer is not None:
+            self.log.append([Ledger.claimed, node, node._saved])
 
     # ------------------------------------------------------------------ what the engine tells
-    @contextmanager
-    def backward_of(self, node: Any):
+    def backward_of(self, node: Any) -> Within:
         """While a node's backward runs, what it computes belongs to a backward entry of the node's operation."""
-        group, _ = self._node_group.get(node, (None, None))
-        before = self._open
-        if group is not None:
-            self._open = self.backward_group(group)
-        try:
-            yield
-        finally:
-            self._open = before
+        return Within(self.log, node)
 
-    @contextmanager
-    def running(self):
+    def running(self) -> Running:
         """While the engine runs, what is computed is its own: noted only where it can be differentiated again."""
-        before, self._open = self._open, None
-        self._backward += 1
+        return Running(self)
+
+    def sweeping(self) -> Running:
+        """The same where the engine works on arrays; the user's methods and hooks run under this recording, too."""
+        if self._quiet is None:
+            self._quiet = Frame(self, False, None, False, OFF)
+            self._quiet.note, self._quiet.quick = ignore, True
+        return Running(self, self._quiet)
+
+    def pull(self, node: Any, g: Any, free: Any) -> list:
+        """Run the backward of a user's Function and note it; what it runs with gradients on belongs to its entry."""
+        append = self.log.append
+        append((node, g, None))
+        append([Ledger.backward_began, node])
         try:
-            yield
+            pairs = node.pull(g, free)
         finally:
-            self._backward -= 1
-            self._open = before
+            append([Ledger.backward_ended])
+        append([Ledger.given, node, g, pairs])
+        return pairs
 
-    def backward_group(self, group: Group) -> Group:
-        """The backward entry of an operation in this run of the engine, made when its first node runs."""
-        if self.groups and (last := self.groups[-1]).of is group and last.phase == "backward":
-            return last
-        made = Group("backward", group.name, None, group.place, group.layers, group)
-        made.function = group.function
-        self.groups.append(made)
-        return made
+    def note_pairs(self, node: Any, g: Any, pairs: list) -> None:
+        """A backward on arrays, with a pair of edge and gradient for each argument."""
+        self.log.append((node, g, tuple([pairs[i][1] for i in node.places or range(len(pairs))])))
 
-    def arrived(self, node: Any, grads: list) -> None:
+    def note_boxed(self, node: Any, g: Any, gs: list) -> None:
+        """Arrays arrived at a node that runs on tensors, which are `gs` now."""
+        self.log.append((node, g, None))
+        for raw, t in zip(g if type(g) is list else [g], gs):
+            if t is not None and t._a is not raw:
+                self.note_same(raw, t._a)
+
+    def note_same(self, g: Any, other: Any) -> None:
+        """A gradient goes on as another object."""
+        self.log.append([Ledger.same, g, other])
+
+    def note_arrived(self, node: Any, grads: list) -> None:
         """The whole gradient of a node's outputs, or of a leaf."""
-        self.ran_backward = True
-        if type(node) is Leaf:
-            t = node._ref()
-            value = self.leaves.get(node) if t is None else self._ids.get(id(bottom(t)))
-            if value is not None and grads[0] is not None:
-                self.add_gradient(value, grads[0])
-            return
-        group, event = self._node_group.get(node, (None, None))
-        if group is None:
-            return
-        for value, g in zip(event.outputs, grads):
-            if g is not None:
-                self.add_gradient(value, g)
-                if group.upstream is None:
-                    group.upstream = self.ref(g, "gradient")
-
-    def add_gradient(self, value: int, g: Tensor) -> None:
-        """The gradient of a value; where the program runs backward more than once, the sum, as in `.grad`."""
-        before = self.gradients.get(value)
-        if before is not None and (known := self.values[before].tensor) is not None and known.shape == g.shape:
-            g = wrap(bottom(known) + bottom(g))
-        self.gradients[value] = self.ref(g, "gradient")
+        self.log.append([Ledger.arrived, node, tuple(grads), node._ref() if type(node) is Leaf else None])
 
     def note_edges(self, node: Any, grads: list, outs: tuple) -> None:
-        """What flowed back along each edge of a node that leaves its operation."""
-        group, event = self._node_group.get(node, (None, None))
-        if group is None:
-            return
-        upstream = next((self.ref(g, "gradient") for g in grads if g is not None), None)
-        for i, (edge, g) in enumerate(zip(node._edges, outs)):
-            if edge is None or g is None or self._node_group.get(producer(edge), (None,))[0] is group:
-                continue
-            if i < len(event.inputs) and not isinstance(event.inputs[i], dict):
-                alone = len(group.nodes) <= 1
-                group.edges.append(
-                    (
-                        event.inputs[i],
-                        self.partial(group, event, i, alone),
-                        upstream if alone else group.upstream,
-                        self.ref(g, "gradient"),
-                    )
-                )
-
-    def partial(self, group: Group, event: Event, i: int, alone: bool) -> str:
-        """The formula of one edge in words."""
-        if alone and event.cls.primitive and (text := event.cls.partial_text(i)):
-            return text
-        if not event.cls.primitive:
-            return f"{event.cls.__name__}.backward"
-        names = [n for n, v in group.arguments.items() if v == event.inputs[i]]
-        return f"∂{group.name}/∂{names[0] if names else self.values[event.inputs[i]].name or i}"
+        """What flowed back along each edge of a node."""
+        self.log.append([Ledger.flowed, node, grads, list(zip(range(len(outs)), node._edges, outs))])
 
     # ------------------------------------------------------------------ the result
     def to_dict(self) -> dict:
         """The record as plain data of the schema minigrad.record/1 (docs/record.md)."""
         from .build import build
 
-        return build(self).to_dict()
+        with uncollected():
+            return build(self).to_dict()
 
     def to_json(self, indent: int | None = 1) -> str:
         """The record as JSON text."""
         from .build import build
 
-        return build(self).to_json(indent)
+        with uncollected():
+            return build(self).to_json(indent)
 
     def save(self, path: Any) -> None:
         """Write the record to a JSON file."""
@@ -372,22 +338,3 @@ class Record(Layer):
             f.write(self.to_json())
 
     _repr_mimebundle_ = mimebundle
-
-
-def bases_of(x: Tensor) -> list:
-    """The tensors that x is a view of, from the nearest to its base."""
-    found = []
-    while x._view is not None:
-        x = x._view.parent
-        found.append(x)
-    return found
-
-
-def stack_of(frame: Frame | None) -> list:
-    """The names of the transforms from a frame outwards, outermost first."""
-    return [] if frame is None else names_of(frame.layers())
-
-
-def names_of(layers: Any) -> list:
-    """The names of layers, recordings left out."""
-    return [layer.name for layer in layers if not isinstance(layer, Record)]

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.context import EAGER, OFF, ON, apply_at, current
+from ...core.context import EAGER, apply_at, current
 from ...core.dtypes import F4, F8
 from ...core.edges import ViewOf, next_number
 from ...core.fast import GENERIC
@@ -85,7 +85,7 @@ def definition(cls: Any, *args: Any) -> Any:
 
 # What the texts may name.
 NAMES = {
-    **{"current": current, "ON": ON, "OFF": OFF, "PLAIN": PLAIN, "F4": F4, "F8": F8, "new": object.__new__},
+    **{"current": current, "PLAIN": PLAIN, "F4": F4, "F8": F8, "new": object.__new__},
     **{"Tensor": Tensor, "ViewOf": ViewOf, "next_number": next_number, "history": history, "save": save},
     **{
         "ndarray": np.ndarray,

@@ -14,19 +14,21 @@ from .pointwise import VALUE
 APPLY = """\
 def {name}({args}):
     frame = current()
-    if {plain} and (frame is ON or frame is OFF):
+    if {plain} and frame.quick:
         try:
             {compute}
         except Exception:  # the general way knows what to say
             return other({args})
         {made}
-        if frame is ON:
+        if frame.grad:
             {edges}{linked}
             if {tracked}:
                 node = new(Node)
                 node._seq, node._hooks, node._freed = next_number(), None, None
                 {attached}
                 {slots}{unlinked}
+        if frame.note is not None:
+            frame.note(cls, ({args},), {noted})
         return {returned}
     return other({args})
 
@@ -37,7 +39,7 @@ apply = {name}
 ONE = """
 if type(result) is not ndarray:
     if type(result) is tuple:
-        return cls.finish(frame, ({args},), result)
+        return several(cls, frame, ({args},), result)
     result = asarray(result)
 out = new(Tensor)
 out._a = result
@@ -111,7 +113,8 @@ def write_apply(plan: Plan) -> str:
         linked=link[0] if cls.view else "",
         unlinked="\n        else:" + link[1] if cls.view else "",
         slots=indented("\n".join(slots), 16),
-        returned=", ".join(["out"] if len(plan.outs) == 1 else plan.outs),
+        noted="out" if len(plan.outs) == 1 else f"({', '.join(plan.outs)})",
+        returned="out" if len(plan.outs) == 1 else ", ".join(plan.outs),
     )
 
 

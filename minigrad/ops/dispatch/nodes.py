@@ -57,6 +57,7 @@ def flat_class(plan: Plan) -> type:
     body = {
         "__slots__": slots,
         "_fn": cls,
+        "places": tuple([plan.names.index(k) for k in operands]),
         "_edges": property(eval(f"lambda node: ({by_argument},)")),  # graphs are searched along these
         "_saved": property(saved),
         "_free": forget,
@@ -100,6 +101,14 @@ def tensor(s: Any, node: Any, index: int | None) -> Tensor:
     return s.tensor
 
 
+def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
+    """More results than the formulas tell of: their tensors, wired in the general way."""
+    outs = cls.finish(frame, args, raw)
+    if frame.note is not None:
+        frame.note(cls, args, outs)
+    return outs
+
+
 def zeros(g: Any) -> Any:
     """No gradient, also where g is infinite."""
     return np.zeros(g.shape, g.dtype)[()]
@@ -141,4 +150,19 @@ def constant(value: float, table: dict, kind: Any) -> Tensor:
 
 
 UNREAD = ShapeOf()  # an operand that nothing reads
-CALLED = (twin, array, tensor, boxed, as_tensor, ShapeOf, Port, zeros, kept_shape, spread, sent, large_pull, constant)
+CALLED = (
+    twin,
+    array,
+    tensor,
+    several,
+    boxed,
+    as_tensor,
+    ShapeOf,
+    Port,
+    zeros,
+    kept_shape,
+    spread,
+    sent,
+    large_pull,
+    constant,
+)

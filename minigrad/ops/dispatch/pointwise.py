@@ -12,18 +12,18 @@ from .plan import Plan
 APPLY = """\
 def {name}({args}):
     frame = current(){number}
-    if {plain} and (frame is ON or frame is OFF):
+    if {plain} and frame.quick:
         {arrays}
         kind = {first}.dtype
         if (kind is F4 or kind is F8){same_kind}:
             try:
                 result = {compute}
             except (RuntimeWarning, ValueError):  # warnings as errors, shapes that do not meet: the general way knows
-                return other({args})
+                return other(*{given})
             out = new(Tensor)
             out._a = result
             out._edge = out._ver = out._view = out._tan = out._grad = None
-            if frame is ON:
+            if frame.grad:
                 {edges}
                 if {tracked}:
                     out._edge = node = new(Node)
@@ -33,6 +33,8 @@ def {name}({args}):
                     node._seq, node._shape, node._dtype = next_number(), shape, kind
                     node._hooks = node._freed = None
                     {slots}
+            if frame.note is not None:
+                frame.note(cls, {given}, out)
             return out
     return other({args})
 
@@ -43,11 +45,14 @@ apply = {name}
 NUMBER = """
     kept = None
     if type({y}) is float or type({y}) is int:
-        if type({x}) in PLAIN and (frame is ON or frame is OFF) and (table := numbers.get({x}._a.dtype)) is not None:
+        if type({x}) in PLAIN and frame.quick and (table := numbers.get({x}._a.dtype)) is not None:
             kept, {y} = {y}, table[{y}] if {y} in table else constant({y}, table, {x}._a.dtype)
-    elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and (frame is ON or frame is OFF):
+    elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and frame.quick:
         if (table := numbers.get({y}._a.dtype)) is not None:
             kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
+
+# the arguments as they were given, with the number itself
+GIVEN = "(({x}, {y}) if kept is None else (kept[0], {y}) if type(kept) is tuple else ({x}, kept))"
 
 PULL = """
 
@@ -101,6 +106,7 @@ def write_apply(plan: Plan) -> str:
         compute=f"{compute} if {arrays[0]}.size < {limit} else large({given})" if limit else compute,
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
         edge="n" + names[0],
+        given=GIVEN.format(x=names[0], y=names[1]) if plan.counts_numbers else f"({args},)",
         tracked=" or ".join(f"n{k} is not None" for k in names) if cls.differentiable else "False",
         slots="\n                    ".join(slots),
     )

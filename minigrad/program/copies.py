@@ -1,0 +1,41 @@
+"""What memory held before it was written: copies of all of it, of which each array there has its view."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.convert import address, storage
+
+
+def memory_key(a: np.ndarray) -> int:
+    """Arrays of different keys share no memory, unless one of these is 0: then it is somebody else's."""
+    whole = storage(a)
+    return id(whole) if whole.flags.owndata else 0
+
+
+def owned(a: np.ndarray) -> bool:
+    """Whether an array of ours has a's memory to itself, without gaps, so that a copy of it has room for all its views."""
+    whole = storage(a)
+    return whole.flags.owndata and whole.flags.forc
+
+
+def copied(a: np.ndarray) -> np.ndarray | None:
+    """A copy of the whole memory in which a lies, if a is all of it."""
+    whole = storage(a)
+    return whole.copy("K") if whole.nbytes == a.nbytes and whole.flags.owndata and whole.flags.forc else None
+
+
+def as_before(a: np.ndarray, held: list) -> np.ndarray:
+    """A copy of the memory in which a lies, with what some of the arrays there held before: pairs of array and content."""
+    whole = storage(a)
+    copy = whole.copy("K")
+    for other, content in held:
+        if storage(other) is whole:
+            same_view(other, whole, copy)[...] = content
+    return copy
+
+
+def same_view(a: np.ndarray, whole: np.ndarray, copy: np.ndarray) -> np.ndarray:
+    """What a, which lies in `whole`, is of a copy of that."""
+    buffer = copy if copy.flags.c_contiguous else copy.T
+    return np.ndarray(a.shape, a.dtype, buffer, address(a) - address(whole) if a.size else 0, a.strides)
