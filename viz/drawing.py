@@ -13,7 +13,7 @@ from .graph import PASSES, Graph
 from .layout import Layout, layout
 from .picture import Picture, picture
 
-SUFFIXES = (".svg", ".png", ".pdf", ".dot", ".gv", ".json")
+SUFFIXES = (".svg", ".png", ".pdf", ".dot", ".gv", ".json", ".html")
 
 
 def draw(what: Any, *args: Any, passes: str | tuple[str, ...] = ("forward",), name: str | None = None) -> Drawing:
@@ -128,10 +128,16 @@ class Drawing:
 
         return json.dumps(self.record, indent=1) + "\n"
 
+    def html(self) -> str:
+        """The viewer: one HTML file that steps through all passes of the record."""
+        from .viewer import page
+
+        return page(self.graph)
+
     def rendered(self, suffix: str) -> bytes:
-        """The bytes of a file with this suffix, one of .svg .png .pdf .dot .gv .json."""
+        """The bytes of a file with this suffix, one of .svg .png .pdf .dot .gv .json .html."""
         makers: dict[str, Callable[[], str | bytes]] = dict(
-            zip(SUFFIXES, (self.svg, self.png, self.pdf, self.dot, self.dot, self.json))
+            zip(SUFFIXES, (self.svg, self.png, self.pdf, self.dot, self.dot, self.json, self.html))
         )
         if suffix.lower() not in makers:
             raise ValueError(f"draw: no format has the suffix {suffix!r}. Use one of {', '.join(SUFFIXES)}.")

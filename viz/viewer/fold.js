@@ -1,0 +1,164 @@
+// Folding: which operations stand as one box, and the graph of boxes that results.
+//
+// A fold is always a stretch of the program, operations that ran one after the other, so that the graph of boxes has no
+// cycle whatever is folded.  Stretches nest: a tree, of which the open nodes show their parts.
+
+const MANY = 500; // more boxes than this open folded
+const CROWD = 120; // parts of one fold; more are gathered into stretches
+const USES = 3; // a leaf with more uses, or one that is used far apart, is drawn as a copy at each later use
+const FAR_USE = 8;
+
+const FOLDS = {
+  module: (op) => op.modules ?? [],
+  function: (op) => (op.function ? [op.function] : []),
+  line: (op) => (op.at ? [placeOf(op)] : []),
+  iteration: (op) => (op.turn !== undefined && repeated.has(spot(op)) ? [`iteration ${op.turn + 1}`] : []),
+};
+const spot = (op) => `${op.at}/${op.name}`;
+const repeated = new Set(ops.filter((op) => op.turn > 0).map(spot));
+
+/** The tree of folds by a rule, which gives the path of names above each operation. */
+function tree(pathOf) {
+  const root = { label: "", from: 0, to: ops.length, parts: [], open: true };
+  let stack = [root];
+  ops.forEach((op, index) => {
+    const path = pathOf(op);
+    let depth = 0;
+    while (depth < path.length && depth + 1 < stack.length && stack[depth + 1].label === path[depth]) depth++;
+    stack = stack.slice(0, depth + 1);
+    for (const label of path.slice(depth)) {
+      const node = { label, from: index, to: index, parts: [], open: false };
+      stack.at(-1).parts.push(node);
+      stack.push(node);
+    }
+    stack.at(-1).parts.push(index);
+    for (const node of stack) node.to = index + 1;
+  });
+  return gathered(simpler(root));
+}
+
+/** Without folds that hold one operation or one other fold. */
+function simpler(node) {
+  node.parts = node.parts.map((part) => {
+    if (typeof part === "number") return part;
+    simpler(part);
+    if (part.parts.length > 1) return part;
+    const [only] = part.parts;
+    if (typeof only === "object") only.label = `${part.label}.${only.label}`;
+    return only;
+  });
+  return node;
+}
+
+/** Long rows of parts in stretches of a size that can be looked at. */
+function gathered(node) {
+  for (const part of node.parts) if (typeof part === "object") gathered(part);
+  while (node.parts.length > CROWD) {
+    const size = Math.max(2, Math.ceil(node.parts.length / CROWD));
+    const rows = [];
+    for (let i = 0; i < node.parts.length; i += size) rows.push(node.parts.slice(i, i + size));
+    node.parts = rows.map((parts) => {
+      const from = begins(parts[0]);
+      const to = typeof parts.at(-1) === "number" ? parts.at(-1) + 1 : parts.at(-1).to;
+      return { label: `operations ${from + 1}–${to}`, from, to, parts, open: false };
+    });
+  }
+  return node;
+}
+
+const begins = (part) => (typeof part === "number" ? part : part.from);
+
+let folded = null; // the tree in force, or null: everything is open
+let boxOf = []; // by operation, its box
+
+/** The folds that would gather anything in this program. */
+const foldModes = () => Object.keys(FOLDS).filter((mode) => tree(FOLDS[mode]).parts.some((part) => typeof part === "object" && !part.label.startsWith("operations ")));
+
+function foldBy(mode) {
+  folded = mode === "none" ? null : tree(FOLDS[mode] ?? (() => []));
+}
+
+/** The fold that holds an operation and is open, innermost: what closing it means. */
+function foldAround(index) {
+  let found = null;
+  for (let node = folded; node; ) {
+    if (node !== folded && node.open) found = node;
+    node = node.open ? node.parts.find((part) => typeof part === "object" && part.from <= index && index < part.to) : null;
+  }
+  return found;
+}
+
+/** Open every fold around an operation, so that it has a box of its own. */
+function reveal(index) {
+  for (let node = folded; node; ) {
+    node.open = true;
+    node = node.parts.find((part) => typeof part === "object" && part.from <= index && index < part.to);
+  }
+}
+
+function visibleParts() {
+  if (!folded) return ops.map((_, index) => index);
+  const found = [];
+  const walk = (node) => node.parts.forEach((part) => (typeof part === "object" && part.open ? walk(part) : found.push(part)));
+  walk(folded);
+  return found;
+}
+
+/** The boxes that are to be seen and the edges between them. */
+function boxGraph() {
+  const boxes = [];
+  const edges = [];
+  const leaves = new Map();
+  const copies = new Map();
+  const add = (box) => (boxes.push(Object.assign(box, { index: boxes.length, ins: [], exits: [] })), box);
+  boxOf = new Array(ops.length);
+  for (const part of visibleParts()) {
+    const made = typeof part === "number";
+    const pending = [];
+    const box = made
+      ? { key: `op-${ops[part].id}`, kind: ops[part].custom ? "function" : "op", from: part, to: part + 1, out: ops[part].out }
+      : { key: `fold-${part.from}-${part.to}`, kind: "fold", from: part.from, to: part.to, fold: part, out: [], label: part.label };
+    for (let i = box.from; i < box.to; i++) boxOf[i] = box;
+    const seen = new Map();
+    for (let i = box.from; i < box.to; i++) {
+      ops[i].tensors.forEach((value, slot) => {
+        let source = isLeaf(value) ? null : boxOf[maker[value]];
+        if (source === box) return;
+        if (!made && isLeaf(value) && leafKind(value) !== "input") return; // parameters of a fold stay inside
+        if (!made && seen.has(value)) return void seen.get(value).uses.push([i, slot]);
+        source ??= leafBox(value, box.from);
+        const edge = { value, source, uses: [[i, slot]] };
+        pending.push(edge);
+        seen.set(value, edge);
+      });
+    }
+    add(box);
+    for (const edge of pending) connect(edge, box);
+  }
+  for (const value of outputs) if (isLeaf(value) && !leaves.has(value)) leafBox(value, 0);
+
+  function leafBox(value, time) {
+    const first = leaves.get(value);
+    if (first === undefined) {
+      const kind = leafKind(value);
+      leaves.set(value, { time, box: add({ key: `value-${values[value].id}`, kind, out: [value], leaf: true }) });
+      return leaves.get(value).box;
+    }
+    if ((uses.get(value) ?? []).length <= USES && time - first.time <= FAR_USE) return first.box;
+    copies.set(value, (copies.get(value) ?? 0) + 1);
+    return add({ key: `value-${values[value].id}-copy-${copies.get(value)}`, kind: "copy", out: [value], leaf: true });
+  }
+
+  function connect(edge, target) {
+    if (!edge.source.exits.includes(edge.value)) edge.source.exits.push(edge.value);
+    const [op, slot] = edge.uses[0];
+    edge.target = target;
+    edge.slot = target.ins.length;
+    edge.key = `edge-${values[edge.value].id}-${ops[op].id}-${slot}`;
+    edge.index = edges.length;
+    target.ins.push(edge);
+    edges.push(edge);
+  }
+  for (const box of boxes) if (box.kind === "fold") box.out = box.exits.length ? box.exits : ops[box.to - 1].out;
+  return { boxes, edges };
+}
