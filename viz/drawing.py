@@ -132,7 +132,7 @@ class Drawing:
         """The viewer: one HTML file that steps through all passes of the record."""
         from .viewer import page
 
-        return page(self.graph)
+        return page(self.record)
 
     def rendered(self, suffix: str) -> bytes:
         """The bytes of a file with this suffix, one of .svg .png .pdf .dot .gv .json .html."""

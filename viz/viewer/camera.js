@@ -31,13 +31,15 @@ function zoomAt(factor, px = stage.clientWidth / 2, py = stage.clientHeight / 2)
 
 const centred = (size, room) => (room - size) / 2;
 
-/** All of the graph if it can be read at that size, else its top at the size of reading. */
+/** All of the graph if it can be read at that size, else where it starts at the size of reading. */
 function fit(size, whole = false) {
   cancelAnimationFrame(glide);
   const [w, h] = [stage.clientWidth - 48, stage.clientHeight - 40];
   const all = Math.min(w / size.width, h / size.height, 1.25);
   const k = whole || all >= 0.78 ? all : Math.min(1, Math.max(0.8, w / size.width));
-  moveTo(centred(size.width * k, stage.clientWidth), size.height * k < h ? centred(size.height * k, stage.clientHeight) : 20, k);
+  const [start, spare] = [stage.clientWidth / 2 - size.start * k, stage.clientWidth - size.width * k - 24];
+  const x = whole || all >= 0.78 ? centred(size.width * k, stage.clientWidth) : spare < 24 ? start : Math.min(Math.max(start, 24), spare);
+  moveTo(x, size.height * k <= h ? centred(size.height * k, stage.clientHeight) : 20, k);
 }
 
 /** Bring a rectangle of the graph into the window if it is not there, softly where motion is welcome. */

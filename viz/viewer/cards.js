@@ -63,7 +63,8 @@ function describe(box) {
 function heading(box) {
   const out = box.out.some((value) => outputs.has(value)) ? ["output"] : [];
   if (box.leaf) {
-    const kind = box.kind === "computed" ? "value" : box.kind;
+    const of = gradientFor.get(box.out[0]);
+    const kind = box.kind !== "computed" ? box.kind : of === undefined ? "value" : `gradient of ${shorten(values[of].name, 20)}`;
     return { title: shorten(values[box.out[0]].name, 32), note: "", right: [kind, ...out].join(" · "), tag: "" };
   }
   if (box.kind === "fold") {

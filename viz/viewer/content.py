@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import formula, text
-from ..cards import local_partial, operand_terms, tangent_rule
+from ..cards import _partial, _rule, _terms
 from ..graph import Edge, Graph, Node
 from .sources import sources
 
@@ -97,19 +97,19 @@ class Teller:
         more = {
             "formula": shown,
             "at": [next(files), where["line"]] if where.get("file") else None,
-            "function": text.clean(where.get("function") or ""),
-            "turn": where.get("turn"),
-            "modules": [text.clean(module) for module in op.get("modules", ())],
+            "within": text.clean(where.get("function") or ""),
+            "columns": where.get("columns"),
+            "module": [text.clean(module) for module in op.get("module", ())],
             "custom": node.kind == "function",
             "inplace": bool(op.get("inplace")),
             "layer": [text.clean(layer) for layer in op.get("layer", ())],
             "views": [{**view, "layer": text.clean(view["layer"])} for view in op.get("views", ())],
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],
             "flows": [self._flow(edge) for edge in node.inputs] if any(edge.flow for edge in node.inputs) else [],
-            "rule": tangent_rule(self.graph, node) if self._moves(node) else "",
+            "rule": _rule(self.graph, node) if self._moves(node) else "",
             "inside": {method: [self._step(step) for step in steps] for method, steps in op.get("inside", {}).items()},
         }
-        return said | {key: value for key, value in more.items() if value or value == 0 and key == "turn"}
+        return said | {key: value for key, value in more.items() if value}
 
     def _moves(self, node: Node) -> bool:
         return any(self.graph.tangent(value) for value in node.record["outputs"])
@@ -133,9 +133,9 @@ class Teller:
         """What goes back along an edge: a product of upstream and local partial, or a rule that names the upstream g."""
         if edge.flow is None or edge.flow["gives"] not in self.place or edge.flow["upstream"] not in self.place:
             return None
-        graph, partial = self.graph, local_partial(self.graph, edge)
-        said = {"up": self.place[edge.flow["upstream"]], "gives": self.place[edge.flow["gives"]]}
-        terms = operand_terms(graph, edge.target)
+        graph, partial = self.graph, _partial(self.graph, edge)
+        said: dict[str, Any] = {"up": self.place[edge.flow["upstream"]], "gives": self.place[edge.flow["gives"]]}
+        terms = _terms(graph, edge.target)
         if partial.endswith(".backward"):
             return {**said, "rule": f"{partial}(g)"}
         if not partial.startswith("∂") and formula.uses_upstream(partial):
@@ -171,7 +171,7 @@ def head(graph: Graph, node: Node) -> tuple[str, str, str]:
     >>> head(graph, graph.nodes[-1])
     ('mul', '(w, x)', 'w * x')
     """
-    op, terms = node.record, operand_terms(graph, node)
+    op, terms = node.record, _terms(graph, node)
     name = text.clean(op.get("function") or op["name"])
     shown, call = terms.words(terms.formula), f"({', '.join(terms.operands)})"
     if terms.formula.startswith(name + "("):

@@ -37,7 +37,8 @@ function mountCard(box) {
   const rows = box.rows.map((row, i) => mountRow(g, box, row, top + headTall + 2 + i * LINE));
   layers.cards.append(g);
   const made = { box, g, rows };
-  if (box.sums = sumValue(box)) {
+  box.sums = sumValue(box);
+  if (box.sums !== undefined) {
     made.sum = shape("g", { class: "sum", transform: `translate(${box.x + box.exitAt(box.sums)} ${box.y + box.h + 11})` }, shape("circle", { r: 8.5 }), shape("path", { d: "M-4.5 0H4.5M0 -4.5V4.5" }));
     layers.labels.append(made.sum);
   }
@@ -54,10 +55,7 @@ function mountRow(g, box, row, y) {
   if (row.kind !== "value") line.append(shape("rect", { x: box.kind === "function" ? 7 : 5, y: y + 1, width: box.w - (box.kind === "function" ? 12 : 10), height: LINE - 2, rx: 4 }));
   line.append(shape("text", { x: SIDE, y: y + 15.5 }, shape("tspan", { class: row.kind === "kept" ? "small" : "mono label" }, row.label), text));
   if (row.type) line.append(shape("text", { class: "small type", x: box.w - SIDE, y: y + 15.5, "text-anchor": "end" }, row.type));
-  if (row.kind === "grad") {
-    line.dataset.gradient = row.value;
-    line.append(shape("title", {}, "Where does it come from? Click to see the paths."));
-  }
+  if (row.kind === "grad") line.dataset.gradient = row.value; // a click shows its paths
   g.append(line);
   return { row, line, text };
 }

@@ -4,6 +4,7 @@ const far = $("far");
 const paint = far.getContext("2d");
 const NEAR = 0.22; // below this size nothing can be read
 const CROWDED = 420; // more cards in the window are painted, too
+const NAMED = 400; // so many names are written on them
 let colours = {};
 
 function readColours() {
@@ -37,8 +38,22 @@ function paintFar() {
     paint.lineTo(x1, y1);
   }
   paint.stroke();
-  for (const box of boxesIn(view)) paintBox(box);
+  const boxes = boxesIn(view);
+  for (const box of boxes) paintBox(box);
+  paint.setTransform(ratio, 0, 0, ratio, 0, 0);
+  paint.font = FONTS.small;
+  paint.fillStyle = colours.ink;
+  paint.textAlign = "center";
+  for (const box of boxes.length <= NAMED ? boxes : []) paintName(box);
   return true;
+}
+
+/** The name of a box, where it has room in a size that can be read. */
+function paintName(box) {
+  const [w, h] = [box.w * camera.k, (box.h - box.strip) * camera.k];
+  const room = Math.floor((w - 4) / 6.2);
+  if (h < 12 || room < 4) return;
+  paint.fillText(shorten(box.title, room), box.x * camera.k + camera.x + w / 2, (box.y + box.strip) * camera.k + camera.y + h / 2 + 4);
 }
 
 function paintBox(box) {

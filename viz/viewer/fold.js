@@ -3,19 +3,32 @@
 // A fold is always a stretch of the program, operations that ran one after the other, so that the graph of boxes has no
 // cycle whatever is folded.  Stretches nest: a tree, of which the open nodes show their parts.
 
-const MANY = 500; // more boxes than this open folded
+const MANY = 150; // more boxes than this open folded
+const FEW_BOXES = 4; // of fewer, the outermost folds are opened at first
 const CROWD = 120; // parts of one fold; more are gathered into stretches
 const USES = 3; // a leaf with more uses, or one that is used far apart, is drawn as a copy at each later use
 const FAR_USE = 8;
 
 const FOLDS = {
-  module: (op) => op.modules ?? [],
-  function: (op) => (op.function ? [op.function] : []),
+  module: (op) => op.module ?? [],
+  function: (op) => (op.within ? [op.within] : []),
   line: (op) => (op.at ? [placeOf(op)] : []),
-  iteration: (op) => (op.turn !== undefined && repeated.has(spot(op)) ? [`iteration ${op.turn + 1}`] : []),
+  round: (op) => (rounds.at(-1) > 1 ? [`round ${rounds[op.index]}`] : []),
 };
-const spot = (op) => `${op.at}/${op.name}`;
-const repeated = new Set(ops.filter((op) => op.turn > 0).map(spot));
+
+/** By operation, the round of the program's loops that it belongs to: one ends where an expression comes again. */
+const rounds = roundsOfLoops();
+
+function roundsOfLoops() {
+  const seen = new Set();
+  let round = 1;
+  return ops.map((op) => {
+    const mark = `${op.at}/${op.columns}/${op.name}/${op.module}`;
+    if (seen.has(mark)) round++, seen.clear();
+    seen.add(mark);
+    return round;
+  });
+}
 
 /** The tree of folds by a rule, which gives the path of names above each operation. */
 function tree(pathOf) {
@@ -41,11 +54,7 @@ function tree(pathOf) {
 function simpler(node) {
   node.parts = node.parts.map((part) => {
     if (typeof part === "number") return part;
-    simpler(part);
-    if (part.parts.length > 1) return part;
-    const [only] = part.parts;
-    if (typeof only === "object") only.label = `${part.label}.${only.label}`;
-    return only;
+    return simpler(part).parts.length > 1 ? part : part.parts[0];
   });
   return node;
 }
@@ -76,6 +85,8 @@ const foldModes = () => Object.keys(FOLDS).filter((mode) => tree(FOLDS[mode]).pa
 
 function foldBy(mode) {
   folded = mode === "none" ? null : tree(FOLDS[mode] ?? (() => []));
+  const largest = () => visibleParts().filter((part) => part.parts).sort((a, b) => b.to - b.from - (a.to - a.from))[0];
+  while (folded && visibleParts().length < FEW_BOXES && largest()?.parts.some((part) => part.parts)) largest().open = true;
 }
 
 /** The fold that holds an operation and is open, innermost: what closing it means. */

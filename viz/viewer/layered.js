@@ -10,7 +10,7 @@ const STUB = 22; // edges of one value leave it together: there stands the mark 
 
 /** Gives boxes x, y and edges their route: points that a curve goes through upright. */
 function layout({ boxes, edges }) {
-  if (!boxes.length) return { width: 0, height: 0, rows: [], tops: [] };
+  if (!boxes.length) return { start: 0, width: 0, height: 0, rows: [], tops: [] };
   const rank = ranks(boxes);
   const width = boxes.map((box) => box.w);
   const up = boxes.map(() => []);
@@ -57,16 +57,23 @@ function layout({ boxes, edges }) {
     edge.points = [...points, [end, tops[target.rank]], [end, target.y + target.strip]];
   });
   const right = x.reduce((most, at, i) => Math.max(most, at - left + width[i]), 0);
-  return { width: right, height: tops.at(-1) + heights.at(-1), rows: rows.map((row) => row.filter((i) => i < boxes.length)), tops };
+  const start = boxes[0].x + boxes[0].w / 2;
+  return { start, width: right, height: tops.at(-1) + heights.at(-1), rows: rows.map((row) => row.filter((i) => i < boxes.length)), tops };
 }
 
-/** Operations as low as their longest path says; a leaf just above its first use. */
+/** Boxes as low as their longest path says; a leaf, and what is made of parameters alone, just above its first use. */
 function ranks(boxes) {
   const rank = new Array(boxes.length).fill(0);
-  for (const box of boxes) for (const { source } of box.ins) rank[box.index] = Math.max(rank[box.index], rank[source.index] + 1);
-  const first = new Array(boxes.length).fill(Infinity);
-  for (const box of boxes) for (const { source } of box.ins) first[source.index] = Math.min(first[source.index], rank[box.index]);
-  for (const box of boxes) if (box.leaf) rank[box.index] = Math.max(0, (Number.isFinite(first[box.index]) ? first[box.index] : 1) - 1);
+  const loose = new Array(boxes.length).fill(false);
+  for (const box of boxes) {
+    for (const { source } of box.ins) rank[box.index] = Math.max(rank[box.index], rank[source.index] + 1);
+    loose[box.index] = box.leaf ? box.kind !== "input" : box.ins.every(({ source }) => loose[source.index]);
+  }
+  for (const box of [...boxes].reverse()) {
+    if (!loose[box.index] && !box.leaf) continue;
+    const first = box.outs.reduce((least, { target }) => Math.min(least, rank[target.index]), Infinity);
+    if (first < Infinity) rank[box.index] = first - 1;
+  }
   return rank;
 }
 

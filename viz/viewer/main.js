@@ -1,7 +1,7 @@
 // One state, one function that changes the step, one that changes the graph; everything else shows what they say.
 
 const state = { step: 0, now: new Set(), found: null, paths: null, selected: null };
-let graph = { boxes: [], edges: [], long: [], size: { width: 0, height: 0, rows: [], tops: [] } };
+let graph = { boxes: [], edges: [], long: [], size: { start: 0, width: 0, height: 0, rows: [], tops: [] } };
 let stops = []; // the steps to halt at: what happens inside a closed fold is one stop
 let edgeAt = []; // by operation and slot, the edge
 let home = new Map(); // by value, the box that shows it
@@ -323,9 +323,10 @@ window.addEventListener("hashchange", () => go(stepInLink()));
 new ResizeObserver(() => graph.boxes.length && onCamera()).observe(stage);
 
 /** On paper the whole graph stands on one page, with all its text. */
+const PRINTED = 1000;
 let screen = null;
 window.addEventListener("beforeprint", () => {
-  if (graph.boxes.length > 2 * MANY) return;
+  if (graph.boxes.length > PRINTED) return;
   screen = { ...camera };
   far.hidden = true;
   world.classList.remove("hidden");
@@ -347,8 +348,9 @@ function start() {
   $("fold").replaceChildren(el("option", { value: "none" }, "nothing"), ...modes.map((mode) => el("option", { value: mode }, mode)), ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "stretch")] : []));
   $("fold").parentElement.hidden = !modes.length && !large;
   readColours();
-  foldBy(large ? (modes[0] ?? "stretch") : "none");
-  $("fold").value = large ? (modes[0] ?? "stretch") : "none";
+  const mode = large ? (modes[0] ?? "stretch") : "none";
+  foldBy(mode);
+  $("fold").value = mode;
   rebuild();
   fit(graph.size);
   go(stepInLink(), Boolean(location.hash));

@@ -56,10 +56,13 @@ function bytes(count) {
 
 const typeOf = (value) => `${value.dtype} ${sizes(value.shape)}`;
 
-/** All of a value with at most `most` elements, or nothing. */
+const LONGEST = 44; // characters of a value that stands whole on a card
+
+/** All of a value with at most `most` elements, or nothing where that is too long. */
 function whole(value, most = 6) {
   if (value.all === undefined || elements(value) > most) return "";
-  return elements(value) ? nested(value.all) : "no elements";
+  const text = elements(value) ? nested(value.all) : "no elements";
+  return text.length <= LONGEST ? text : "";
 }
 
 /** Least, greatest and mean element, spread, and how many are NaN or infinite; nothing where the record does not know. */
@@ -82,7 +85,7 @@ function gist(value, most = 6) {
   const found = statistics(value);
   if (!found || found[0] === null) return sizes(value.shape);
   const odd = (found[4] ? ` ${found[4]} nan` : "") + (found[5] ? ` ${found[5]} inf` : "");
-  return `${number(found[0], 3)} … ${number(found[1], 3)}${odd}`;
+  return `${found[0] === found[1] ? `all ${number(found[0])}` : `${number(found[0], 3)} … ${number(found[1], 3)}`}${odd}`;
 }
 
 const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

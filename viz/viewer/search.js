@@ -5,7 +5,7 @@ let hits = []; // operations and leaf values that match, in the order of the pro
 let hit = -1;
 const leafValues = values.map((_, i) => i).filter((value) => isLeaf(value) && (uses.has(value) || outputs.has(value)));
 
-const opText = (op) => [op.name, op.call, op.formula ?? "", placeOf(op), codeOf(op), ...(op.modules ?? []), ...(op.layer ?? []), ...op.out.flatMap((value) => [values[value].name, typeOf(values[value])])].join("\n").toLowerCase();
+const opText = (op) => [op.name, op.call, op.formula ?? "", placeOf(op), codeOf(op), ...(op.module ?? []), ...(op.layer ?? []), ...op.out.flatMap((value) => [values[value].name, typeOf(values[value])])].join("\n").toLowerCase();
 const leafText = (value) => [values[value].name, leafKind(value), typeOf(values[value])].join("\n").toLowerCase();
 
 function search(words) {

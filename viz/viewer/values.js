@@ -36,12 +36,12 @@ function foldDetails(box) {
 function opDetails(box) {
   const op = ops[box.from];
   const notes = [op.custom && "custom Function", op.inplace && "in place", placeOf(op)].filter(Boolean);
-  const modules = op.modules?.length ? op.modules.join(" › ") : "";
+  const module = op.module?.length ? op.module.join(" › ") : "";
   const given = op.in.map((one) => (Number.isInteger(one) ? values[one].name : one[0]));
   return [
     title(op.name, notes.join(" · ")),
     el("p", { class: "formula" }, el("code", {}, op.formula || op.name + op.call)),
-    el("p", { class: "note" }, `arguments: ${given.join(", ") || "none"}`, modules && el("br"), modules && `module: ${modules}`),
+    el("p", { class: "note" }, `arguments: ${given.join(", ") || "none"}`, module && el("br"), module && `module: ${module}`),
     op.out.slice(0, 4).map((value) => valueParts(value)),
     partials(op),
     op.rule ? part("Tangent", el("p", {}, el("code", {}, op.rule.replace(/^= /, "")))) : null,
