@@ -54,6 +54,7 @@ class Group:
         self.upstream: int | None = None
         self.kept: list = []  # (Noted, bytes, node)
         self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
+        self.views: list = []  # (transform, shapes of the arguments as it saw them), outermost first
 
 
 def bottom(t: Tensor) -> np.ndarray:

@@ -25,6 +25,7 @@ from ..errors import Place
 from ..ops.families import ViewScatter
 from . import schema
 from .callers import called, tensor_arguments
+from .inside import Inside, watched
 from .noted import Event, Group, Noted, bottom
 from .show import mimebundle
 
@@ -55,6 +56,8 @@ class Record(Layer):
         self._backward = 0
         self.ran_backward = self.ran_jvp = False
         self._scope: Any = None
+        self.insides: list[Inside] = []  # what the methods of custom Functions did
+        self._sights: list = []  # what the layers around have seen of the operation that is coming
 
     # ------------------------------------------------------------------ as a context and a layer
     def __enter__(self) -> Record:
@@ -88,11 +91,15 @@ class Record(Layer):
         below = self.below(frame)
         if self._backward and not frame.grad:  # inside a first-order backward the edges tell all
             return apply_at(below, cls, args)
+        sights, self._sights = self._sights, []
         group = self.group_now(cls, frame)
+        if not group.events:
+            group.views = sights[::-1]
         event = Event(cls, [self.ref(a) for a in args], [])
         watched = [] if cls.primitive else self.may_write(args)
         below = self.with_tangents(below, cls, group)
         out = apply_at(below, cls, args)
+        self._sights = []
         written = [(x, bases) for x, number, bases in watched if version(x) != number]
         for x, _ in written:
             group.inplace = True
@@ -265,6 +272,16 @@ class Record(Layer):
             if type(s) is Saved and isinstance(s.tensor, Tensor):
                 a = bottom(s.tensor)
                 group.kept.append((self.ref(s.tensor, "computed"), a.nbytes, node))
+
+    # ------------------------------------------------------------------ what layers and Functions tell
+    def saw(self, layer: Layer, args: tuple) -> None:
+        """A transform handles an operation: it sees these arguments, before it passes the operation on."""
+        if not isinstance(layer, Record):
+            self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
+
+    def watching(self, cls: Any, name: str, method: Any) -> Any:
+        """A method of a custom Function, to be run under a recording of its own."""
+        return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}"), name, method, args)
 
     # ------------------------------------------------------------------ what the engine tells
     @contextmanager
