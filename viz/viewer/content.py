@@ -36,7 +36,7 @@ def content(graph: Graph) -> dict:
     return {
         "program": {"name": text.clean(program.get("name") or ""), "file": text.file_name(program.get("file"))},
         "passes": graph.passes,
-        "values": [told.value(value) for value in record["values"]],
+        "values": [described(value, graph.name(value["id"])) for value in record["values"]],
         "ops": ops,
         "outputs": told.places(record.get("outputs", ())),
         "gradients": told.pairs(graph.gradients),
@@ -69,20 +69,6 @@ class Teller:
         through = [self.ran[node.record["id"]] for node in reversed(nodes) if any(edge.flow for edge in node.inputs)]
         return list(dict.fromkeys([*went, *through]))
 
-    def value(self, value: dict) -> dict:
-        """A value: what it is, and all of it or its statistics."""
-        said = {key: value[key] for key in ("id", "kind", "shape", "dtype", "bytes")}
-        said = {"id": said["id"], "name": text.clean(self.graph.name(value["id"])), **said}
-        summary = value.get("summary") or {}
-        if "values" in summary:
-            return {**said, "all": rounded(summary["values"])}
-        if not summary:
-            return said
-        statistics = [rounded(summary.get(key)) for key in ("min", "max", "mean", "std", "nan", "inf")]
-        histogram = summary.get("histogram") or []
-        counts = histogram.get("counts", []) if isinstance(histogram, dict) else histogram
-        return {**said, "statistics": statistics, "histogram": counts}
-
     def op(self, node: Node, files: Any) -> dict:
         """An operation: its call and formula, what went in and out, what it kept, what flows back through it."""
         op, where = node.record, node.record.get("where") or {}
@@ -107,7 +93,7 @@ class Teller:
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],
             "flows": [self._flow(edge) for edge in node.inputs] if any(edge.flow for edge in node.inputs) else [],
             "rule": _rule(self.graph, node) if self._moves(node) else "",
-            "inside": {method: [self._step(step) for step in steps] for method, steps in op.get("inside", {}).items()},
+            "inside": [{"method": ran["method"], "steps": self._steps(ran)} for ran in op.get("inside", ())],
         }
         return said | {key: value for key, value in more.items() if value}
 
@@ -121,13 +107,23 @@ class Teller:
         """Value, bytes, and the operation whose backward lets it go."""
         return [self.place[entry["value"]], entry["bytes"], self.ran.get(self.back.get(entry.get("freed_by"), -1))]
 
-    def _step(self, step: dict) -> dict:
-        """A line of what a method of a custom Function did."""
-        names = [self.graph.name(i) if isinstance(i, int) else _constant(i) for i in step["inputs"]]
-        said = {"text": text.shorten(step.get("formula") or f"{step['name']}({', '.join(names)})", 80)}
-        return {**said, "in": self.places(i for i in step["inputs"] if isinstance(i, int)),
-                "out": self.places(step["outputs"]), "line": (step.get("where") or {}).get("line", 0),
-                "code": text.clean((step.get("where") or {}).get("code") or "")}  # fmt: skip
+    def _steps(self, ran: dict) -> list[dict]:
+        """What a method of a custom Function did, one operation after the other, in the names of its own lines."""
+        inner = Graph({"program": {}, **ran})
+        given = {value["id"] for value in ran["values"] if value["name"]}
+        outside = {int(i): self.graph.names[o] for i, o in ran["same"].items() if o in self.graph.names}
+        made = {i: f"({step})" for step, op in enumerate(inner.ops, 1) for i in op["outputs"]}
+        inner.names.update({i: name for i, name in outside.items() if i not in given and i not in made})
+        inner.names.update(
+            {i: name for i, name in made.items() if inner.names[i] == f"v{i}"}
+        )  # by its line in the list
+        return [self._step(inner, node) for node in inner.nodes if node.is_op]
+
+    def _step(self, inner: Graph, node: Node) -> dict:
+        name, call, shown = head(inner, node)
+        where = node.record.get("where") or {}
+        results = [described(inner.values[i], inner.name(i)) for i in node.outputs]
+        return {"text": shown or name + call, "out": results, "line": where.get("line", 0)}
 
     def _flow(self, edge: Edge) -> dict | None:
         """What goes back along an edge: a product of upstream and local partial, or a rule that names the upstream g."""
@@ -160,6 +156,21 @@ class Teller:
             return ""
         bracketed = {name: f"({number})" if number.startswith("-") else number for name, number in given.items()}
         return formula.Terms(terms.formula, terms.own, shown, out).words(partial, **bracketed)
+
+
+def described(value: dict, name: str) -> dict:
+    """A value: what it is, and all of it or its statistics."""
+    said = {"id": value["id"], "name": text.clean(name)}
+    said |= {key: value[key] for key in ("kind", "shape", "dtype", "bytes")}
+    summary = value.get("summary") or {}
+    if "values" in summary:
+        return {**said, "all": rounded(summary["values"])}
+    if not summary:
+        return said
+    statistics = [rounded(summary.get(key)) for key in ("min", "max", "mean", "std", "nan", "inf")]
+    histogram = summary.get("histogram") or []
+    counts = histogram.get("counts", []) if isinstance(histogram, dict) else histogram
+    return {**said, "statistics": statistics, "histogram": counts}
 
 
 def head(graph: Graph, node: Node) -> tuple[str, str, str]:

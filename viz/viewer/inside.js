@@ -10,21 +10,22 @@ function transforms(op) {
   return part("Transforms", el("p", { class: "note" }, words), el("table", { class: "views" }, el("tbody", {}, rows)));
 }
 
-const METHODS = ["forward", "setup_context", "backward", "jvp"];
-
-/** The methods of a custom Function that ran, line by line. */
+/** The methods of a custom Function as they ran, operation by operation. */
 function inside(op) {
-  if (!op.custom) return null;
-  const ran = METHODS.filter((method) => op.inside?.[method]);
-  if (!ran.length) return null;
-  return METHODS.filter((method) => op.inside[method]).map((method) =>
-    el("details", { class: "inside", open: true }, el("summary", {}, el("code", {}, `${op.name}.${method}`)),
-      el("ol", {}, op.inside[method].map((step) => insideStep(op, step)))),
+  return (op.inside ?? []).map(({ method, steps }) =>
+    el("details", { class: "inside", open: true }, el("summary", {}, el("code", {}, `${op.name}.${method}`)), insideSteps(op, method, steps)),
   );
 }
 
+function insideSteps(op, method, steps) {
+  const keeps = (op.saved ?? []).map(([value]) => values[value].name);
+  if (method === "setup_context" && keeps.length) return el("p", { class: "note" }, `keeps ${[...new Set(keeps)].join(", ")} for backward`);
+  if (!steps.length) return el("p", { class: "note" }, "runs no operation that is recorded");
+  return el("ol", {}, steps.map((step) => insideStep(op, step)));
+}
+
 function insideStep(op, step) {
-  const made = step.out.map((value) => `${values[value].name} = ${gist(values[value])}`).join(", ");
-  const line = step.line && op.at ? { onmouseenter: () => markLine(op.at[0], step.line), onmouseleave: () => markLine(null) } : {};
-  return el("li", line, el("code", {}, step.text), made && el("code", { class: "made" }, made), step.code && el("small", {}, `${step.line}: ${step.code}`));
+  const made = step.out.map((value) => (/^\(\d+\)$/.test(value.name) ? `= ${gist(value)}` : `${value.name} = ${gist(value)}`)).join(", ");
+  const marks = step.line && op.at ? { onmouseenter: () => markLine(op.at[0], step.line), onmouseleave: () => markLine(null) } : {};
+  return el("li", marks, el("code", {}, step.text), el("code", { class: "made" }, made));
 }

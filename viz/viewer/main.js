@@ -352,8 +352,9 @@ function start() {
   foldBy(mode);
   $("fold").value = mode;
   rebuild();
+  go(stepInLink(), false); // its words take their room before the graph is fitted into what is left
   fit(graph.size);
-  go(stepInLink(), Boolean(location.hash));
+  if (state.step) go(state.step);
   document.documentElement.dataset.ready = Math.round(performance.now());
 }
 

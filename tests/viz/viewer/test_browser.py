@@ -176,6 +176,25 @@ def test_clicking_a_gradient_lights_its_paths_with_their_shares(viewer):
     assert page.page.locator(".paths").count() == 0
 
 
+def test_a_custom_function_opens_to_what_its_methods_did(viewer):
+    page = viewer(programs.branches_record()).press("End", "0")
+    page.page.hover(".k-function .band")
+    methods = page.page.locator("#details details summary").all_text_contents()
+    assert methods == ["Cube.forward", "Cube.setup_context", "Cube.jvp", "Cube.backward"]
+    steps = page.page.locator("#details details").last.locator("li code:first-child").all_text_contents()
+    assert steps == ["3 * h", "(1) * h", "(2) * g"]
+
+
+def test_an_operation_under_transforms_shows_what_each_saw(viewer):
+    def program(w, xs):
+        return minigrad.func.vmap(minigrad.func.grad(lambda w, x: (w @ x).sum()), (None, 0))(w, xs)
+
+    page = viewer(programs.recorded(program, minigrad.ones(3, 4), minigrad.ones(5, 4)))
+    page.page.hover("#op-0 .band")
+    rows = page.page.locator("#details .views tr").all_text_contents()
+    assert rows == ["grad(3, 4) (4,)", "vmap(3, 4) (4,)", "underneath(3, 4) (5, 4)"]
+
+
 def test_search_dims_the_rest_and_enter_goes_to_the_next(viewer):
     page = viewer(records.two_uses()).press("/")
     page.page.keyboard.type("mul")
@@ -227,8 +246,10 @@ def test_the_arrows_up_and_down_walk_through_the_graph(viewer):
 def test_everything_that_can_be_pressed_has_a_name(viewer):
     page = viewer(records.mlp()).press("End")
     nameless = page.page.evaluate(
-        """() => [...document.querySelectorAll('button, input, select, [role=button], [tabindex]')].filter(one =>
-            !(one.getAttribute('aria-label') || one.textContent.trim() || one.labels?.[0]?.textContent.trim())).map(one => one.outerHTML)"""
+        """() => { const named = one => one.getAttribute('aria-label') || one.textContent.trim()
+                                  || one.labels?.[0]?.textContent.trim();
+            const all = document.querySelectorAll('button, input, select, [role=button], [tabindex]');
+            return [...all].filter(one => !named(one)).map(one => one.outerHTML); }"""
     )
     assert nameless == []
     assert page.page.locator("#caption").get_attribute("aria-live") == "polite"
