@@ -14,6 +14,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from .. import text
 from ..graph import Graph
@@ -21,12 +22,13 @@ from .content import content
 
 HERE = Path(__file__).parent
 SCRIPTS = """
-    dom model steps fold layered cards camera draw far caption values inside paths source memory search keys main
+    dom model steps fold layered cards camera draw far state caption values inside paths source memory search
+    look stepping keys main
 """.split()
 
 
-def page(record: dict | Graph) -> str:
-    """The page of a record, as the text of an HTML file.
+def page(record: Any) -> str:
+    """The page of a record (what `minigrad.record` gives, or its dict), as the text of an HTML file.
 
     >>> value = {"id": 0, "name": "</script>", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu",
     ...          "bytes": 4, "summary": {"values": 1.0}}
@@ -34,7 +36,7 @@ def page(record: dict | Graph) -> str:
     >>> "<title>&lt;f&gt; · minigrad</title>" in made, made.count("</script>")
     (True, 2)
     """
-    graph = record if isinstance(record, Graph) else Graph(record)
+    graph = Graph(record if isinstance(record, dict) else record.to_dict())
     style, script = _read("viewer.css"), _script()
     name = text.shorten(graph.record["program"].get("name") or "", 60) or "program"
     return Template(_read("page.html")).substitute(

@@ -113,7 +113,7 @@ function edgeLabel(edge) {
   if (!flows.length) return null;
   const [op, slot, flow] = flows[0];
   const several = flows.length > 1;
-  const first = several ? `${flows.length} contributions` : shorten(product(flow), 50);
+  const first = several ? `${flows.length} contributions` : shorten(product(flow), edge.target.ins.length > 2 ? 34 : 50);
   const second = several ? "" : `= ${shorten(gist(values[flow.gives]), 30)}`;
   const step = stepFor.backward.get(op) + ops[op].flows.slice(0, slot).filter(Boolean).length;
   return { first, second, step, width: Math.max(textWidth(first, "mono"), textWidth(second, "bold")) };

@@ -60,8 +60,8 @@ function heaviest(value) {
 /** Light up what contributes to a value's gradient. */
 function showPaths(value) {
   state.paths = trace(value);
-  if (state.step < gradientKnown.get(value)) go(gradientKnown.get(value));
   placePaths();
+  if (state.step < gradientKnown.get(value)) go(gradientKnown.get(value));
   refresh();
   drawFar();
   showDetails(current());

@@ -176,6 +176,14 @@ def test_clicking_a_gradient_lights_its_paths_with_their_shares(viewer):
     assert page.page.locator(".paths").count() == 0
 
 
+def test_the_paths_of_a_gradient_that_is_not_known_yet_lead_to_the_step_that_makes_it_known(viewer):
+    page = viewer(records.two_uses())
+    page.page.click("#value-0 .r-grad")
+    assert page.step().startswith("Backward")
+    assert page.text("#value-0 .r-grad").endswith("= 1.239")
+    assert page.page.locator(".paths li").count() == 2
+
+
 def test_a_custom_function_opens_to_what_its_methods_did(viewer):
     page = viewer(programs.branches_record()).press("End", "0")
     page.page.hover(".k-function .band")
@@ -267,8 +275,10 @@ def test_on_paper_the_whole_graph_stands_without_controls(viewer):
     page = viewer(records.mlp())
     page.page.emulate_media(media="print")
     page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.page.wait_for_timeout(100)  # the stage has another size now
     assert page.page.locator("footer").is_hidden()
     assert page.page.locator("#graph").get_attribute("viewBox")
+    assert not page.page.locator("#world").get_attribute("transform")
     page.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.page.locator("#graph").get_attribute("viewBox") is None
 
