@@ -34,7 +34,7 @@ function jvpCaption(op) {
 function backwardCaption(op, flow, value, step) {
   const up = gist(values[flow.up]);
   const gives = term(gist(values[flow.gives]), "contribution", "grad", `to the gradient of ${values[value].name}`);
-  const upstream = term(up, "upstream", "", flow.rule ? "called g" : "");
+  const upstream = term(up, "upstream", "", flow.rule || !whole(values[flow.up], SHORT) ? "called g" : "");
   const body = flow.rule
     ? [upstream, sign("→"), term(flow.rule, "rule of " + op.name)]
     : [flow.summed && sign("sum of"), upstream, sign("×"), term(flow.partial, "local partial", "", partialNumbers(flow))];
@@ -43,6 +43,7 @@ function backwardCaption(op, flow, value, step) {
 
 /** The local partial in numbers: its formula with them put in, and what that comes to. */
 function partialNumbers(flow) {
+  if (/^[\d.]+$/.test(flow.partial)) return "";
   const [up, gives] = [values[flow.up], values[flow.gives]];
   const [a, b] = [up, gives].map((value) => (value.all === undefined ? [] : [value.all].flat(Infinity)));
   const told = a.length && a.length <= 4 && a.length === b.length && a.every((x) => typeof x === "number" && x !== 0) && b.every((x) => typeof x === "number");

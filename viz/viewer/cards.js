@@ -5,7 +5,8 @@ const HEAD = 30;
 const TAG = 16;
 const LINE = 22;
 const FOOT = 6;
-const LABEL = 40; // of an edge: two lines
+const LABEL_LINE = 16;
+const LABEL_WIDTH = 30; // characters of a rule on the label of an edge; a longer one takes two lines
 const MOST_ROWS = 4;
 const WIDEST = 58; // characters of a head
 
@@ -35,7 +36,8 @@ function measure(boxes) {
     if (box.kind !== "fold") cards.set(box.key, card); // what leaves a fold depends on what else is open
     Object.assign(box, card);
     box.labels = box.ins.map((edge) => edgeLabel(edge));
-    box.strip = box.labels.some(Boolean) ? LABEL + 18 : box.ins.length ? 4 : 0;
+    const tallest = box.labels.reduce((most, label) => Math.max(most, label ? label.height : 0), 0);
+    box.strip = tallest ? tallest + 18 : box.ins.length ? 4 : 0;
     box.slots = box.labels.map((label) => (label ? label.width + 20 : 24));
     const wanted = box.slots.reduce((a, b) => a + b, 0);
     box.w = Math.ceil(Math.max(card.width, wanted, 64));
@@ -107,21 +109,33 @@ function keptRows(op) {
   return rows;
 }
 
-/** The two lines beside an edge once backward has gone along it. */
+/** What stands beside an edge once backward has gone along it: the rule in one line or two, and the contribution. */
 function edgeLabel(edge) {
   const flows = edge.uses.map(([op, slot]) => ops[op].flows[slot] && [op, slot, ops[op].flows[slot]]).filter(Boolean);
   if (!flows.length) return null;
   const [op, slot, flow] = flows[0];
   const several = flows.length > 1;
-  const first = several ? `${flows.length} contributions` : shorten(product(flow), edge.target.ins.length > 2 ? 34 : 50);
-  const second = several ? "" : `= ${shorten(gist(values[flow.gives]), 30)}`;
+  const rule = several ? [`${flows.length} contributions`] : wrapped(product(flow), LABEL_WIDTH);
+  const gives = several ? "" : `= ${gist(values[flow.gives])}`;
   const step = stepFor.backward.get(op) + ops[op].flows.slice(0, slot).filter(Boolean).length;
-  return { first, second, step, width: Math.max(textWidth(first, "mono"), textWidth(second, "bold")) };
+  const width = Math.max(...rule.map((line) => textWidth(line, "mono")), textWidth(gives, "bold"));
+  return { rule, gives, step, width, height: (rule.length + (gives ? 1 : 0)) * LABEL_LINE + 6 };
 }
+
+/** A text in two lines at most, broken before a product's sign, or at a space as near to the middle as there is one. */
+function wrapped(text, most) {
+  if (text.length <= most) return [text];
+  const spaces = [...text.matchAll(/ /g)].map(({ index }) => index).filter((at) => at > 4 && at < text.length - 4);
+  const times = text.indexOf(" \u00d7 ");
+  const at = times > 4 ? times : spaces.sort((a, b) => Math.abs(a - text.length / 2) - Math.abs(b - text.length / 2))[0];
+  return at === undefined ? [shorten(text, most)] : [text.slice(0, at), text.slice(at + 1)].map((line) => shorten(line, 1.5 * most));
+}
+
+const SHORT = 2; // elements: a longer upstream gradient is called g
 
 /** Upstream times local partial, or the rule that takes the upstream gradient. */
 function product(flow) {
-  const up = whole(values[flow.up], 4) || "g";
+  const up = whole(values[flow.up], SHORT) || "g";
   if (flow.rule) return flow.rule;
   const text = `${up} × ${factor(flow.partial)}`;
   return flow.summed ? `sum(${text})` : text;

@@ -33,10 +33,13 @@ def content(graph: Graph) -> dict:
     numbers = iter(in_file)
     ops = [told.op(node, numbers) for node in nodes]
     program = record["program"]
+    values = [described(value, graph.name(value["id"])) for value in record["values"]]
+    for updated in set(graph.updated) & set(told.place):  # a parameter stays one after a step of training
+        values[told.place[updated]]["kind"] = graph.values[told.origin(updated)]["kind"]
     return {
         "program": {"name": text.clean(program.get("name") or ""), "file": text.file_name(program.get("file"))},
         "passes": graph.passes,
-        "values": [described(value, graph.name(value["id"])) for value in record["values"]],
+        "values": values,
         "ops": ops,
         "outputs": told.places(record.get("outputs", ())),
         "gradients": told.pairs(graph.gradients),
@@ -62,6 +65,12 @@ class Teller:
     def pairs(self, ids: dict[int, int]) -> list[tuple[int, int]]:
         """A mapping between values."""
         return [(self.place[a], self.place[b]) for a, b in ids.items() if a in self.place and b in self.place]
+
+    def origin(self, value: int) -> int:
+        """What a value was before the program updated it."""
+        while value in self.graph.updated:
+            value = self.graph.updated[value]
+        return value
 
     def order(self, nodes: list[Node]) -> list[int]:
         """The operations in the order in which backward went through them."""

@@ -90,9 +90,9 @@ function mountEdge(edge) {
   const made = { edge, g, label: null };
   const label = edge.target.labels[edge.slot];
   if (label) {
-    const [x, y, w] = [end[0], end[1] - 8 - LABEL, label.width + 14];
-    made.label = shape("g", { class: "flow" }, shape("rect", { x: x - w / 2, y, width: w, height: label.second ? LABEL - 2 : 22, rx: 5 }), shape("text", { class: "mono", x, y: y + 15.5, "text-anchor": "middle" }, label.first));
-    if (label.second) made.label.append(shape("text", { class: "mono strong", x, y: y + 31.5, "text-anchor": "middle" }, label.second));
+    const [x, y, w] = [end[0], end[1] - 8 - label.height, label.width + 14];
+    const lines = [...label.rule, label.gives].map((line, i) => shape("text", { class: i === label.rule.length ? "mono strong" : "mono", x, y: y + 14.5 + i * LABEL_LINE, "text-anchor": "middle" }, line));
+    made.label = shape("g", { class: "flow" }, shape("rect", { x: x - w / 2, y, width: w, height: label.height, rx: 5 }), lines);
     layers.labels.prepend(made.label);
   }
   layers.edges.append(g);
@@ -113,7 +113,8 @@ function updateEdge({ edge, g, label }) {
   const shown = share !== undefined || (state.step >= flow.step && pass === "backward" && !state.paths);
   label.setAttribute("class", `flow${shown ? " on" : ""}${state.now.has(edge.key) ? " now" : ""}${share !== undefined ? " path" : ""}`);
   const first = label.children[1];
-  setText(first, share !== undefined ? percent(share) : flow.first);
+  setText(first, share !== undefined ? percent(share) : flow.rule[0]);
+  if (flow.rule.length > 1) setText(label.children[2], share !== undefined ? "" : flow.rule[1]);
 }
 
 /** What a card is called by a screen reader. */

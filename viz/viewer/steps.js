@@ -74,13 +74,21 @@ function gradientAt(value, step) {
 function gradientText(value, step) {
   const { state, terms } = gradientAt(value, step);
   const amounts = terms.map((term) => whole(term, 1));
-  const short = amounts.every(Boolean) && (arrivals.get(value) ?? []).length <= 4;
+  const short = amounts.every(Boolean) && (arrivals.get(value) ?? []).length <= 4 && addsUp(value);
   const sum = amounts.map((amount, i) => (i ? (amount[0] === "\u2212" ? ` \u2212 ${amount.slice(1)}` : ` + ${amount}`) : amount)).join("");
   if (state === "part") return short ? `${sum} + …` : `– (${terms.length} of ${arrivals.get(value).length} arrived)`;
   if (state !== "known") return "–";
   const total = gist(values[gradientOf.get(value)]);
-  if (terms.length < 2) return total;
+  if (terms.length < 2 || !addsUp(value)) return total;
   return short ? `${sum} = ${total}` : `${total}  (sum of ${terms.length})`;
+}
+
+/** Whether the contributions make up the gradient: there is more to it where the program itself took derivatives. */
+function addsUp(value) {
+  const parts = (arrivals.get(value) ?? []).map(([, gives]) => [values[gives].all].flat(Infinity)[0]);
+  const total = [values[gradientOf.get(value)].all].flat(Infinity)[0];
+  const sum = parts.reduce((a, b) => a + b, 0);
+  return !(Math.abs(sum - total) > 1e-3 * Math.max(...parts.map(Math.abs), Math.abs(total)));
 }
 
 const tangentText = (value, step) =>

@@ -1,8 +1,13 @@
 // The pane beside the graph: all that the record knows of the card under the pointer or in focus.
 
 const details = $("details");
+const HASTE = 6; // at this speed and above the pane rests while the steps run
 
-function showDetails(box) {
+/** All of a card; without one, of the operation in play. */
+function showDetails(looked) {
+  const { op } = steps[state.step];
+  const box = looked ?? (op && !(playing && speed >= HASTE) ? { kind: "op", from: op.index, to: op.index + 1, out: op.out } : null);
+  if (!box && op) return;
   if (!box) return details.replaceChildren(el("p", { class: "hint" }, "Point at a card, or walk through the graph with ↑ and ↓: its formula, values and source line appear here. Click a gradient to see the paths that add up to it."));
   const parts = box.leaf ? leafDetails(box) : box.kind === "fold" ? foldDetails(box) : opDetails(box);
   details.replaceChildren(...parts.flat(Infinity).filter(Boolean));
