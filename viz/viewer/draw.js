@@ -18,7 +18,7 @@ function mountCard(box) {
   const [form, corner] = FORMS[box.kind];
   const top = box.strip;
   const tall = box.h - top;
-  const g = shape("g", { class: `card k-${box.kind}`, id: box.key, transform: `translate(${box.x.toFixed(1)} ${box.y.toFixed(1)})`, role: "button", tabindex: box === focused ? "0" : "-1", "aria-label": spoken(box) });
+  const g = shape("g", { class: `card k-${box.kind}`, id: box.key, transform: `translate(${box.x.toFixed(1)} ${box.y.toFixed(1)})`, role: "button", tabindex: box === (focused ?? graph.boxes[0]) ? "0" : "-1", "aria-label": spoken(box) });
   if (box.leaf) g.dataset.value = values[box.out[0]].id;
   else if (box.kind !== "fold") g.dataset.op = ops[box.from].id;
   if (box.kind === "fold") for (const by of [8, 4]) g.append(shape("path", { class: "under", d: outline(by, top + by, box.w, tall, corner, form) }));

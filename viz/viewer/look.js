@@ -22,7 +22,7 @@ function select(box, jump = false) {
 }
 
 function focusCard(box, grab = true) {
-  for (const one of [focused, box]) mounted.get(one?.key)?.g.setAttribute("tabindex", one === box ? "0" : "-1");
+  for (const one of [focused ?? graph.boxes[0], box]) mounted.get(one?.key)?.g.setAttribute("tabindex", one === box ? "0" : "-1");
   focused = box;
   if (grab) mounted.get(box.key)?.g.focus({ preventScroll: true });
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
+import os
 from collections import defaultdict
+from pathlib import Path
 
 from ..text import clean, file_name
 
@@ -30,15 +33,21 @@ def sources(places: list[dict]) -> tuple[list[dict], list[int]]:
 
 def _whole(file: str, ran: dict[int, str]) -> dict[int, str]:
     """All lines of a file, or nothing where it cannot be read or has changed since."""
+    lines = _read(file).expandtabs(4).splitlines()
+    for line, code in ran.items():
+        if not (0 < line <= len(lines) and code and lines[line - 1].strip() == code.strip()):
+            return {}
+    return {i: clean(line) for i, line in enumerate(lines, 1)}
+
+
+def _read(file: str) -> str:
+    """The text of a file, or of a notebook's cell; nothing for what is none or too large."""
     try:
-        with open(file, encoding="utf-8") as opened:
-            lines = opened.read(LARGEST + 1).expandtabs(4).splitlines()
+        if os.path.isfile(file):
+            return Path(file).read_text(encoding="utf-8") if os.path.getsize(file) <= LARGEST else ""
     except (OSError, ValueError):
-        return {}
-    same = all(
-        0 < line <= len(lines) and code and lines[line - 1].strip() == code.strip() for line, code in ran.items()
-    )
-    return {i: clean(line) for i, line in enumerate(lines, 1)} if same and sum(map(len, lines)) <= LARGEST else {}
+        return ""
+    return "".join(linecache.getlines(file)) if file in linecache.cache else ""
 
 
 def _shown(ran: dict[int, str]) -> dict[int, str]:

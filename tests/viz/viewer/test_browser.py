@@ -251,6 +251,15 @@ def test_the_arrows_up_and_down_walk_through_the_graph(viewer):
     assert page.text("#details h2").startswith("mul")
 
 
+def test_the_tabulator_leads_into_the_graph_and_out_of_it(viewer):
+    page = viewer(records.two_uses())
+    page.page.locator("#ask").focus()
+    page.press("Tab")
+    assert page.page.evaluate("document.activeElement.classList.contains('card')")
+    page.press("Tab")
+    assert page.page.evaluate("document.activeElement.id") == "larger"
+
+
 def test_everything_that_can_be_pressed_has_a_name(viewer):
     page = viewer(records.mlp()).press("End")
     nameless = page.page.evaluate(

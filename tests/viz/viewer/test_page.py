@@ -4,10 +4,14 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
+import minigrad
 import viz
+from minigrad import nn, optim
 from viz.graph import Graph
 from viz.viewer import page
 from viz.viewer.content import content
@@ -116,6 +120,43 @@ def test_a_drawing_saves_itself_as_a_page(tmp_path):
     file = drawing.save(tmp_path / "f.html")
     assert file.read_text(encoding="utf-8") == drawing.html()
     assert data_of(drawing.html())["passes"] == ["forward", "backward", "jvp"]
+
+
+def test_a_cell_of_a_notebook_is_shown_whole(monkeypatch):
+    import linecache
+
+    lines = ["x = 1\n", "y = w * x\n"]
+    monkeypatch.setitem(linecache.cache, "<cell 3>", (1, None, lines, "<cell 3>"))
+    (found,), _ = sources([{"file": "<cell 3>", "line": 2, "code": "y = w * x"}])
+    assert found["lines"] == {1: "x = 1", 2: "y = w * x"}
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "/", "\x00", "a" * 5000])
+def test_what_is_no_file_is_not_read(file):
+    (found,), _ = sources([{"file": file, "line": 1, "code": "x"}])
+    assert found["lines"] == {1: "x"}
+
+
+def test_a_parameter_stays_one_after_a_step_of_training():
+    layer = nn.Linear(2, 1)
+    optimizer = optim.SGD(layer.parameters(), lr=0.1)
+    with minigrad.record() as rec:
+        for _ in range(2):
+            layer(minigrad.ones(3, 2)).sum().backward()
+            optimizer.step()
+    made = content(Graph(rec.to_dict()))
+    second = [op for op in made["ops"] if op["name"] == "linear"][1]
+    assert [made["values"][i]["kind"] for i in second["in"]] == ["input", "parameter", "parameter"]
+
+
+def test_the_command_renders_a_page(tmp_path):
+    program = "import minigrad\nw = minigrad.tensor(2.0, requires_grad=True)\ny = w * w\n"
+    (tmp_path / "prog.py").write_text(program, encoding="utf-8")
+    command = [sys.executable, "-m", "viz.cli", "render", "prog.py:y", "--pass", "all", "-o", "y.html"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    made = data_of((tmp_path / "y.html").read_text(encoding="utf-8"))
+    assert made["passes"] == ["forward", "backward", "jvp"]
+    assert made["files"][0]["lines"]["3"] == "y = w * w"
 
 
 def test_an_empty_record_makes_a_page():
