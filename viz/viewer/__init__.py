@@ -22,7 +22,7 @@ from .content import content
 
 HERE = Path(__file__).parent
 SCRIPTS = """
-    dom model steps fold layered cards camera draw far state caption values inside paths source memory search
+    dom model steps fold layered cards camera draw edges mount far state caption values inside paths source memory search
     look stepping keys main
 """.split()
 

@@ -38,7 +38,12 @@ function fit(size, whole = false) {
   const all = Math.min(w / size.width, h / size.height, 1.25);
   const k = whole || all >= 0.78 ? all : Math.min(1, Math.max(0.8, w / size.width));
   const [start, spare] = [stage.clientWidth / 2 - size.start * k, stage.clientWidth - size.width * k - 24];
-  const x = whole || all >= 0.78 ? centred(size.width * k, stage.clientWidth) : spare < 24 ? start : Math.min(Math.max(start, 24), spare);
+  const x =
+    whole || all >= 0.78
+      ? centred(size.width * k, stage.clientWidth)
+      : spare < 24
+        ? start
+        : Math.min(Math.max(start, 24), spare);
   moveTo(x, size.height * k <= h ? centred(size.height * k, stage.clientHeight) : 20, k);
 }
 
@@ -48,8 +53,12 @@ function show(box, centre = false) {
   const inside = box.x >= view.left && box.x + box.w <= view.right && box.y >= view.top && box.y + box.h <= view.bottom;
   if (inside && !centre) return;
   const k = centre && camera.k < 0.5 ? 1 : camera.k;
-  const x = centre ? centred(box.w * k, stage.clientWidth) - box.x * k : nearest(camera.x, box.x * k, box.w * k, stage.clientWidth);
-  const y = centre ? centred(box.h * k, stage.clientHeight) - box.y * k : nearest(camera.y, box.y * k, box.h * k, stage.clientHeight);
+  const x = centre
+    ? centred(box.w * k, stage.clientWidth) - box.x * k
+    : nearest(camera.x, box.x * k, box.w * k, stage.clientWidth);
+  const y = centre
+    ? centred(box.h * k, stage.clientHeight) - box.y * k
+    : nearest(camera.y, box.y * k, box.h * k, stage.clientHeight);
   const far = Math.hypot(x - camera.x, y - camera.y);
   cancelAnimationFrame(glide);
   if (calm.matches || k !== camera.k || far > 3000 || playing) return moveTo(x, y, k);
@@ -70,15 +79,20 @@ function nearest(shift, from, size, room) {
   return size > room ? centred(size, room) - from : from + shift < 8 ? around - from : room - around - from - size;
 }
 
-stage.addEventListener("wheel", (event) => {
-  event.preventDefault();
-  cancelAnimationFrame(glide);
-  const { left, top } = stage.getBoundingClientRect();
-  if (event.ctrlKey || event.metaKey) return zoomAt(Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top);
-  const unit = event.deltaMode === 1 ? 20 : 1;
-  const [dx, dy] = event.shiftKey ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
-  moveTo(camera.x - dx * unit, camera.y - dy * unit);
-}, { passive: false });
+stage.addEventListener(
+  "wheel",
+  (event) => {
+    event.preventDefault();
+    cancelAnimationFrame(glide);
+    const { left, top } = stage.getBoundingClientRect();
+    if (event.ctrlKey || event.metaKey)
+      return zoomAt(Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top);
+    const unit = event.deltaMode === 1 ? 20 : 1;
+    const [dx, dy] = event.shiftKey ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
+    moveTo(camera.x - dx * unit, camera.y - dy * unit);
+  },
+  { passive: false },
+);
 
 const fingers = new Map();
 stage.addEventListener("pointerdown", (event) => {
@@ -103,4 +117,5 @@ window.addEventListener("pointermove", (event) => {
   }
   fingers.set(event.pointerId, now);
 });
-for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, (event) => fingers.delete(event.pointerId));
+for (const end of ["pointerup", "pointercancel"])
+  window.addEventListener(end, (event) => fingers.delete(event.pointerId));

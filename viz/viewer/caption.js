@@ -3,12 +3,18 @@
 const TITLES = { forward: "Forward", backward: "Backward", jvp: "Jvp" };
 const STARTS = {
   forward: "The inputs are given. Each step runs one operation of the program.",
-  backward: "Backward starts at the outputs. Each step sends a gradient along one edge: upstream × local partial = contribution.",
+  backward: "Backward starts at the outputs. Each step goes along one edge: upstream × local partial = contribution.",
   jvp: "The inputs have tangents. Each step pushes them through one operation, beside its value.",
 };
 
 const term = (text, word, kind = "", note = "") =>
-  el("span", { class: `term ${kind}` }, el("b", { title: text }, shorten(text, 64)), el("i", {}, word), note && el("small", {}, shorten(note, 60)));
+  el(
+    "span",
+    { class: `term ${kind}` },
+    el("b", { title: text }, shorten(text, 64)),
+    el("i", {}, word),
+    note && el("small", {}, shorten(note, 60)),
+  );
 const sign = (text) => el("span", { class: "sign" }, text);
 
 function caption(step) {
@@ -20,15 +26,26 @@ function caption(step) {
 }
 
 function forwardCaption(op) {
-  const terms = op.out.slice(0, 3).flatMap((value, i) => [i ? sign(",") : sign("="), term(gist(values[value]), values[value].name, "", typeOf(values[value]))]);
+  const terms = op.out
+    .slice(0, 3)
+    .flatMap((value, i) => [
+      i ? sign(",") : sign("="),
+      term(gist(values[value]), values[value].name, "", typeOf(values[value])),
+    ]);
   return [term(op.formula || op.name + op.call, op.formula ? op.name : "operation"), ...terms];
 }
 
 function jvpCaption(op) {
   const [value] = op.out.filter((one) => tangentOf.has(one));
   const rule = (op.rule ?? "").replace(/^= /, "") || `${op.name}: tangents pushed through`;
-  const moved = op.tensors.filter((one) => tangentOf.has(one)).map((one) => `d${values[one].name} = ${gist(values[tangentOf.get(one)], 4)}`);
-  return [term(rule, "local partials × tangents of the inputs", "", moved.join(", ")), sign("="), term(gist(values[tangentOf.get(value)]), `tangent of ${values[value].name}`, "tangent")];
+  const moved = op.tensors
+    .filter((one) => tangentOf.has(one))
+    .map((one) => `d${values[one].name} = ${gist(values[tangentOf.get(one)], 4)}`);
+  return [
+    term(rule, "local partials × tangents of the inputs", "", moved.join(", ")),
+    sign("="),
+    term(gist(values[tangentOf.get(value)]), `tangent of ${values[value].name}`, "tangent"),
+  ];
 }
 
 function backwardCaption(op, flow, value, step) {
@@ -37,7 +54,12 @@ function backwardCaption(op, flow, value, step) {
   const upstream = term(up, "upstream", "", flow.rule || !whole(values[flow.up], SHORT) ? "called g" : "");
   const body = flow.rule
     ? [upstream, sign("→"), term(flow.rule, "rule of " + op.name)]
-    : [flow.summed && sign("sum of"), upstream, sign("×"), term(flow.partial, "local partial", "", partialNumbers(flow))];
+    : [
+        flow.summed && sign("sum of"),
+        upstream,
+        sign("×"),
+        term(flow.partial, "local partial", "", partialNumbers(flow)),
+      ];
   return [...body.filter(Boolean), sign("="), gives, sumSoFar(value, step)].filter(Boolean);
 }
 
@@ -46,7 +68,12 @@ function partialNumbers(flow) {
   if (/^[\d.]+$/.test(flow.partial)) return "";
   const [up, gives] = [values[flow.up], values[flow.gives]];
   const [a, b] = [up, gives].map((value) => (value.all === undefined ? [] : [value.all].flat(Infinity)));
-  const told = a.length && a.length <= 4 && a.length === b.length && a.every((x) => typeof x === "number" && x !== 0) && b.every((x) => typeof x === "number");
+  const told =
+    a.length &&
+    a.length <= 4 &&
+    a.length === b.length &&
+    a.every((x) => typeof x === "number" && x !== 0) &&
+    b.every((x) => typeof x === "number");
   const ratio = told ? b.map((x, i) => number(x / a[i])) : [];
   const amount = ratio.length > 1 ? `[${ratio.join(", ")}]` : ratio[0];
   if (!amount || flow.partial === amount) return minus(flow.figures ?? "");
@@ -60,12 +87,21 @@ function sumSoFar(value, step) {
   const { state: stands } = gradientAt(value, step);
   const arrived = all.filter(([at]) => at <= step).length;
   const words = stands === "known" ? "branches meet: they add" : `${arrived} of ${all.length} contributions`;
-  return el("span", { class: "meet" }, sign("⊕"), term(gradientText(value, step), `grad ${values[value].name}`, "grad", words));
+  return el(
+    "span",
+    { class: "meet" },
+    sign("⊕"),
+    term(gradientText(value, step), `grad ${values[value].name}`, "grad", words),
+  );
 }
 
 function showCaption(step) {
   const { pass, op } = steps[step];
   const place = op ? placeOf(op) : "";
-  $("where").replaceChildren(el("strong", { class: `p-${pass}` }, TITLES[pass]), ` ${step - startOf[pass]} of ${lastOf(pass) - startOf[pass]}`, place && el("span", { class: "place" }, place));
+  $("where").replaceChildren(
+    el("strong", { class: `p-${pass}` }, TITLES[pass]),
+    ` ${step - startOf[pass]} of ${lastOf(pass) - startOf[pass]}`,
+    place && el("span", { class: "place" }, place),
+  );
   $("caption").replaceChildren(...caption(step));
 }

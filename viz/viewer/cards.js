@@ -18,7 +18,8 @@ const FONTS = {
 };
 const pen = document.createElement("canvas").getContext("2d");
 const advance = {};
-for (const style of ["mono", "bold"]) (pen.font = FONTS[style]), (advance[style] = pen.measureText("0".repeat(100)).width / 100);
+for (const style of ["mono", "bold"])
+  ((pen.font = FONTS[style]), (advance[style] = pen.measureText("0".repeat(100)).width / 100));
 
 /** The width of a text; of ASCII in a monospaced font by counting. */
 function textWidth(text, style) {
@@ -44,7 +45,8 @@ function measure(boxes) {
     box.h = box.strip + card.tall;
     box.inset = (box.w - wanted) / 2;
     box.entryAt = (slot) => box.inset + box.slots.slice(0, slot).reduce((a, b) => a + b, 0) + box.slots[slot] / 2;
-    box.exitAt = (value) => (box.w * (2 * Math.max(0, box.exits.indexOf(value)) + 1)) / (2 * Math.max(1, box.exits.length));
+    box.exitAt = (value) =>
+      (box.w * (2 * Math.max(0, box.exits.indexOf(value)) + 1)) / (2 * Math.max(1, box.exits.length));
   }
 }
 
@@ -56,26 +58,52 @@ function describe(box) {
   const { title, note, right, tag } = heading(box);
   const rows = box.out.slice(0, MOST_ROWS).flatMap((value) => rowsOf(box, value));
   if (box.kind !== "fold" && !box.leaf) rows.push(...keptRows(ops[box.from]));
-  const widths = rows.map((row) => textWidth(row.label, row.kind === "kept" ? "small" : "mono") + row.longest + (row.type ? textWidth(row.type, "small") + 18 : 0));
-  const head = textWidth(title, "name") + textWidth(note, "mono") + (right ? 20 + textWidth(right, box.leaf ? "small" : "mono") : 0);
+  const widths = rows.map(
+    (row) =>
+      textWidth(row.label, row.kind === "kept" ? "small" : "mono") +
+      row.longest +
+      (row.type ? textWidth(row.type, "small") + 18 : 0),
+  );
+  const head =
+    textWidth(title, "name") +
+    textWidth(note, "mono") +
+    (right ? 20 + textWidth(right, box.leaf ? "small" : "mono") : 0);
   const width = Math.max(head, textWidth(tag, "small"), ...widths) + 2 * SIDE + 6;
-  return { title, note, right, tag, rows, width, tall: HEAD + (tag ? TAG : 0) + (rows.length ? rows.length * LINE + FOOT : 0) };
+  return {
+    title,
+    note,
+    right,
+    tag,
+    rows,
+    width,
+    tall: HEAD + (tag ? TAG : 0) + (rows.length ? rows.length * LINE + FOOT : 0),
+  };
 }
 
 function heading(box) {
   const out = box.out.some((value) => outputs.has(value)) ? ["output"] : [];
   if (box.leaf) {
     const of = gradientFor.get(box.out[0]);
-    const kind = box.kind !== "computed" ? box.kind : of === undefined ? "value" : `gradient of ${shorten(values[of].name, 20)}`;
+    const kind =
+      box.kind !== "computed" ? box.kind : of === undefined ? "value" : `gradient of ${shorten(values[of].name, 20)}`;
     return { title: shorten(values[box.out[0]].name, 32), note: "", right: [kind, ...out].join(" · "), tag: "" };
   }
   if (box.kind === "fold") {
     const names = [...new Set(ops.slice(box.from, Math.min(box.to, box.from + 60)).map((op) => op.name))];
-    const tag = [count(box.to - box.from, "operation"), names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : ""), ...out];
+    const tag = [
+      count(box.to - box.from, "operation"),
+      names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : ""),
+      ...out,
+    ];
     return { title: shorten(box.label, 44), note: "", right: "", tag: shorten(tag.join(" · "), 70) };
   }
   const op = ops[box.from];
-  const tag = [...(op.custom ? ["custom Function"] : []), ...(op.inplace ? ["in place"] : []), ...(op.layer ? [op.layer.join(" › ")] : []), ...out];
+  const tag = [
+    ...(op.custom ? ["custom Function"] : []),
+    ...(op.inplace ? ["in place"] : []),
+    ...(op.layer ? [op.layer.join(" › ")] : []),
+    ...out,
+  ];
   const title = shorten(op.name, 32);
   const note = shorten(op.formula ? "" : op.call, WIDEST - title.length);
   return { title, note, right: op.formula ? shorten(op.formula, WIDEST - title.length) : "", tag: tag.join(" · ") };
@@ -85,9 +113,19 @@ function heading(box) {
 function rowsOf(box, value) {
   const name = shorten(values[value].name, 20);
   const end = steps.length - 1;
-  const made = [{ kind: "value", value, label: box.leaf ? "" : `${name} = `, last: gist(values[value]), type: typeOf(values[value]) }];
-  if (passes.includes("backward") && gradientOf.has(value)) made.push({ kind: "grad", value, label: "grad = ", last: gradientText(value, end) });
-  if (passes.includes("jvp") && tangentOf.has(value)) made.push({ kind: "tangent", value, label: "tangent = ", last: tangentText(value, end) });
+  const made = [
+    {
+      kind: "value",
+      value,
+      label: box.leaf ? "" : `${name} = `,
+      last: gist(values[value]),
+      type: typeOf(values[value]),
+    },
+  ];
+  if (passes.includes("backward") && gradientOf.has(value))
+    made.push({ kind: "grad", value, label: "grad = ", last: gradientText(value, end) });
+  if (passes.includes("jvp") && tangentOf.has(value))
+    made.push({ kind: "tangent", value, label: "tangent = ", last: tangentText(value, end) });
   for (const row of made) row.longest = Math.max(textWidth(row.last, row.kind === "value" ? "mono" : "bold"), 30);
   return made;
 }
@@ -99,7 +137,15 @@ function keptRows(op) {
     const freed = freer === null ? undefined : freedAt.get(freer);
     const when = freed === undefined ? "" : `, freed at ${stepName(freed)}`;
     const text = `${shorten(values[value].name, 20)} (${bytes(size)})${when}`;
-    return { kind: "kept", value, label: "kept ", last: text, longest: textWidth(text, "small"), freed, from: stepFor.forward.get(op.index) };
+    return {
+      kind: "kept",
+      value,
+      label: "kept ",
+      last: text,
+      longest: textWidth(text, "small"),
+      freed,
+      from: stepFor.forward.get(op.index),
+    };
   });
   if (shown.length > MOST_ROWS) {
     const rest = shown.slice(MOST_ROWS);
@@ -127,8 +173,11 @@ function wrapped(text, most) {
   if (text.length <= most) return [text];
   const spaces = [...text.matchAll(/ /g)].map(({ index }) => index).filter((at) => at > 4 && at < text.length - 4);
   const times = text.indexOf(" \u00d7 ");
-  const at = times > 4 ? times : spaces.sort((a, b) => Math.abs(a - text.length / 2) - Math.abs(b - text.length / 2))[0];
-  return at === undefined ? [shorten(text, most)] : [text.slice(0, at), text.slice(at + 1)].map((line) => shorten(line, 1.5 * most));
+  const at =
+    times > 4 ? times : spaces.sort((a, b) => Math.abs(a - text.length / 2) - Math.abs(b - text.length / 2))[0];
+  return at === undefined
+    ? [shorten(text, most)]
+    : [text.slice(0, at), text.slice(at + 1)].map((line) => shorten(line, 1.5 * most));
 }
 
 const SHORT = 2; // elements: a longer upstream gradient is called g
@@ -141,4 +190,5 @@ function product(flow) {
   return flow.summed ? `sum(${text})` : text;
 }
 
-const factor = (partial) => (/[-+/ ]/.test(partial) && /[-+/]/.test(partial.replace(/\([^()]*\)/g, "")) ? `(${partial})` : partial);
+const factor = (partial) =>
+  /[-+/ ]/.test(partial) && /[-+/]/.test(partial.replace(/\([^()]*\)/g, "")) ? `(${partial})` : partial;

@@ -9,7 +9,22 @@ let colours = {};
 
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  colours = Object.fromEntries(["ink", "paper", "line", "op", "function", "input", "parameter", "constant", "fold", "forward", "backward", "jvp"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  colours = Object.fromEntries(
+    [
+      "ink",
+      "paper",
+      "line",
+      "op",
+      "function",
+      "input",
+      "parameter",
+      "constant",
+      "fold",
+      "forward",
+      "backward",
+      "jvp",
+    ].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+  );
   colours.computed = colours.copy = colours.constant;
 }
 
@@ -53,7 +68,11 @@ function paintName(box) {
   const [w, h] = [box.w * camera.k, (box.h - box.strip) * camera.k];
   const room = Math.floor((w - 4) / 6.2);
   if (h < 12 || room < 4) return;
-  paint.fillText(shorten(box.title, room), box.x * camera.k + camera.x + w / 2, (box.y + box.strip) * camera.k + camera.y + h / 2 + 4);
+  paint.fillText(
+    shorten(box.title, room),
+    box.x * camera.k + camera.x + w / 2,
+    (box.y + box.strip) * camera.k + camera.y + h / 2 + 4,
+  );
 }
 
 function paintBox(box) {

@@ -24,7 +24,7 @@ function roundsOfLoops() {
   let round = 1;
   return ops.map((op) => {
     const mark = `${op.at}/${op.columns}/${op.name}/${op.module}`;
-    if (seen.has(mark)) round++, seen.clear();
+    if (seen.has(mark)) (round++, seen.clear());
     seen.add(mark);
     return round;
   });
@@ -47,7 +47,7 @@ function tree(pathOf) {
     stack.at(-1).parts.push(index);
     for (const node of stack) node.to = index + 1;
   });
-  return gathered(simpler(root));
+  return simpler(root);
 }
 
 /** Without folds that hold one operation or one other fold. */
@@ -61,56 +61,60 @@ function simpler(node) {
 
 /** Long rows of parts in stretches of a size that can be looked at. */
 function gathered(node) {
-  for (const part of node.parts) if (typeof part === "object") gathered(part);
-  while (node.parts.length > CROWD) {
-    const size = Math.max(2, Math.ceil(node.parts.length / CROWD));
-    const rows = [];
-    for (let i = 0; i < node.parts.length; i += size) rows.push(node.parts.slice(i, i + size));
-    node.parts = rows.map((parts) => {
-      const from = begins(parts[0]);
-      const to = typeof parts.at(-1) === "number" ? parts.at(-1) + 1 : parts.at(-1).to;
-      return { label: `operations ${from + 1}–${to}`, from, to, parts, open: false };
-    });
-  }
+  for (const part of node.parts) if (part.parts) gathered(part);
+  if (node.parts.length <= CROWD) return node;
+  const size = Math.ceil(node.parts.length / CROWD);
+  const starts = Array.from({ length: Math.ceil(node.parts.length / size) }, (_, i) => i * size);
+  node.parts = starts.map((start) => stretch(node.parts.slice(start, start + size)));
   return node;
 }
 
-const begins = (part) => (typeof part === "number" ? part : part.from);
+function stretch(parts) {
+  const [first, last] = [parts[0], parts.at(-1)];
+  const from = first.parts ? first.from : first;
+  const to = last.parts ? last.to : last + 1;
+  const label = first.parts && last.parts ? `${first.label} – ${last.label}` : `operations ${from + 1} – ${to}`;
+  return { label, from, to, parts, open: false };
+}
 
 let folded = null; // the tree in force, or null: everything is open
 let boxOf = []; // by operation, its box
 
 /** The folds that would gather anything in this program. */
-const foldModes = () => Object.keys(FOLDS).filter((mode) => tree(FOLDS[mode]).parts.some((part) => typeof part === "object" && !part.label.startsWith("operations ")));
+const foldModes = () => Object.keys(FOLDS).filter((mode) => tree(FOLDS[mode]).parts.some((part) => part.parts));
 
 function foldBy(mode) {
-  folded = mode === "none" ? null : tree(FOLDS[mode] ?? (() => []));
-  const largest = () => visibleParts().filter((part) => part.parts).sort((a, b) => b.to - b.from - (a.to - a.from))[0];
-  while (folded && visibleParts().length < FEW_BOXES && largest()?.parts.some((part) => part.parts)) largest().open = true;
+  folded = mode === "none" ? null : gathered(tree(FOLDS[mode] ?? (() => [])));
+  const largest = () =>
+    visibleParts()
+      .filter((part) => part.parts)
+      .sort((a, b) => b.to - b.from - (a.to - a.from))[0];
+  while (folded && visibleParts().length < FEW_BOXES && largest()?.parts.some((part) => part.parts))
+    largest().open = true;
 }
 
 /** The fold that holds an operation and is open, innermost: what closing it means. */
 function foldAround(index) {
   let found = null;
-  for (let node = folded; node; ) {
+  for (let node = folded; node;) {
     if (node !== folded && node.open) found = node;
-    node = node.open ? node.parts.find((part) => typeof part === "object" && part.from <= index && index < part.to) : null;
+    node = node.open ? node.parts.find((part) => part.parts && part.from <= index && index < part.to) : null;
   }
   return found;
 }
 
 /** Open every fold around an operation, so that it has a box of its own. */
 function reveal(index) {
-  for (let node = folded; node; ) {
+  for (let node = folded; node;) {
     node.open = true;
-    node = node.parts.find((part) => typeof part === "object" && part.from <= index && index < part.to);
+    node = node.parts.find((part) => part.parts && part.from <= index && index < part.to);
   }
 }
 
 function visibleParts() {
   if (!folded) return ops.map((_, index) => index);
   const found = [];
-  const walk = (node) => node.parts.forEach((part) => (typeof part === "object" && part.open ? walk(part) : found.push(part)));
+  const walk = (node) => node.parts.forEach((part) => (part.open ? walk(part) : found.push(part)));
   walk(folded);
   return found;
 }
@@ -127,8 +131,22 @@ function boxGraph() {
     const made = typeof part === "number";
     const pending = [];
     const box = made
-      ? { key: `op-${ops[part].id}`, kind: ops[part].custom ? "function" : "op", from: part, to: part + 1, out: ops[part].out }
-      : { key: `fold-${part.from}-${part.to}`, kind: "fold", from: part.from, to: part.to, fold: part, out: [], label: part.label };
+      ? {
+          key: `op-${ops[part].id}`,
+          kind: ops[part].custom ? "function" : "op",
+          from: part,
+          to: part + 1,
+          out: ops[part].out,
+        }
+      : {
+          key: `fold-${part.from}-${part.to}`,
+          kind: "fold",
+          from: part.from,
+          to: part.to,
+          fold: part,
+          out: [],
+          label: part.label,
+        };
     for (let i = box.from; i < box.to; i++) boxOf[i] = box;
     const seen = new Map();
     for (let i = box.from; i < box.to; i++) {

@@ -40,7 +40,20 @@ const ACTIONS = {
   Escape: () => clearPaths() || leave(),
 };
 
-$("keys").append(...KEYS.map(([keys, meaning]) => el("tr", {}, el("th", { scope: "row" }, keys.split(" ").map((key) => el("kbd", {}, key))), el("td", {}, meaning))));
+$("keys").append(
+  ...KEYS.map(([keys, meaning]) =>
+    el(
+      "tr",
+      {},
+      el(
+        "th",
+        { scope: "row" },
+        keys.split(" ").map((key) => el("kbd", {}, key)),
+      ),
+      el("td", {}, meaning),
+    ),
+  ),
+);
 
 window.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
@@ -49,7 +62,7 @@ window.addEventListener("keydown", (event) => {
   const pressing = target.matches?.("button, summary, a") && [" ", "Enter"].includes(event.key);
   const sliding = target.id === "slider" && /^(Arrow|Home|End|Page)/.test(event.key);
   if (typing || pressing || sliding) return;
-  if (event.key === "Enter" && current()) return event.preventDefault(), enterBox(current());
+  if (event.key === "Enter" && current()) return (event.preventDefault(), enterBox(current()));
   const action = ACTIONS[event.key];
   if (!action) return;
   event.preventDefault();

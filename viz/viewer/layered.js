@@ -20,7 +20,7 @@ function layout({ boxes, edges }) {
     const [top, low] = [rank[edge.source.index], rank[edge.target.index]];
     for (let level = top + 1; level < low && low - top <= FAR_RANKS; level++) {
       path.push([width.length, LANE / 2]);
-      rank.push(level), width.push(LANE), up.push([]), down.push([]);
+      (rank.push(level), width.push(LANE), up.push([]), down.push([]));
     }
     path.push([edge.target.index, edge.target.entryAt(edge.slot)]);
     const strong = edge.source.leaf ? 1 : 5; // the main line straight, leaves beside it
@@ -58,7 +58,13 @@ function layout({ boxes, edges }) {
   });
   const right = x.reduce((most, at, i) => Math.max(most, at - left + width[i]), 0);
   const start = boxes[0].x + boxes[0].w / 2;
-  return { start, width: right, height: tops.at(-1) + heights.at(-1), rows: rows.map((row) => row.filter((i) => i < boxes.length)), tops };
+  return {
+    start,
+    width: right,
+    height: tops.at(-1) + heights.at(-1),
+    rows: rows.map((row) => row.filter((i) => i < boxes.length)),
+    tops,
+  };
 }
 
 /** Boxes as low as their longest path says; a leaf, and what is made of parameters alone, just above its first use. */
@@ -87,7 +93,9 @@ function order(rows, width, joined) {
     for (const row of sweep % 2 ? [...rows].reverse() : rows) {
       for (const i of row) {
         const ties = near[i];
-        wish[i] = ties.length ? ties.reduce((sum, [n, , at]) => sum + place[n] + at / width[n] - 0.5, 0) / ties.length : place[i];
+        wish[i] = ties.length
+          ? ties.reduce((sum, [n, , at]) => sum + place[n] + at / width[n] - 0.5, 0) / ties.length
+          : place[i];
       }
       row.sort((a, b) => wish[a] - wish[b]);
       row.forEach((i, at) => (place[i] = at + 0.5));
@@ -104,9 +112,15 @@ function across(rows, width, joined) {
     for (const row of sweep % 2 ? [...rows].reverse() : rows) {
       const weights = row.map((i) => near[i].reduce((sum, tie) => sum + tie[3], 0));
       const wishes = row.map((i, k) =>
-        weights[k] ? near[i].reduce((sum, [n, own, at, strong]) => sum + strong * (x[n] + at - own), 0) / weights[k] : x[i],
+        weights[k]
+          ? near[i].reduce((sum, [n, own, at, strong]) => sum + strong * (x[n] + at - own), 0) / weights[k]
+          : x[i],
       );
-      apart(wishes, row.map((i) => width[i] + GAP), weights.map((weight) => weight || 0.1)).forEach((at, k) => (x[row[k]] = at));
+      apart(
+        wishes,
+        row.map((i) => width[i] + GAP),
+        weights.map((weight) => weight || 0.1),
+      ).forEach((at, k) => (x[row[k]] = at));
     }
   }
   return x;
@@ -124,7 +138,7 @@ function apart(wishes, widths, weights) {
     while (pools.length > 1 && pools.at(-2)[0] / pools.at(-2)[1] >= pools.at(-1)[0] / pools.at(-1)[1]) {
       const [total, heavy, many] = pools.pop();
       const last = pools.at(-1);
-      (last[0] += total), (last[1] += heavy), (last[2] += many);
+      ((last[0] += total), (last[1] += heavy), (last[2] += many));
     }
   });
   let k = 0;
@@ -137,7 +151,10 @@ function curve(points) {
   for (let i = 1; i < points.length; i++) {
     const [[x0, y0], [x1, y1]] = [points[i - 1], points[i]];
     const middle = ((y0 + y1) / 2).toFixed(1);
-    path += x0 === x1 ? `V${y1.toFixed(1)}` : `C${x0.toFixed(1)} ${middle} ${x1.toFixed(1)} ${middle} ${x1.toFixed(1)} ${y1.toFixed(1)}`;
+    path +=
+      x0 === x1
+        ? `V${y1.toFixed(1)}`
+        : `C${x0.toFixed(1)} ${middle} ${x1.toFixed(1)} ${middle} ${x1.toFixed(1)} ${y1.toFixed(1)}`;
   }
   return path;
 }

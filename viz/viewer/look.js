@@ -22,7 +22,8 @@ function select(box, jump = false) {
 }
 
 function focusCard(box, grab = true) {
-  for (const one of [focused ?? graph.boxes[0], box]) mounted.get(one?.key)?.g.setAttribute("tabindex", one === box ? "0" : "-1");
+  for (const one of [focused ?? graph.boxes[0], box])
+    mounted.get(one?.key)?.g.setAttribute("tabindex", one === box ? "0" : "-1");
   focused = box;
   if (grab) mounted.get(box.key)?.g.focus({ preventScroll: true });
 }
@@ -34,7 +35,7 @@ function walk(by) {
   const next = by > 0 ? from.outs.map((edge) => edge.target) : from.ins.map((edge) => edge.source);
   const sorted = [...next].sort((a, b) => a.leaf - b.leaf || a.index - b.index);
   const target = sorted[0] ?? graph.boxes[from.index + by];
-  if (target) show(target), select(target);
+  if (target) (show(target), select(target));
 }
 
 function enterBox(box) {

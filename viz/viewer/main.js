@@ -10,7 +10,10 @@ function drawFar() {
 
 onCamera = () => {
   if (screen) return; // it is being printed
-  world.setAttribute("transform", `translate(${camera.x.toFixed(1)} ${camera.y.toFixed(1)}) scale(${camera.k.toFixed(4)})`);
+  world.setAttribute(
+    "transform",
+    `translate(${camera.x.toFixed(1)} ${camera.y.toFixed(1)}) scale(${camera.k.toFixed(4)})`,
+  );
   distant = paintFar();
   if (distant) unmount();
   else mount();
@@ -37,7 +40,7 @@ stage.addEventListener("click", (event) => {
   if (stage.dataset.moved) return;
   const box = boxUnder(event);
   const gradient = event.target.closest?.("[data-gradient]");
-  if (gradient) select(box), showPaths(Number(gradient.dataset.gradient));
+  if (gradient) (select(box), showPaths(Number(gradient.dataset.gradient)));
   else if (!box) clearPaths() || select(null);
   else if (box.kind === "fold" && state.selected === box.key) unfold(box);
   else select(box, distant);
@@ -59,11 +62,17 @@ stage.addEventListener("focusin", (event) => {
 
 function drawPassBar() {
   const shares = passes.map((pass) => stops.filter((step) => steps[step].pass === pass).length);
-  $("passes").replaceChildren(...passes.map((pass, i) => {
-    const made = button(TITLES[pass], () => toPass(pass), { class: `p-${pass}`, "data-pass": pass, title: `${TITLES[pass]} pass (${pass[0]})` });
-    made.style.flexGrow = shares[i];
-    return made;
-  }));
+  $("passes").replaceChildren(
+    ...passes.map((pass, i) => {
+      const made = button(TITLES[pass], () => toPass(pass), {
+        class: `p-${pass}`,
+        "data-pass": pass,
+        title: `${TITLES[pass]} pass (${pass[0]})`,
+      });
+      made.style.flexGrow = shares[i];
+      return made;
+    }),
+  );
 }
 
 function toggleTheme() {
@@ -85,7 +94,8 @@ for (const [id, action] of Object.entries({
   fit: () => fit(graph.size, true),
   theme: toggleTheme,
   ask: () => $("help").showModal(),
-})) $(id).addEventListener("click", action);
+}))
+  $(id).addEventListener("click", action);
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
 $("speed").addEventListener("input", () => (speed = Number($("speed").value)));
 $("fold").addEventListener("change", () => refoldAll($("fold").value));
@@ -114,10 +124,16 @@ window.addEventListener("afterprint", () => {
 function start() {
   const { name, file } = data.program;
   $("name").textContent = name || file || "program";
-  $("counts").textContent = [file, count(ops.length, "operation"), peak ? `${bytes(peak)} kept for backward` : ""].filter(Boolean).join(" · ");
+  $("counts").textContent = [file, count(ops.length, "operation"), peak ? `${bytes(peak)} kept for backward` : ""]
+    .filter(Boolean)
+    .join(" · ");
   const modes = foldModes();
   const large = ops.length > MANY;
-  $("fold").replaceChildren(el("option", { value: "none" }, "nothing"), ...modes.map((mode) => el("option", { value: mode }, mode)), ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "stretch")] : []));
+  $("fold").replaceChildren(
+    el("option", { value: "none" }, "nothing"),
+    ...modes.map((mode) => el("option", { value: mode }, mode)),
+    ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "stretch")] : []),
+  );
   $("fold").parentElement.hidden = !modes.length && !large;
   readColours();
   const mode = large ? (modes[0] ?? "stretch") : "none";

@@ -13,7 +13,11 @@ function memoryOverSteps() {
     for (const [value, size, freer] of op.saved ?? []) {
       const span = spans.get(value) ?? [size, Infinity, 0];
       const freed = freer === null ? undefined : freedAt.get(freer);
-      spans.set(value, [size, Math.min(span[1], stepFor.forward.get(op.index)), Math.max(span[2], freed ?? steps.length)]);
+      spans.set(value, [
+        size,
+        Math.min(span[1], stepFor.forward.get(op.index)),
+        Math.max(span[2], freed ?? steps.length),
+      ]);
     }
   }
   for (const [size, from, to] of spans.values()) {
@@ -33,7 +37,8 @@ function drawMemory() {
   let path = `M0 ${h}`;
   for (let c = 0; c < columns; c++) {
     let most = 0;
-    for (let i = Math.floor((c * n) / columns); i < Math.floor(((c + 1) * n) / columns); i++) most = Math.max(most, alive[stops[i]]);
+    for (let i = Math.floor((c * n) / columns); i < Math.floor(((c + 1) * n) / columns); i++)
+      most = Math.max(most, alive[stops[i]]);
     path += `V${(h - (most / peak) * (h - 2)).toFixed(1)}H${(((c + 1) * w) / columns).toFixed(1)}`;
   }
   const area = shape("path", { class: "area", d: `${path}V${h}Z` });

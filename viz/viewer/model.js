@@ -26,6 +26,17 @@ for (const op of ops) {
 }
 for (const [value, gradient] of gradientOf) gradientFor.set(gradient, value);
 
+/** The place in sorted numbers of the first that is at least `least`. */
+function firstFrom(sorted, least) {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < least) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 const isLeaf = (value) => maker[value] < 0;
 const leafKind = (value) =>
   ["input", "parameter", "constant"].includes(values[value].kind) ? values[value].kind : "computed";
@@ -50,7 +61,7 @@ function bytes(count) {
   if (count < 1024) return `${count} B`;
   const units = ["kB", "MB", "GB"];
   let amount = count / 1024;
-  while (amount >= 1024 && units.length > 1) (amount /= 1024), units.shift();
+  while (amount >= 1024 && units.length > 1) ((amount /= 1024), units.shift());
   return `${amount.toFixed(1)} ${units[0]}`;
 }
 
@@ -85,7 +96,8 @@ function gist(value, most = 6) {
   const found = statistics(value);
   if (!found || found[0] === null) return sizes(value.shape);
   const odd = (found[4] ? ` ${found[4]} nan` : "") + (found[5] ? ` ${found[5]} inf` : "");
-  return `${found[0] === found[1] ? `all ${number(found[0])}` : `${number(found[0], 3)} … ${number(found[1], 3)}`}${odd}`;
+  const range = found[0] === found[1] ? `all ${number(found[0])}` : `${number(found[0], 3)} … ${number(found[1], 3)}`;
+  return range + odd;
 }
 
 const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

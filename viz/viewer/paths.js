@@ -19,13 +19,16 @@ function shares(value) {
   if (square > 0 && Number.isFinite(square) && parts.every((one) => one?.length === total.length)) {
     return all.map((flow, i) => [flow, parts[i].reduce((sum, x, k) => sum + x * total[k], 0) / square]);
   }
-  const sized = all.map((flow) => Math.hypot(statistics(values[flow.gives])?.[2] ?? 0, statistics(values[flow.gives])?.[3] ?? 0));
+  const sized = all.map((flow) =>
+    Math.hypot(statistics(values[flow.gives])?.[2] ?? 0, statistics(values[flow.gives])?.[3] ?? 0),
+  );
   const sum = sized.reduce((a, b) => a + b, 0);
   return all.map((flow, i) => [flow, sum ? sized[i] / sum : 1 / all.length]);
 }
 
 /** The result of an operation through which the upstream gradient of a flow came. */
-const through = (flow) => (ops[flow.op].out.includes(gradientFor.get(flow.up)) ? gradientFor.get(flow.up) : ops[flow.op].out[0]);
+const through = (flow) =>
+  ops[flow.op].out.includes(gradientFor.get(flow.up)) ? gradientFor.get(flow.up) : ops[flow.op].out[0];
 
 function trace(value) {
   const weights = new Map([[value, 1]]);
@@ -38,7 +41,8 @@ function trace(value) {
     }
   };
   if (isLeaf(value)) expand(value);
-  for (let i = Math.max(0, maker[value]); i < ops.length; i++) for (const one of ops[i].out) if (weights.has(one)) expand(one);
+  for (let i = Math.max(0, maker[value]); i < ops.length; i++)
+    for (const one of ops[i].out) if (weights.has(one)) expand(one);
   return { value, weights, onEdges, list: heaviest(value) };
 }
 
@@ -51,7 +55,8 @@ function heaviest(value) {
     const path = open.pop();
     const next = shares(path.at);
     if (!next.length) found.push(path);
-    for (const [flow, share] of next) open.push({ at: through(flow), share: path.share * share, ops: [...path.ops, flow.op] });
+    for (const [flow, share] of next)
+      open.push({ at: through(flow), share: path.share * share, ops: [...path.ops, flow.op] });
     if (open.length > 200) open.splice(0, 100);
   }
   return found;
@@ -66,7 +71,8 @@ function showPaths(value) {
   drawFar();
   showDetails(current());
   const amount = gist(values[gradientOf.get(value)]);
-  announce(`Gradient of ${values[value].name}, ${amount}: ${state.paths.list.length} paths. ${state.paths.list.map((path) => percent(path.share)).join(", ")}.`);
+  const heaviest = state.paths.list.map((path) => percent(path.share)).join(", ");
+  announce(`Gradient of ${values[value].name}, ${amount}. Its heaviest paths: ${heaviest}.`);
 }
 
 /** The boxes and edges of the graph as it is folded now through which shares flow. */
@@ -77,7 +83,11 @@ function placePaths() {
   state.paths.edges = new Map();
   for (const edge of graph.edges) {
     const along = edge.uses.map(([op, slot]) => onEdges.get(`${op}:${slot}`)).filter((share) => share !== undefined);
-    if (along.length) state.paths.edges.set(edge.key, along.reduce((a, b) => a + b, 0));
+    if (along.length)
+      state.paths.edges.set(
+        edge.key,
+        along.reduce((a, b) => a + b, 0),
+      );
   }
   for (const key of onEdges.keys()) state.paths.boxes.set(boxOf[Number(key.split(":")[0])].key, true);
   for (const box of graph.boxes) if (box.out.includes(value)) state.paths.boxes.set(box.key, true);
@@ -97,11 +107,27 @@ function pathList() {
   const row = (path) => {
     const names = words(path);
     const text = names.length > 9 ? [...names.slice(0, 4), `… ${names.length - 8} more …`, ...names.slice(-4)] : names;
-    const bar = shape("svg", { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" }, shape("rect", { width: Math.min(100, 100 * Math.abs(path.share)).toFixed(1), height: 6 }));
-    return el("li", {}, el("strong", {}, percent(path.share)), bar, el("span", {}, [...text, values[state.paths.value].name].join(" → ")));
+    const bar = shape(
+      "svg",
+      { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
+      shape("rect", { width: Math.min(100, 100 * Math.abs(path.share)).toFixed(1), height: 6 }),
+    );
+    return el(
+      "li",
+      {},
+      el("strong", {}, percent(path.share)),
+      bar,
+      el("span", {}, [...text, values[state.paths.value].name].join(" → ")),
+    );
   };
   const { list } = state.paths;
   const rest = 1 - list.reduce((sum, path) => sum + path.share, 0);
   const more = Math.abs(rest) > 0.005 ? el("p", { class: "note" }, `all other paths: ${percent(rest)}`) : null;
-  return el("div", { class: "paths" }, el("ol", {}, list.map(row)), more, button("Clear", clearPaths, { class: "link" }));
+  return el(
+    "div",
+    { class: "paths" },
+    el("ol", {}, list.map(row)),
+    more,
+    button("Clear", clearPaths, { class: "link" }),
+  );
 }

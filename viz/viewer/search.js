@@ -5,7 +5,19 @@ let hits = []; // operations and leaf values that match, in the order of the pro
 let hit = -1;
 const leafValues = values.map((_, i) => i).filter((value) => isLeaf(value) && (uses.has(value) || outputs.has(value)));
 
-const opText = (op) => [op.name, op.call, op.formula ?? "", placeOf(op), codeOf(op), ...(op.module ?? []), ...(op.layer ?? []), ...op.out.flatMap((value) => [values[value].name, typeOf(values[value])])].join("\n").toLowerCase();
+const opText = (op) =>
+  [
+    op.name,
+    op.call,
+    op.formula ?? "",
+    placeOf(op),
+    codeOf(op),
+    ...(op.module ?? []),
+    ...(op.layer ?? []),
+    ...op.out.flatMap((value) => [values[value].name, typeOf(values[value])]),
+  ]
+    .join("\n")
+    .toLowerCase();
 const leafText = (value) => [values[value].name, leafKind(value), typeOf(values[value])].join("\n").toLowerCase();
 
 function search(words) {
@@ -19,10 +31,17 @@ function search(words) {
     const found = new Uint8Array(ops.length);
     for (const op of ops) found[op.index] = fits(opText(op)) ? 1 : 0;
     const leaves = new Set(leafValues.filter((value) => fits(leafText(value))));
-    hits = [...[...leaves].map((value) => ({ value })), ...ops.filter((op) => found[op.index]).map((op) => ({ op: op.index }))];
+    hits = [
+      ...[...leaves].map((value) => ({ value })),
+      ...ops.filter((op) => found[op.index]).map((op) => ({ op: op.index })),
+    ];
     state.found = { ops: found, leaves };
   }
-  $("hits").textContent = wanted.length ? (hits.length ? `${hits.length.toLocaleString("en")} found` : "nothing found") : "";
+  $("hits").textContent = wanted.length
+    ? hits.length
+      ? `${hits.length.toLocaleString("en")} found`
+      : "nothing found"
+    : "";
   refresh();
   drawFar();
 }
@@ -46,6 +65,6 @@ function nextHit(by = 1) {
 
 field.addEventListener("input", () => search(field.value));
 field.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") event.preventDefault(), nextHit(event.shiftKey ? -1 : 1);
-  if (event.key === "Escape") event.preventDefault(), (field.value = ""), search(""), field.blur();
+  if (event.key === "Enter") (event.preventDefault(), nextHit(event.shiftKey ? -1 : 1));
+  if (event.key === "Escape") (event.preventDefault(), (field.value = ""), search(""), field.blur());
 });

@@ -16,12 +16,27 @@ function showFile(file) {
   lineOf.clear();
   $("file").textContent = files[file].name;
   const numbers = Object.keys(files[file].lines).map(Number);
-  const near = numbers.length <= LONG ? () => true : (n) => Array.from({ length: 2 * AROUND + 1 }, (_, i) => `${file}:${n - AROUND + i}`).some((key) => opsAt.has(key));
+  const near =
+    numbers.length <= LONG
+      ? () => true
+      : (n) =>
+          Array.from({ length: 2 * AROUND + 1 }, (_, i) => `${file}:${n - AROUND + i}`).some((key) => opsAt.has(key));
   source.replaceChildren(
     ...numbers.filter(near).map((n) => {
       const at = `${file}:${n}`;
       const ran = opsAt.has(at);
-      const line = el("li", { class: ran ? "ran" : "", value: n, ...(ran ? { onclick: () => toLine(at), title: `${count(opsAt.get(at).length, "operation")}: click to go there` } : {}) }, el("span", { class: "n", "aria-hidden": "true" }, String(n)), el("code", {}, files[file].lines[n] || " "));
+      const line = el(
+        "li",
+        {
+          class: ran ? "ran" : "",
+          value: n,
+          ...(ran
+            ? { onclick: () => toLine(at), title: `${count(opsAt.get(at).length, "operation")}: click to go there` }
+            : {}),
+        },
+        el("span", { class: "n", "aria-hidden": "true" }, String(n)),
+        el("code", {}, files[file].lines[n] || " "),
+      );
       lineOf.set(at, line);
       return line;
     }),
@@ -44,9 +59,12 @@ function showSource(op, looked) {
   }
   for (const line of marks) line.classList.remove("now", "looked");
   marks = [];
-  for (const [one, kind] of [[op, "now"], [looked, "looked"]]) {
+  for (const [one, kind] of [
+    [op, "now"],
+    [looked, "looked"],
+  ]) {
     const line = one?.at && lineOf.get(one.at.join(":"));
-    if (line) line.classList.add(kind), marks.push(line);
+    if (line) (line.classList.add(kind), marks.push(line));
   }
   if (at) scrollTo(lineOf.get(at.join(":")));
 }

@@ -21,7 +21,8 @@ function rebuild(keep) {
   for (const edge of graph.edges) {
     for (const [op, slot] of edge.uses) edgeAt[op][slot] = edge;
   }
-  for (const one of graph.boxes) if (one.kind !== "copy") for (const value of one.out) if (!home.has(value)) home.set(value, one);
+  for (const one of graph.boxes)
+    if (one.kind !== "copy") for (const value of one.out) if (!home.has(value)) home.set(value, one);
   focused = graph.boxes.find((one) => one.key === keep) ?? null;
   stops = halts();
   $("slider").max = stops.length - 1;
@@ -42,21 +43,18 @@ function halts() {
 }
 
 /** The place of a step among the stops. */
-function stopAt(step) {
-  let [low, high] = [0, stops.length - 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (stops[middle] < step) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const stopAt = (step) => Math.min(firstFrom(stops, step), stops.length - 1);
 
 /** Keys of the cards and edges that a step is about. */
 function inPlay(step) {
   const { pass, op, slot } = steps[step];
   if (!op) {
-    const started = pass === "forward" ? [] : pass === "jvp" ? [...tangentKnown].filter(([, at]) => at === step) : [...gradientKnown].filter(([, at]) => at === step);
+    const started =
+      pass === "forward"
+        ? []
+        : pass === "jvp"
+          ? [...tangentKnown].filter(([, at]) => at === step)
+          : [...gradientKnown].filter(([, at]) => at === step);
     return new Set(started.map(([value]) => home.get(value)?.key));
   }
   const at = boxOf[op.index];
@@ -90,7 +88,7 @@ function refold(node, open = false) {
 const unfold = (box) => refold(box.fold, true);
 
 function closeAround(box) {
-  const fold = box && foldAround(box.leaf ? uses.get(box.out[0])?.[0]?.[0] ?? 0 : box.from);
+  const fold = box && foldAround(box.leaf ? (uses.get(box.out[0])?.[0]?.[0] ?? 0) : box.from);
   if (fold) refold(fold);
 }
 

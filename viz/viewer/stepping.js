@@ -13,7 +13,8 @@ function go(step, follow = true) {
   refresh(near ? new Set([...old, ...state.now]) : null);
   const { op, pass } = steps[state.step];
   if (follow && op) show(bounds(op, pass));
-  else if (follow && state.step) show(graph.boxes.find((one) => state.now.has(one.key)) ?? graph.boxes[0] ?? { x: 0, y: 0, w: 1, h: 1 });
+  else if (follow && state.step)
+    show(graph.boxes.find((one) => state.now.has(one.key)) ?? graph.boxes[0] ?? { x: 0, y: 0, w: 1, h: 1 });
   drawFar();
   const i = stopAt(state.step);
   $("slider").value = i;

@@ -75,7 +75,9 @@ function gradientText(value, step) {
   const { state, terms } = gradientAt(value, step);
   const amounts = terms.map((term) => whole(term, 1));
   const short = amounts.every(Boolean) && (arrivals.get(value) ?? []).length <= 4 && addsUp(value);
-  const sum = amounts.map((amount, i) => (i ? (amount[0] === "\u2212" ? ` \u2212 ${amount.slice(1)}` : ` + ${amount}`) : amount)).join("");
+  const sum = amounts
+    .map((amount, i) => (i ? (amount[0] === "\u2212" ? ` \u2212 ${amount.slice(1)}` : ` + ${amount}`) : amount))
+    .join("");
   if (state === "part") return short ? `${sum} + …` : `– (${terms.length} of ${arrivals.get(value).length} arrived)`;
   if (state !== "known") return "–";
   const total = gist(values[gradientOf.get(value)]);
@@ -91,5 +93,4 @@ function addsUp(value) {
   return !(Math.abs(sum - total) > 1e-3 * Math.max(...parts.map(Math.abs), Math.abs(total)));
 }
 
-const tangentText = (value, step) =>
-  step >= tangentKnown.get(value) ? gist(values[tangentOf.get(value)]) : "–";
+const tangentText = (value, step) => (step >= tangentKnown.get(value) ? gist(values[tangentOf.get(value)]) : "–");
