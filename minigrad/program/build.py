@@ -73,6 +73,7 @@ def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
         elif ran.ctx in home:
             if ran.name == "setup_context" and forward is not None:
                 yield home[ran.ctx], forward
+                forward = None
             yield home[ran.ctx], ran
 
 

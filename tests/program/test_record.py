@@ -394,6 +394,15 @@ def test_a_function_inside_a_function_is_opened_too():
     assert inner["name"] == "Square"
 
 
+def test_a_forward_that_runs_once_for_several_contexts_is_told_once():
+    def program(x):
+        return minigrad.func.grad(lambda x: Double.apply(x))(x)
+
+    (op, *_) = forward(minigrad.record(program, minigrad.tensor(3.0)).to_dict())
+    ran = [one["method"] for one in op["inside"]]
+    assert ran.count("forward") == 1 and "backward" in ran
+
+
 def test_without_a_recording_methods_run_as_they_are():
     x = minigrad.tensor(3.0, requires_grad=True)
     Square.apply(x).backward()
