@@ -141,8 +141,8 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         where(g),
         g.function,
     )
-    if g.phase == "forward":
-        op.views = [schema.View(layer, inputs) for layer, inputs in g.views]
+    if g.phase == "forward" and g.events:
+        op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     if g.phase != "backward" or g.events:
         op.edges = [
             schema.Edge(number(i), partial, number(up), number(gives))

@@ -32,10 +32,11 @@ class Noted:
 class Event:
     """One primitive or custom Function that ran, with the values that went in and out."""
 
-    __slots__ = ("cls", "inputs", "outputs")
+    __slots__ = ("cls", "inputs", "outputs", "views")
 
     def __init__(self, cls: type, inputs: list, outputs: list):
         self.cls, self.inputs, self.outputs = cls, inputs, outputs
+        self.views: list = []  # (transform, shapes of the arguments as it saw them), outermost first
 
 
 class Group:
@@ -54,7 +55,6 @@ class Group:
         self.upstream: int | None = None
         self.kept: list = []  # (Noted, bytes, node)
         self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
-        self.views: list = []  # (transform, shapes of the arguments as it saw them), outermost first
 
 
 def bottom(t: Tensor) -> np.ndarray:

@@ -93,9 +93,8 @@ class Record(Layer):
             return apply_at(below, cls, args)
         sights, self._sights = self._sights, []
         group = self.group_now(cls, frame)
-        if not group.events:
-            group.views = sights[::-1]
         event = Event(cls, [self.ref(a) for a in args], [])
+        event.views = sights[::-1]
         watched = [] if cls.primitive else self.may_write(args)
         below = self.with_tangents(below, cls, group)
         out = apply_at(below, cls, args)
