@@ -18,7 +18,7 @@ from typing import Any
 
 from .. import text
 from ..graph import Graph
-from .content import content
+from .content import content, packed
 
 HERE = Path(__file__).parent
 SCRIPTS = """
@@ -44,7 +44,7 @@ def page(record: Any) -> str:
         "base-uri 'none'; form-action 'none'",
         title=escape(f"{name} · minigrad"),
         style=style,
-        data=_embedded(content(graph)),
+        data=_embedded(packed(content(graph))),
         script=script,
     )
 

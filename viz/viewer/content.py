@@ -199,6 +199,26 @@ def head(graph: Graph, node: Node) -> tuple[str, str, str]:
     return name, call, "" if shown == name else shown
 
 
+def packed(told: dict) -> dict:
+    """The same in less room: what values share (kind, shape, dtype, bytes) stands once, names and ids as usual nowhere.
+
+    >>> value = {"id": 0, "name": "v0", "kind": "input", "shape": [], "dtype": "float32", "bytes": 4, "all": 0.1}
+    >>> made = packed({"values": [value, {**value, "id": 1, "name": "x"}]})
+    >>> made["sorts"], made["values"]
+    ([['input', [], 'float32', 4]], [{'sort': 0, 'all': 0.1}, {'sort': 0, 'name': 'x', 'all': 0.1}])
+    """
+    sorts: dict[tuple, int] = {}
+    values = []
+    for i, value in enumerate(told["values"]):
+        sort = (value["kind"], tuple(value["shape"]), value["dtype"], value["bytes"])
+        usual = {"id": i, "name": f"v{value['id']}"}
+        own = {key: value[key] for key in usual if value[key] != usual[key]}
+        rest = {key: value[key] for key in ("all", "statistics", "histogram") if key in value}
+        values.append({"sort": sorts.setdefault(sort, len(sorts)), **own, **rest})
+    listed = [[kind, list(shape), dtype, size] for kind, shape, dtype, size in sorts]
+    return {**told, "values": values, "sorts": listed}
+
+
 def rounded(numbers: Any) -> Any:
     """Numbers, also in nested lists, to the digits that a float32 has; what JSON has not, as words.
 

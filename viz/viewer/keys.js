@@ -36,7 +36,7 @@ const ACTIONS = {
   0: () => fit(graph.size, true),
   c: () => closeAround(current()),
   t: () => toggleTheme(),
-  "?": () => $("help").showModal(),
+  "?": () => openHelp(),
   Escape: () => clearPaths() || leave(),
 };
 
@@ -54,6 +54,32 @@ $("keys").append(
     ),
   ),
 );
+
+// What the shapes of cards mean, for the kinds that this record has.
+const SIGNS = {
+  parameter: "parameter (requires grad)",
+  input: "input",
+  constant: "constant",
+  computed: "value from before",
+  op: "operation",
+  function: "custom Function",
+  copy: "the same leaf, used again",
+  fold: "fold of several operations",
+};
+
+function drawLegend() {
+  const kinds = new Set(graph.boxes.map((box) => box.kind));
+  const size = { w: 44, h: 26, strip: 0, rows: [], out: [] };
+  const sign = (kind) => shape("g", { class: `card k-${kind}` }, frame({ ...size, kind }, 14));
+  const drawn = (kind) => shape("svg", { class: "legend", viewBox: "-6 -6 64 42", "aria-hidden": "true" }, sign(kind));
+  const shown = Object.keys(SIGNS).filter((kind) => kinds.has(kind));
+  $("legend").replaceChildren(...shown.map((kind) => el("span", {}, drawn(kind), SIGNS[kind])));
+}
+
+function openHelp() {
+  drawLegend();
+  $("help").showModal();
+}
 
 window.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;

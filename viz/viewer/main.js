@@ -36,13 +36,15 @@ stage.addEventListener("pointermove", (event) => {
   look(current());
 });
 stage.addEventListener("pointerleave", () => ((hovered = null), look(current())));
+let pressedOn = null; // what was selected before the pointer came down, which selects
+stage.addEventListener("pointerdown", () => (pressedOn = state.selected));
 stage.addEventListener("click", (event) => {
   if (stage.dataset.moved) return;
   const box = boxUnder(event);
   const gradient = event.target.closest?.("[data-gradient]");
   if (gradient) (select(box), showPaths(Number(gradient.dataset.gradient)));
   else if (!box) clearPaths() || select(null);
-  else if (box.kind === "fold" && state.selected === box.key) unfold(box);
+  else if (box.kind === "fold" && pressedOn === box.key) unfold(box);
   else select(box, distant);
 });
 stage.addEventListener("dblclick", (event) => {
@@ -93,7 +95,7 @@ for (const [id, action] of Object.entries({
   smaller: () => zoomAt(0.8),
   fit: () => fit(graph.size, true),
   theme: toggleTheme,
-  ask: () => $("help").showModal(),
+  ask: openHelp,
 }))
   $(id).addEventListener("click", action);
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));

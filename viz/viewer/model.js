@@ -7,6 +7,12 @@ const outputs = new Set(data.outputs);
 const gradientOf = new Map(data.gradients);
 const tangentOf = new Map(data.tangents);
 
+values.forEach((value, i) => {
+  value.id ??= i;
+  value.name ??= `v${value.id}`;
+  [value.kind, value.shape, value.dtype, value.bytes] = data.sorts[value.sort];
+});
+
 const maker = new Int32Array(values.length).fill(-1); // by value, the operation that made it
 const uses = new Map(); // by value, [operation, slot] of each use
 const flowsInto = new Map(); // by value, the edges of backward that lead to it

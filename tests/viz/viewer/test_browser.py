@@ -235,6 +235,24 @@ def test_folds_stand_as_one_box_with_a_count_and_open_again(viewer, mode, label)
     assert page.page.locator(".k-fold").count() == 4
 
 
+def test_one_click_selects_a_fold_and_another_opens_it(viewer):
+    page = viewer(programs.chain(12, every=3))
+    page.page.select_option("#fold", "round")
+    page.page.locator(".k-fold .band").first.click()
+    assert page.page.locator(".k-fold").count() == 4
+    assert page.text("#details h2").startswith("round 1")
+    page.page.locator(".k-fold .band").first.click()
+    assert page.page.locator(".k-fold").count() == 3
+
+
+def test_the_help_shows_what_the_shapes_of_this_record_mean(viewer):
+    page = viewer(records.mlp()).press("?")
+    signs = page.page.locator("#legend span").all_text_contents()
+    assert signs == ["parameter (requires grad)", "input", "operation", "custom Function"]
+    page.press("Escape", "ArrowRight")
+    assert page.step().startswith("Forward 1")
+
+
 def test_a_large_program_opens_folded(viewer):
     page = viewer(programs.chain(400))
     assert page.page.input_value("#fold") == "round"
