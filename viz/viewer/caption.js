@@ -20,9 +20,31 @@ const sign = (text) => el("span", { class: "sign" }, text);
 function caption(step) {
   const { pass, op, slot } = steps[step];
   if (!op) return [el("p", {}, STARTS[pass])];
+  const fold = foldOf(steps[step]);
+  if (fold) return foldCaption(fold, pass, step);
   if (pass === "forward") return forwardCaption(op);
   if (pass === "jvp") return jvpCaption(op);
   return backwardCaption(op, op.flows[slot], op.tensors[slot], step);
+}
+
+/** What a closed fold, taken as a whole, gives: its results, the gradients of what it reads, the tangents of its results. */
+function foldCaption(box, pass, step) {
+  const size = count(box.to - box.from, "operation");
+  const read = [...new Set(box.ins.filter((edge, i) => box.labels[i]).map((edge) => edge.value))];
+  const [words, made] = {
+    forward: [size, box.out.map((value) => term(gist(values[value]), values[value].name, "", typeOf(values[value])))],
+    backward: [
+      `back through ${size}`,
+      read.map((value) => term(gradientText(value, step), `grad ${values[value].name}`, "grad")),
+    ],
+    jvp: [
+      `tangents through ${size}`,
+      box.out
+        .filter((value) => tangentOf.has(value))
+        .map((value) => term(tangentText(value, step), `tangent of ${values[value].name}`, "tangent")),
+    ],
+  }[pass];
+  return [term(box.label, words), made.length ? sign("→") : null, ...made.slice(0, 3)].filter(Boolean);
 }
 
 function forwardCaption(op) {

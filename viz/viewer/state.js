@@ -32,35 +32,40 @@ function rebuild(keep) {
   drawPassBar();
 }
 
+/** The closed fold inside which all of a step happens, or null. */
+function foldOf({ op, slot }) {
+  const box = op && boxOf[op.index];
+  return box?.kind === "fold" && (slot === null || !edgeAt[op.index][slot]) ? box : null;
+}
+
 /** The last step of each run of steps that all happen inside one closed fold. */
 function halts() {
-  const inner = ({ pass, op, slot }) => {
-    if (!op || boxOf[op.index].kind !== "fold") return null;
-    return slot !== null && edgeAt[op.index][slot] ? null : `${pass} ${boxOf[op.index].key}`;
-  };
-  const names = steps.map(inner);
+  const names = steps.map((step) => {
+    const fold = foldOf(step);
+    return fold && `${step.pass} ${fold.key}`;
+  });
   return steps.map((_, i) => i).filter((i) => names[i] === null || names[i] !== names[i + 1]);
 }
 
 /** The place of a step among the stops. */
 const stopAt = (step) => Math.min(firstFrom(stops, step), stops.length - 1);
 
-/** Keys of the cards and edges that a step is about. */
+/** Keys of the cards and edges that a step is about; of a closed fold, all that come to it and leave it. */
 function inPlay(step) {
   const { pass, op, slot } = steps[step];
-  if (!op) {
-    const started =
-      pass === "forward"
-        ? []
-        : pass === "jvp"
-          ? [...tangentKnown].filter(([, at]) => at === step)
-          : [...gradientKnown].filter(([, at]) => at === step);
-    return new Set(started.map(([value]) => home.get(value)?.key));
-  }
+  if (!op) return new Set(startsWith(pass, step).map((value) => home.get(value)?.key));
   const at = boxOf[op.index];
-  if (pass !== "backward") return new Set([at.key, ...(edgeAt[op.index] ?? []).map((edge) => edge?.key)]);
+  const keys = (edges) => edges.map((edge) => edge?.key);
+  if (pass !== "backward") return new Set([at.key, ...keys(at.kind === "fold" ? at.ins : edgeAt[op.index])]);
   const edge = edgeAt[op.index][slot];
-  return new Set([at.key, edge?.key, edge?.source.key, home.get(op.tensors[slot])?.key]);
+  const around = at.kind === "fold" && !edge ? keys([...at.ins, ...at.outs]) : [];
+  return new Set([at.key, ...around, edge?.key, edge?.source.key, home.get(op.tensors[slot])?.key]);
+}
+
+/** The values whose gradient or tangent a pass starts from. */
+function startsWith(pass, step) {
+  const given = { forward: [], backward: gradientKnown, jvp: tangentKnown }[pass];
+  return [...given].filter(([, at]) => at === step).map(([value]) => value);
 }
 
 function refoldAll(mode) {

@@ -9,13 +9,23 @@ function go(step, follow = true) {
   state.step = Math.max(0, Math.min(steps.length - 1, step));
   const old = state.now;
   state.now = inPlay(state.step);
-  const near = Math.abs(state.step - before) <= 1 && steps[before].pass === steps[state.step].pass;
+  const near = Math.abs(stopAt(state.step) - stopAt(before)) <= 1 && steps[before].pass === steps[state.step].pass;
   refresh(near ? new Set([...old, ...state.now]) : null);
-  const { op, pass } = steps[state.step];
-  if (follow && op) show(bounds(op, pass));
-  else if (follow && state.step)
-    show(graph.boxes.find((one) => state.now.has(one.key)) ?? graph.boxes[0] ?? { x: 0, y: 0, w: 1, h: 1 });
+  if (follow) followStep();
   drawFar();
+  tell();
+}
+
+/** Bring what the step is about into the window. */
+function followStep() {
+  const { op, pass } = steps[state.step];
+  const lit = op ? bounds(op, pass) : graph.boxes.find((one) => state.now.has(one.key));
+  if (lit) show(lit);
+}
+
+/** Everything around the graph says which step it is. */
+function tell() {
+  const { op, pass } = steps[state.step];
   const i = stopAt(state.step);
   $("slider").value = i;
   $("slider").setAttribute("aria-valuetext", stepName(state.step));

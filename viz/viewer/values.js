@@ -3,26 +3,20 @@
 const details = $("details");
 const HASTE = 6; // at this speed and above the pane rests while the steps run
 
-/** All of a card; without one, of the operation in play. */
+/** All of a card; without one, of what is in play: an operation, or a fold as a whole. */
 function showDetails(looked) {
   const { op } = steps[state.step];
-  const box =
-    looked ??
-    (op && !(playing && speed >= HASTE) ? { kind: "op", from: op.index, to: op.index + 1, out: op.out } : null);
-  if (!box && op) return;
-  if (!box)
-    return details.replaceChildren(
-      el(
-        "p",
-        { class: "hint" },
-        "Point at a card, or walk through the graph with ↑ and ↓: its formula, values and source line appear here. ",
-        "Click a gradient to see the paths that add up to it.",
-      ),
-    );
+  if (!looked && op && playing && speed >= HASTE) return;
+  const box = looked ?? (op ? (foldOf(steps[state.step]) ?? cardOf(op)) : null);
+  if (!box) return details.replaceChildren(el("p", { class: "hint" }, HINT));
   const parts = box.leaf ? leafDetails(box) : box.kind === "fold" ? foldDetails(box) : opDetails(box);
   details.replaceChildren(...parts.flat(Infinity).filter(Boolean));
 }
 
+const HINT =
+  "Point at a card, or walk through the graph with ↑ and ↓: its formula, values and source line appear here. " +
+  "Click a gradient to see the paths that add up to it.";
+const cardOf = (op) => ({ kind: "op", from: op.index, to: op.index + 1, out: op.out });
 const title = (text, note) => el("h2", {}, text, note && el("small", {}, note));
 const part = (name, ...children) => el("section", {}, el("h3", {}, name), ...children);
 const button = (text, action, more = {}) => el("button", { type: "button", onclick: action, ...more }, text);

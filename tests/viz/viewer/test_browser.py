@@ -228,6 +228,7 @@ def test_folds_stand_as_one_box_with_a_count_and_open_again(viewer, mode, label)
     assert "3 operations" in first.text_content()
     page.press("ArrowRight")
     assert page.step().startswith("Forward 3 of 12")  # a closed fold is one stop
+    assert page.page.locator("#caption b").first.text_content() == label
     first.focus()
     page.press("Enter")
     assert page.page.locator(".k-fold").count() == 3 and page.page.locator(".k-op").count() == 3
