@@ -123,9 +123,8 @@ class Teller:
         outside = {int(i): self.graph.names[o] for i, o in ran["same"].items() if o in self.graph.names}
         made = {i: f"({step})" for step, op in enumerate(inner.ops, 1) for i in op["outputs"]}
         inner.names.update({i: name for i, name in outside.items() if i not in given and i not in made})
-        inner.names.update(
-            {i: name for i, name in made.items() if inner.names[i] == f"v{i}"}
-        )  # by its line in the list
+        unnamed = {i: name for i, name in made.items() if inner.names[i] == f"v{i}"}
+        inner.names.update(unnamed)  # called by their line in the list
         return [self._step(inner, node) for node in inner.nodes if node.is_op]
 
     def _step(self, inner: Graph, node: Node) -> dict:

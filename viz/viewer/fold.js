@@ -119,75 +119,74 @@ function visibleParts() {
   return found;
 }
 
+/** The box of one visible part: an operation, or a fold. */
+function boxFor(part) {
+  if (part.parts) {
+    const { from, to, label } = part;
+    return { key: `fold-${from}-${to}`, kind: "fold", from, to, label, fold: part, out: [] };
+  }
+  const op = ops[part];
+  return { key: `op-${op.id}`, kind: op.custom ? "function" : "op", from: part, to: part + 1, out: op.out };
+}
+
 /** The boxes that are to be seen and the edges between them. */
 function boxGraph() {
-  const boxes = [];
-  const edges = [];
-  const leaves = new Map();
-  const copies = new Map();
-  const add = (box) => (boxes.push(Object.assign(box, { index: boxes.length, ins: [], exits: [] })), box);
+  const made = { boxes: [], edges: [], leaves: new Map(), copies: new Map() };
   boxOf = new Array(ops.length);
   for (const part of visibleParts()) {
-    const made = typeof part === "number";
-    const pending = [];
-    const box = made
-      ? {
-          key: `op-${ops[part].id}`,
-          kind: ops[part].custom ? "function" : "op",
-          from: part,
-          to: part + 1,
-          out: ops[part].out,
-        }
-      : {
-          key: `fold-${part.from}-${part.to}`,
-          kind: "fold",
-          from: part.from,
-          to: part.to,
-          fold: part,
-          out: [],
-          label: part.label,
-        };
-    for (let i = box.from; i < box.to; i++) boxOf[i] = box;
-    const seen = new Map();
-    for (let i = box.from; i < box.to; i++) {
-      ops[i].tensors.forEach((value, slot) => {
-        let source = isLeaf(value) ? null : boxOf[maker[value]];
-        if (source === box) return;
-        if (!made && isLeaf(value) && leafKind(value) !== "input") return; // parameters of a fold stay inside
-        if (!made && seen.has(value)) return void seen.get(value).uses.push([i, slot]);
-        source ??= leafBox(value, box.from);
-        const edge = { value, source, uses: [[i, slot]] };
-        pending.push(edge);
-        seen.set(value, edge);
-      });
-    }
-    add(box);
-    for (const edge of pending) connect(edge, box);
+    const box = boxFor(part);
+    boxOf.fill(box, box.from, box.to);
+    const edges = edgesInto(made, box); // before the box itself: boxes stand after what feeds them
+    addBox(made, box);
+    for (const edge of edges) connect(made, edge, box);
   }
-  for (const value of outputs) if (isLeaf(value) && !leaves.has(value)) leafBox(value, 0);
+  for (const value of outputs) if (isLeaf(value) && !made.leaves.has(value)) leafBox(made, value, 0);
+  for (const box of made.boxes) if (box.kind === "fold") box.out = box.exits.length ? box.exits : ops[box.to - 1].out;
+  return made;
+}
 
-  function leafBox(value, time) {
-    const first = leaves.get(value);
-    if (first === undefined) {
-      const kind = leafKind(value);
-      leaves.set(value, { time, box: add({ key: `value-${values[value].id}`, kind, out: [value], leaf: true }) });
-      return leaves.get(value).box;
-    }
-    if ((uses.get(value) ?? []).length <= USES && time - first.time <= FAR_USE) return first.box;
-    copies.set(value, (copies.get(value) ?? 0) + 1);
-    return add({ key: `value-${values[value].id}-copy-${copies.get(value)}`, kind: "copy", out: [value], leaf: true });
-  }
+function addBox({ boxes }, box) {
+  boxes.push(Object.assign(box, { index: boxes.length, ins: [], exits: [] }));
+  return box;
+}
 
-  function connect(edge, target) {
-    if (!edge.source.exits.includes(edge.value)) edge.source.exits.push(edge.value);
-    const [op, slot] = edge.uses[0];
-    edge.target = target;
-    edge.slot = target.ins.length;
-    edge.key = `edge-${values[edge.value].id}-${ops[op].id}-${slot}`;
-    edge.index = edges.length;
-    target.ins.push(edge);
-    edges.push(edge);
+/** What comes into a box from outside; a fold reads a value once, and its parameters stay inside. */
+function edgesInto(made, box) {
+  const found = [];
+  const seen = new Map();
+  const fold = box.kind === "fold";
+  for (let i = box.from; i < box.to; i++) {
+    ops[i].tensors.forEach((value, slot) => {
+      const source = isLeaf(value) ? null : boxOf[maker[value]];
+      if (source === box || (fold && isLeaf(value) && leafKind(value) !== "input")) return;
+      if (fold && seen.has(value)) return void seen.get(value).uses.push([i, slot]);
+      const edge = { value, source: source ?? leafBox(made, value, box.from), uses: [[i, slot]] };
+      found.push(edge);
+      seen.set(value, edge);
+    });
   }
-  for (const box of boxes) if (box.kind === "fold") box.out = box.exits.length ? box.exits : ops[box.to - 1].out;
-  return { boxes, edges };
+  return found;
+}
+
+/** The box of a leaf for a use at a time: the leaf itself, or a copy where it has many uses or one far away. */
+function leafBox(made, value, time) {
+  const key = `value-${values[value].id}`;
+  const first = made.leaves.get(value);
+  if (first === undefined) {
+    const box = addBox(made, { key, kind: leafKind(value), out: [value], leaf: true });
+    made.leaves.set(value, { time, box });
+    return box;
+  }
+  if ((uses.get(value) ?? []).length <= USES && time - first.time <= FAR_USE) return first.box;
+  const copies = (made.copies.get(value) ?? 0) + 1;
+  made.copies.set(value, copies);
+  return addBox(made, { key: `${key}-copy-${copies}`, kind: "copy", out: [value], leaf: true });
+}
+
+function connect({ edges }, edge, target) {
+  const [op, slot] = edge.uses[0];
+  if (!edge.source.exits.includes(edge.value)) edge.source.exits.push(edge.value);
+  const key = `edge-${values[edge.value].id}-${ops[op].id}-${slot}`;
+  edges.push(Object.assign(edge, { key, target, slot: target.ins.length }));
+  target.ins.push(edge);
 }
