@@ -1,4 +1,4 @@
-"""A headless browser for the session, and a page in it for each test."""
+"""A headless browser, and a page in it for each test."""
 
 import shutil
 
@@ -9,7 +9,7 @@ from viz.viewer import page as page_of
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run loops of their own
 def chromium():
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
