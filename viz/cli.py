@@ -53,7 +53,8 @@ def render(
     passes
         Which pass to draw; all puts the three side by side, on one layout.
     output
-        File to write, in the format of its suffix: .svg .png .pdf .dot .gv, or .json for the record itself.
+        File to write, in the format of its suffix: .svg .png .pdf .dot .gv, .html for the viewer, or
+        .json for the record itself.
         - writes SVG to the standard output. Without it: NAME.svg.
     args
         The function's arguments, in Python, as in --args "tensor([1., 2.]), 3". They may use the program's names.

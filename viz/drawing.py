@@ -13,7 +13,7 @@ from .graph import PASSES, Graph
 from .layout import Layout, layout
 from .picture import Picture, picture
 
-SUFFIXES = (".svg", ".png", ".pdf", ".dot", ".gv", ".json")
+SUFFIXES = (".svg", ".png", ".pdf", ".dot", ".gv", ".json", ".html")
 
 
 def draw(what: Any, *args: Any, passes: str | tuple[str, ...] = ("forward",), name: str | None = None) -> Drawing:
@@ -51,7 +51,7 @@ def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     if isinstance(what, minigrad.Tensor):
         return minigrad.record_of(what)
     if isinstance(what, Callable):
-        made = minigrad.record(what, *args, passes=wanted)
+        made = minigrad.record(what, *args, passes=wanted, inside=True)
         code = getattr(inspect.unwrap(what), "__code__", None)
         made.file = code.co_filename if code else ""
         return made
@@ -128,10 +128,16 @@ class Drawing:
 
         return json.dumps(self.record, indent=1) + "\n"
 
+    def html(self) -> str:
+        """The viewer: one HTML file that steps through all passes of the record."""
+        from .viewer import page
+
+        return page(self.record)
+
     def rendered(self, suffix: str) -> bytes:
-        """The bytes of a file with this suffix, one of .svg .png .pdf .dot .gv .json."""
+        """The bytes of a file with this suffix, one of .svg .png .pdf .dot .gv .json .html."""
         makers: dict[str, Callable[[], str | bytes]] = dict(
-            zip(SUFFIXES, (self.svg, self.png, self.pdf, self.dot, self.dot, self.json))
+            zip(SUFFIXES, (self.svg, self.png, self.pdf, self.dot, self.dot, self.json, self.html))
         )
         if suffix.lower() not in makers:
             raise ValueError(f"draw: no format has the suffix {suffix!r}. Use one of {', '.join(SUFFIXES)}.")

@@ -36,13 +36,7 @@ class Terms:
         ['x', 'weight']
         """
         formula = op.get("formula") or ""
-        own = ["x", "y", *[""] * len(operands)][: len(operands)]
-        call = _parsed(formula)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == op["name"]:
-            tensors = [ast.unparse(arg) for arg in call.args]
-            listed = tensors + [keyword.arg or "" for keyword in call.keywords]
-            own = next((names for names in (listed, tensors) if len(names) == len(operands)), own)
-        return cls(formula, own, operands, out)
+        return cls(formula, _parameters(formula, op["name"], len(operands)), operands, out)
 
     def words(self, formula: str, **others: str) -> str:
         """A formula with the names of the operands and the result; unchanged where it has names of its own.
@@ -54,6 +48,19 @@ class Terms:
         if not mentioned(formula) <= {*new, "shape", "index"}:
             return formula
         return "".join(new.get(piece, piece) if i % 2 else piece for i, piece in enumerate(_pieces(formula)))
+
+
+@lru_cache(maxsize=4096)
+def _parameters(formula: str, name: str, count: int) -> list[str]:
+    """What a formula calls so many operands of the operation `name`."""
+    call = _parsed(formula)
+    if isinstance(call, ast.Call) and ast.unparse(call.func) == name:
+        tensors = [ast.unparse(arg) for arg in call.args]
+        listed = tensors + [keyword.arg or "" for keyword in call.keywords]
+        for names in (listed, tensors):
+            if len(names) == count:
+                return names
+    return ["x", "y", *[""] * count][:count]
 
 
 def mentioned(formula: str) -> set[str]:

@@ -58,7 +58,7 @@ def record_program(file: Path, name: str, passes: Sequence[str]) -> tuple[Any, d
     if defines(file, name):
         program()
         return {}, names
-    rec = minigrad.record(program, passes=passes, name=name)
+    rec = minigrad.record(program, passes=passes, name=name, inside=True)
     called = {id(value): key for key, value in names.items() if isinstance(value, minigrad.Tensor)}
     for value in rec.values:
         value.name = value.name or called.get(id(value.tensor), "")

@@ -159,7 +159,7 @@ def clean(text: str) -> str:
     'a\\ufffdb c'
     """
     out = str(text).replace("\t", " ").replace("\r", " ").replace("\n", " ")
-    if out.isascii() and out.isprintable():
+    if out.isprintable():
         return out
     return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn") else c for c in out)
 

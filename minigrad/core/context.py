@@ -160,6 +160,8 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
             if not recordings or layer.records:
                 return layer.process(frame, cls, args)
             token = passed.set((*passed.get(), frame.layer))
+            for recording in recordings:
+                recording.saw(frame.layer, args)
             try:
                 return frame.layer.process(frame, cls, args)
             finally:

@@ -219,8 +219,9 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
 def call_user(cls: type[Function], name: str, *args: Any) -> Any:
     """Call one of the user's methods; if its parameters cannot take the arguments, say so with both numbers."""
     method = getattr(cls, name)
+    run = recordings[-1].watching(cls, name, method) if recordings else method
     try:
-        return method(*args)
+        return run(*args)
     except Foreign as e:
         raise foreign(cls, name, e) from None
     except TypeError:

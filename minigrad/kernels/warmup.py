@@ -86,7 +86,9 @@ def tally() -> tuple[int, int]:
     """How many functions this process has compiled, and how many it has found in the cache folder."""
     from numba.core.dispatcher import Dispatcher
 
-    found = {f for m in cache._modules.values() for f in vars(m).values() if isinstance(f, Dispatcher)}  # some are shared
+    found = {
+        f for m in cache._modules.values() for f in vars(m).values() if isinstance(f, Dispatcher)
+    }  # some are shared
     kept = [f for f in found if isinstance(f._cache, cache.Compiled)]
     hits = sum(sum(f.stats.cache_hits.values()) for f in kept)
     return sum(len(f.signatures) for f in kept) - hits, hits

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..core.device import CPU
 from ..core.saved import Freed
 from ..kernels import formula
 from . import schema
+from .inside import Inside
 from .noted import Group, Noted
 from .recording import Record
 
@@ -41,6 +43,11 @@ class Numbers:
 
 def build(rec: Record) -> schema.Document:
     """The document of a recording."""
+    return numbered(rec)[0]
+
+
+def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
+    """The document of a recording, and the numbers that its values have there."""
     rec.settle()
     number = Numbers(rec.values)
     groups = [g for g in rec.groups if g.events or g.phase == "backward"]
@@ -54,7 +61,35 @@ def build(rec: Record) -> schema.Document:
     passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
     program = {"file": rec.file, "name": rec.program_name, "passes": passes}
     outputs = [number(o) for o in rec.outputs]
-    return schema.Document(program, number.values(), ops, outputs, gradients)
+    for g, ran in insides(rec):
+        if g in ids:
+            ops[ids[g]].inside.append(method(ran, rec, number))
+    return schema.Document(program, number.values(), ops, outputs, gradients), number
+
+
+def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
+    """What methods of custom Functions did, with the operation that they ran for."""
+    home = {node: g for g in rec.groups if g.phase == "forward" for node in g.nodes}
+    forward = None  # it runs before there is a ctx, where setup_context gets it
+    for ran in rec.insides:
+        if ran.ctx is None:
+            forward = ran
+        elif ran.ctx in home:
+            if ran.name == "setup_context" and forward is not None:
+                yield home[ran.ctx], forward
+                forward = None
+            yield home[ran.ctx], ran
+
+
+def method(ran: Inside, rec: Record, number: Numbers) -> schema.Method:
+    """What one method did, as a record of its own; `same` says which of its values are values outside."""
+    document, inner = numbered(ran.record)
+    outside = {id(number.noted[old].array): new for old, new in number.new.items()}
+    outside |= {array: number.new[old] for array, old in rec._ids.items() if old in number.new}  # gradients' tensors
+    at = {new: id(inner.noted[old].array) for old, new in inner.new.items()}
+    same = {new: outside[array] for new, array in at.items() if array in outside}
+    made = document.to_dict()
+    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same)
 
 
 def value(noted: Noted, new: int) -> schema.Value:
@@ -117,6 +152,8 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         where(g),
         g.function,
     )
+    if g.phase == "forward" and g.events:
+        op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     if g.phase != "backward" or g.events:
         op.edges = [
             schema.Edge(number(i), partial, number(up), number(gives))

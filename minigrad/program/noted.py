@@ -44,10 +44,11 @@ class Noted:
 class Event:
     """One primitive or custom Function that ran, with the values that went in and out."""
 
-    __slots__ = ("cls", "group", "inputs", "outputs")
+    __slots__ = ("cls", "group", "inputs", "outputs", "views")
 
     def __init__(self, cls: Any, group: Group | None = None, inputs: Any = (), outputs: Any = ()):
         self.cls, self.group, self.inputs, self.outputs = cls, group, inputs, outputs
+        self.views: list = []  # (transform, shapes of the arguments as it saw them), outermost first
 
 
 class Group:

@@ -16,11 +16,15 @@ from .recording import Record
 PASSES = ("forward", "backward", "jvp")
 
 
-def record(fn: Callable | None = None, *args: Any, passes: Any = PASSES, name: str | None = None) -> Record:
+def record(
+    fn: Callable | None = None, *args: Any, passes: Any = PASSES, name: str | None = None, inside: bool = False
+) -> Record:
     """Note what a program does: `record(f, *args)` runs f and its passes; `with record() as rec:` notes the block.
 
     A pass that f does not run itself is run for it, seeded with ones: backward from its results (no `.grad` is touched),
-    jvp from all leaves that require grad.  If nothing requires grad, the float tensors among `args` are differentiated.
+    jvp from all leaves that require grad.  With `inside`, what the methods of custom Functions do is noted as well, at several
+    times their cost; the commands and `viz.draw` ask for it.  If nothing requires grad, the float tensors among `args` are
+    differentiated.
 
     >>> import minigrad
     >>> rec = minigrad.record(lambda x: x * x, minigrad.tensor(3.))
@@ -33,7 +37,7 @@ def record(fn: Callable | None = None, *args: Any, passes: Any = PASSES, name: s
         raise error(ValueError, "record", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
     frame = user_frame(2)
     rec = Record(
-        "jvp" in wanted, name or getattr(fn, "__name__", ""), "" if frame is None else frame.f_code.co_filename
+        "jvp" in wanted, name or getattr(fn, "__name__", ""), "" if frame is None else frame.f_code.co_filename, inside
     )
     if fn is None:
         return rec

@@ -24,6 +24,7 @@ from ..core.tensor import Tensor, history, version, wrap
 from ..ops.dispatch.plan import is_pointwise
 from .callers import called, tensor_arguments
 from .copies import as_before, copied, owned
+from .inside import Inside, watched
 from .ledger import NO_LAYERS, Ledger, uncollected
 from .noted import Event, bottom
 from .noters import Running, Within, bases_of, edges_of, ignore, names_of, nodes_of, tracked_noter
@@ -33,13 +34,15 @@ from .show import mimebundle
 class Record(Ledger, Layer):
     """A running, then finished, recording.  Use it as `with minigrad.record() as rec:`.
 
-    `jvp=True` also pushes tangents through the program, seeded with ones at the leaves.
+    `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also notes what the
+    methods of custom Functions do, which costs several times as much as running them.
     """
 
     name, records = "record", True
 
-    def __init__(self, jvp: bool = False, name: str = "", file: str = ""):
+    def __init__(self, jvp: bool = False, name: str = "", file: str = "", inside: bool = False):
         super().__init__()
+        self.inside = inside  # whether the methods of custom Functions are looked into
         self.program_name, self.file = name, file
         self.outputs: list[int] = []
         self.notes: list[str] = []  # what could not be recorded, and why
@@ -51,6 +54,8 @@ class Record(Ledger, Layer):
         self._outer: Any = None  # the frame of the function of the table that ran last
         self._backward = 0
         self._scope: Any = None
+        self.insides: list[Inside] = []  # what the methods of custom Functions did
+        self._sights: list = []  # what the layers around have seen of the operation that is coming
         self._quiet: Frame | None = None  # where a first-order backward of plain code runs
 
     # ------------------------------------------------------------------ as a context and a layer
@@ -99,6 +104,7 @@ class Record(Ledger, Layer):
             self.log.append((cls, out, link, call, offset) + args)
             return
         event, outs = Event(cls), out if type(out) is tuple else (out,)
+        event.views, self._sights = self._sights[::-1], []
         phase, layers = self.phase_now(type(link) is not tuple), names_of(around[::-1])
         self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), ()])
@@ -143,11 +149,14 @@ class Record(Ledger, Layer):
         below = self.below(frame)
         if self._backward and not frame.grad:  # the edges tell all
             return apply_at(below, cls, args)
+        sights, self._sights = self._sights, []
         event = self.begin(frame, cls, args)
+        event.views = sights[::-1]
         if self.level is not None:
             below = self.with_tangents(below, cls, frame.grad)
         watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
+        self._sights = []
         outs = out if isinstance(out, tuple) else (out,)
         if any([version(x) != number for x, number, *_ in watched]):
             self.note_written(event, args, outs, below, watched)
@@ -265,6 +274,18 @@ class Record(Ledger, Layer):
         """A node of a Grad layer has been made inside this recording, perhaps for an operation that has just run below."""
         if node._layer is not None:
             self.log.append([Ledger.claimed, node, node._saved])
+
+    # ------------------------------------------------------------------ what layers and Functions tell
+    def saw(self, layer: Layer, args: tuple) -> None:
+        """A transform handles an operation: it sees these arguments, before it passes the operation on."""
+        if not isinstance(layer, Record):
+            self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
+
+    def watching(self, cls: Any, name: str, method: Any) -> Any:
+        """A method of a custom Function, to be run under a recording of its own where it is to be looked into."""
+        if not self.inside:
+            return method
+        return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}", inside=True), name, method, args)
 
     # ------------------------------------------------------------------ what the engine tells
     def backward_of(self, node: Any) -> Within:

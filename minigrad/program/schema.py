@@ -60,6 +60,25 @@ class SavedValue:
 
 
 @dataclasses.dataclass
+class View:
+    """An operation as one of the transforms around it saw it."""
+
+    layer: str
+    inputs: list
+
+
+@dataclasses.dataclass
+class Method:
+    """What a method of a custom Function did: a record inside the record, with ids of its own."""
+
+    method: str  # forward | setup_context | backward | jvp
+    values: list
+    ops: list
+    outputs: list
+    same: dict
+
+
+@dataclasses.dataclass
 class Op:
     """One operation as the user wrote it."""
 
@@ -77,11 +96,15 @@ class Op:
     saved: list = dataclasses.field(default_factory=list)
     edges: list = dataclasses.field(default_factory=list)
     tangents: dict = dataclasses.field(default_factory=dict)
+    views: list = dataclasses.field(default_factory=list)
+    inside: list = dataclasses.field(default_factory=list)
 
     def to_dict(self) -> dict:
         """The operation as JSON has it."""
         made = dict(vars(self), where=vars(self.where), tangents=with_names(self.tangents))
         made["saved"], made["edges"] = [vars(s) for s in self.saved], [vars(e) for e in self.edges]
+        made["views"] = [vars(view) for view in self.views]
+        made["inside"] = [dict(vars(ran), same=with_names(ran.same)) for ran in self.inside]
         return made
 
 

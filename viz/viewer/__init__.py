@@ -1,0 +1,76 @@
+"""The viewer: one HTML file that steps through forward, backward and jvp of a record, offline and without a framework.
+
+`page` puts together what content.py says about the record, the text of the user's program (sources.py), the style sheet
+and the scripts, which stand beside this file and are joined in the order of SCRIPTS.  The page needs nothing else: its
+content security policy allows its own script and style by their hashes, and no request to anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from .. import text
+from ..graph import Graph
+from .content import content, packed
+
+HERE = Path(__file__).parent
+SCRIPTS = """
+    dom model steps fold layered cards camera draw edges mount far state caption values inside paths source memory search
+    look stepping keys main
+""".split()
+
+
+def page(record: Any) -> str:
+    """The page of a record (what `minigrad.record` gives, or its dict), as the text of an HTML file.
+
+    >>> value = {"id": 0, "name": "</script>", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu",
+    ...          "bytes": 4, "summary": {"values": 1.0}}
+    >>> made = page({"program": {"name": "<f>", "passes": ["forward"]}, "values": [value], "ops": [], "outputs": [0]})
+    >>> "<title>&lt;f&gt; · minigrad</title>" in made, made.count("</script>")
+    (True, 2)
+    """
+    graph = Graph(record if isinstance(record, dict) else record.to_dict())
+    style, script = _read("viewer.css"), _script()
+    name = text.shorten(graph.record["program"].get("name") or "", 60) or "program"
+    return Template(_read("page.html")).substitute(
+        policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
+        "base-uri 'none'; form-action 'none'",
+        title=escape(f"{name} · minigrad"),
+        style=style,
+        data=_embedded(packed(content(graph))),
+        script=script,
+    )
+
+
+@cache
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    """All scripts in one function of their own, so that nothing of theirs is global."""
+    parts = [_read(f"{name}.js") for name in SCRIPTS]
+    return '\n(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
+
+
+def _hash(inline: str) -> str:
+    """How a content security policy names an inline script or style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
+
+
+def _embedded(data: dict) -> str:
+    """JSON that stands inside a script element: nothing in it ends the element or a line of the page.
+
+    >>> print(_embedded({"a": "</script><!-- & \\u2028"}))
+    {"a":"\\u003c/script>\\u003c!-- & \\u2028"}
+    """
+    written = json.dumps(data, separators=(",", ":"), allow_nan=False)  # ASCII: also lone surrogates are safe
+    return written.replace("<", "\\u003c")

@@ -1,0 +1,121 @@
+// Where the eye is: the graph is larger than the window, and only what lies in the window is drawn.
+
+const stage = $("stage");
+const camera = { x: 0, y: 0, k: 1 };
+let onCamera = () => {};
+let glide = 0;
+
+function moveTo(x, y, k = camera.k) {
+  camera.k = Math.min(3, Math.max(0.004, k));
+  camera.x = x;
+  camera.y = y;
+  onCamera();
+}
+
+/** The part of the graph that the window shows, with a margin around it in window pixels. */
+function windowOnGraph(margin = 0) {
+  const { k, x, y } = camera;
+  return {
+    left: (-x - margin) / k,
+    top: (-y - margin) / k,
+    right: (stage.clientWidth - x + margin) / k,
+    bottom: (stage.clientHeight - y + margin) / k,
+  };
+}
+
+function zoomAt(factor, px = stage.clientWidth / 2, py = stage.clientHeight / 2) {
+  cancelAnimationFrame(glide);
+  const k = Math.min(3, Math.max(0.004, camera.k * factor));
+  moveTo(px - ((px - camera.x) * k) / camera.k, py - ((py - camera.y) * k) / camera.k, k);
+}
+
+const centred = (size, room) => (room - size) / 2;
+
+/** All of the graph if it can be read at that size, else where it starts at the size of reading. */
+function fit(size, whole = false) {
+  cancelAnimationFrame(glide);
+  const [w, h] = [stage.clientWidth - 48, stage.clientHeight - 40];
+  const all = Math.min(w / size.width, h / size.height, 1.25);
+  const k = whole || all >= 0.78 ? all : Math.min(1, Math.max(0.8, w / size.width));
+  const [start, spare] = [stage.clientWidth / 2 - size.start * k, stage.clientWidth - size.width * k - 24];
+  const x =
+    whole || all >= 0.78
+      ? centred(size.width * k, stage.clientWidth)
+      : spare < 24
+        ? start
+        : Math.min(Math.max(start, 24), spare);
+  moveTo(x, size.height * k <= h ? centred(size.height * k, stage.clientHeight) : 20, k);
+}
+
+/** Bring a rectangle of the graph into the window if it is not there, softly where motion is welcome. */
+function show(box, centre = false) {
+  const view = windowOnGraph(-8);
+  const inside = box.x >= view.left && box.x + box.w <= view.right && box.y >= view.top && box.y + box.h <= view.bottom;
+  if (inside && !centre) return;
+  const k = centre && camera.k < 0.5 ? 1 : camera.k;
+  const x = centre
+    ? centred(box.w * k, stage.clientWidth) - box.x * k
+    : nearest(camera.x, box.x * k, box.w * k, stage.clientWidth);
+  const y = centre
+    ? centred(box.h * k, stage.clientHeight) - box.y * k
+    : nearest(camera.y, box.y * k, box.h * k, stage.clientHeight);
+  const far = Math.hypot(x - camera.x, y - camera.y);
+  cancelAnimationFrame(glide);
+  if (calm.matches || k !== camera.k || far > 3000 || playing) return moveTo(x, y, k);
+  const [x0, y0, began] = [camera.x, camera.y, performance.now()];
+  const move = (now) => {
+    const t = Math.min(1, Math.max(0, (now - began) / 220));
+    const eased = t * (2 - t);
+    moveTo(x0 + (x - x0) * eased, y0 + (y - y0) * eased);
+    if (t < 1) glide = requestAnimationFrame(move);
+  };
+  glide = requestAnimationFrame(move);
+}
+
+/** How far to shift, from `shift`, so that a stretch stands in the room with something of what lies around it. */
+function nearest(shift, from, size, room) {
+  if (from + shift >= 8 && from + size + shift <= room - 8) return shift;
+  const around = Math.min(room * 0.3, (room - size) / 2);
+  return size > room ? centred(size, room) - from : from + shift < 8 ? around - from : room - around - from - size;
+}
+
+stage.addEventListener(
+  "wheel",
+  (event) => {
+    event.preventDefault();
+    cancelAnimationFrame(glide);
+    const { left, top } = stage.getBoundingClientRect();
+    if (event.ctrlKey || event.metaKey)
+      return zoomAt(Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top);
+    const unit = event.deltaMode === 1 ? 20 : 1;
+    const [dx, dy] = event.shiftKey ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
+    moveTo(camera.x - dx * unit, camera.y - dy * unit);
+  },
+  { passive: false },
+);
+
+const fingers = new Map();
+stage.addEventListener("pointerdown", (event) => {
+  if (event.button !== 0) return;
+  fingers.set(event.pointerId, [event.clientX, event.clientY]);
+  stage.dataset.moved = "";
+});
+window.addEventListener("pointermove", (event) => {
+  const before = fingers.get(event.pointerId);
+  if (!before) return;
+  const now = [event.clientX, event.clientY];
+  if (fingers.size === 2) {
+    const [other] = [...fingers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
+    const spread = (point) => Math.max(20, Math.hypot(point[0] - other[0], point[1] - other[1]));
+    const { left, top } = stage.getBoundingClientRect();
+    zoomAt(spread(now) / spread(before), (now[0] + other[0]) / 2 - left, (now[1] + other[1]) / 2 - top);
+  } else {
+    if (!stage.dataset.moved && Math.hypot(now[0] - before[0], now[1] - before[1]) < 4) return;
+    stage.dataset.moved = "yes"; // a drag, not a click
+    cancelAnimationFrame(glide);
+    moveTo(camera.x + now[0] - before[0], camera.y + now[1] - before[1]);
+  }
+  fingers.set(event.pointerId, now);
+});
+for (const end of ["pointerup", "pointercancel"])
+  window.addEventListener(end, (event) => fingers.delete(event.pointerId));

@@ -1,0 +1,129 @@
+// The sentence of the step: what happens in it, as an equation with a word under each of its terms.
+
+const TITLES = { forward: "Forward", backward: "Backward", jvp: "Jvp" };
+const STARTS = {
+  forward: "The inputs are given. Each step runs one operation of the program: press → or Play.",
+  backward: "Backward starts at the outputs. Each step goes along one edge: upstream × local partial = contribution.",
+  jvp: "The inputs have tangents. Each step pushes them through one operation, beside its value.",
+};
+
+const term = (text, word, kind = "", note = "") =>
+  el(
+    "span",
+    { class: `term ${kind}` },
+    el("b", { title: text }, shorten(text, 64)),
+    el("i", {}, word),
+    note && el("small", {}, shorten(note, 60)),
+  );
+const sign = (text) => el("span", { class: "sign" }, text);
+
+function caption(step) {
+  const { pass, op, slot } = steps[step];
+  if (!op) return [el("p", {}, STARTS[pass])];
+  const fold = foldOf(steps[step]);
+  if (fold) return foldCaption(fold, pass, step);
+  if (pass === "forward") return forwardCaption(op);
+  if (pass === "jvp") return jvpCaption(op);
+  return backwardCaption(op, op.flows[slot], op.tensors[slot], step);
+}
+
+/** What a closed fold, taken as a whole, gives: its results, the gradients of what it reads, the tangents of its results. */
+function foldCaption(box, pass, step) {
+  const size = count(box.to - box.from, "operation");
+  const read = [...new Set(box.ins.filter((edge, i) => box.labels[i]).map((edge) => edge.value))];
+  const [words, made] = {
+    forward: [size, box.out.map((value) => term(gist(values[value]), values[value].name, "", typeOf(values[value])))],
+    backward: [
+      `back through ${size}`,
+      read.map((value) => term(gradientText(value, step), `grad ${values[value].name}`, "grad")),
+    ],
+    jvp: [
+      `tangents through ${size}`,
+      box.out
+        .filter((value) => tangentOf.has(value))
+        .map((value) => term(tangentText(value, step), `tangent of ${values[value].name}`, "tangent")),
+    ],
+  }[pass];
+  return [term(box.label, words), made.length ? sign("→") : null, ...made.slice(0, 3)].filter(Boolean);
+}
+
+function forwardCaption(op) {
+  const terms = op.out
+    .slice(0, 3)
+    .flatMap((value, i) => [
+      i ? sign(",") : sign("="),
+      term(gist(values[value]), values[value].name, "", typeOf(values[value])),
+    ]);
+  return [term(op.formula || op.name + op.call, op.formula ? op.name : "operation"), ...terms];
+}
+
+function jvpCaption(op) {
+  const [value] = op.out.filter((one) => tangentOf.has(one));
+  const rule = (op.rule ?? "").replace(/^= /, "") || `${op.name}: tangents pushed through`;
+  const moved = op.tensors
+    .filter((one) => tangentOf.has(one))
+    .map((one) => `d${values[one].name} = ${gist(values[tangentOf.get(one)], 4)}`);
+  return [
+    term(rule, "local partials × tangents of the inputs", "", moved.join(", ")),
+    sign("="),
+    term(gist(values[tangentOf.get(value)]), `tangent of ${values[value].name}`, "tangent"),
+  ];
+}
+
+function backwardCaption(op, flow, value, step) {
+  const up = gist(values[flow.up]);
+  const gives = term(gist(values[flow.gives]), "contribution", "grad", `to the gradient of ${values[value].name}`);
+  const upstream = term(up, "upstream", "", flow.rule || !whole(values[flow.up], SHORT) ? "called g" : "");
+  const body = flow.rule
+    ? [upstream, sign("→"), term(flow.rule, "rule of " + op.name)]
+    : [
+        flow.summed && sign("sum of"),
+        upstream,
+        sign("×"),
+        term(flow.partial, "local partial", "", partialNumbers(flow)),
+      ];
+  return [...body.filter(Boolean), sign("="), gives, sumSoFar(value, step)].filter(Boolean);
+}
+
+/** The local partial in numbers: its formula with them put in, and what that comes to. */
+function partialNumbers(flow) {
+  if (/^[\d.]+$/.test(flow.partial)) return "";
+  const [up, gives] = [values[flow.up], values[flow.gives]];
+  const [a, b] = [up, gives].map((value) => (value.all === undefined ? [] : [value.all].flat(Infinity)));
+  const told =
+    a.length &&
+    a.length <= 4 &&
+    a.length === b.length &&
+    a.every((x) => typeof x === "number" && x !== 0) &&
+    b.every((x) => typeof x === "number");
+  const ratio = told ? b.map((x, i) => number(x / a[i])) : [];
+  const amount = ratio.length > 1 ? `[${ratio.join(", ")}]` : ratio[0];
+  if (!amount || flow.partial === amount) return minus(flow.figures ?? "");
+  return flow.figures && minus(flow.figures) !== amount ? `${minus(flow.figures)} = ${amount}` : `= ${amount}`;
+}
+
+/** Where branches meet: the contributions that have arrived, and how many are still to come. */
+function sumSoFar(value, step) {
+  const all = arrivals.get(value) ?? [];
+  if (all.length < 2) return null;
+  const { state: stands } = gradientAt(value, step);
+  const arrived = all.filter(([at]) => at <= step).length;
+  const words = stands === "known" ? "branches meet: they add" : `${arrived} of ${all.length} contributions`;
+  return el(
+    "span",
+    { class: "meet" },
+    sign("⊕"),
+    term(gradientText(value, step), `grad ${values[value].name}`, "grad", words),
+  );
+}
+
+function showCaption(step) {
+  const { pass, op } = steps[step];
+  const place = op ? placeOf(op) : "";
+  $("where").replaceChildren(
+    el("strong", { class: `p-${pass}` }, TITLES[pass]),
+    ` ${step - startOf[pass]} of ${lastOf(pass) - startOf[pass]}`,
+    place && el("span", { class: "place" }, place),
+  );
+  $("caption").replaceChildren(...caption(step));
+}

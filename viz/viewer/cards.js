@@ -1,0 +1,194 @@
+// What stands on each card, and how large it has to be for everything that it will ever show: one layout for all steps.
+
+const SIDE = 12;
+const HEAD = 30;
+const TAG = 16;
+const LINE = 22;
+const FOOT = 6;
+const LABEL_LINE = 16;
+const LABEL_WIDTH = 30; // characters of a rule on the label of an edge; a longer one takes two lines
+const MOST_ROWS = 4;
+const WIDEST = 58; // characters of a head
+
+const FONTS = {
+  name: "600 14px system-ui, 'DejaVu Sans', sans-serif",
+  mono: "12.5px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace",
+  bold: "600 12.5px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace",
+  small: "11px system-ui, 'DejaVu Sans', sans-serif",
+};
+const pen = document.createElement("canvas").getContext("2d");
+const advance = {};
+for (const style of ["mono", "bold"])
+  ((pen.font = FONTS[style]), (advance[style] = pen.measureText("0".repeat(100)).width / 100));
+
+/** The width of a text; of ASCII in a monospaced font by counting. */
+function textWidth(text, style) {
+  if (advance[style] && /^[ -~\u2212\u2013…×·]*$/.test(text)) return text.length * advance[style];
+  pen.font = FONTS[style];
+  return pen.measureText(text).width;
+}
+
+const cards = new Map(); // by key, what does not depend on the fold
+
+/** Give each box its rows, head and size. */
+function measure(boxes) {
+  for (const box of boxes) {
+    const card = cards.get(box.key) ?? describe(box);
+    if (box.kind !== "fold") cards.set(box.key, card); // what leaves a fold depends on what else is open
+    Object.assign(box, card);
+    box.labels = box.ins.map((edge) => edgeLabel(edge));
+    const tallest = box.labels.reduce((most, label) => Math.max(most, label ? label.height : 0), 0);
+    box.strip = tallest ? tallest + 18 : box.ins.length ? 4 : 0;
+    box.slots = box.labels.map((label) => (label ? label.width + 20 : 24));
+    const wanted = box.slots.reduce((a, b) => a + b, 0);
+    box.w = Math.ceil(Math.max(card.width, wanted, 64));
+    box.h = box.strip + card.tall;
+    box.inset = (box.w - wanted) / 2;
+    box.entryAt = (slot) => box.inset + box.slots.slice(0, slot).reduce((a, b) => a + b, 0) + box.slots[slot] / 2;
+    box.exitAt = (value) =>
+      (box.w * (2 * Math.max(0, box.exits.indexOf(value)) + 1)) / (2 * Math.max(1, box.exits.length));
+  }
+}
+
+function describe(box) {
+  if (box.kind === "copy") {
+    const name = shorten(values[box.out[0]].name, 24);
+    return { title: name, note: "", tag: "", rows: [], width: textWidth(name, "mono") + 2 * SIDE, tall: 26 };
+  }
+  const { title, note, right, tag } = heading(box);
+  const rows = box.out.slice(0, MOST_ROWS).flatMap((value) => rowsOf(box, value));
+  if (box.kind !== "fold" && !box.leaf) rows.push(...keptRows(ops[box.from]));
+  const widths = rows.map(
+    (row) =>
+      textWidth(row.label, row.kind === "kept" ? "small" : "mono") +
+      row.longest +
+      (row.type ? textWidth(row.type, "small") + 18 : 0),
+  );
+  const head =
+    textWidth(title, "name") +
+    textWidth(note, "mono") +
+    (right ? 20 + textWidth(right, box.leaf ? "small" : "mono") : 0);
+  const width = Math.max(head, textWidth(tag, "small"), ...widths) + 2 * SIDE + 6;
+  return {
+    title,
+    note,
+    right,
+    tag,
+    rows,
+    width,
+    tall: HEAD + (tag ? TAG : 0) + (rows.length ? rows.length * LINE + FOOT : 0),
+  };
+}
+
+function heading(box) {
+  const out = box.out.some((value) => outputs.has(value)) ? ["output"] : [];
+  if (box.leaf) {
+    const of = gradientFor.get(box.out[0]);
+    const kind =
+      box.kind !== "computed" ? box.kind : of === undefined ? "value" : `gradient of ${shorten(values[of].name, 20)}`;
+    return { title: shorten(values[box.out[0]].name, 32), note: "", right: [kind, ...out].join(" · "), tag: "" };
+  }
+  if (box.kind === "fold") {
+    const names = [...new Set(ops.slice(box.from, Math.min(box.to, box.from + 60)).map((op) => op.name))];
+    const tag = [
+      count(box.to - box.from, "operation"),
+      names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : ""),
+      ...out,
+    ];
+    return { title: shorten(box.label, 44), note: "", right: "", tag: shorten(tag.join(" · "), 70) };
+  }
+  const op = ops[box.from];
+  const tag = [
+    ...(op.custom ? ["custom Function"] : []),
+    ...(op.inplace ? ["in place"] : []),
+    ...(op.layer ? [op.layer.join(" › ")] : []),
+    ...out,
+  ];
+  const title = shorten(op.name, 32);
+  const note = shorten(op.formula ? "" : op.call, WIDEST - title.length);
+  return { title, note, right: op.formula ? shorten(op.formula, WIDEST - title.length) : "", tag: tag.join(" · ") };
+}
+
+/** Value, gradient and tangent of one result; each row is as wide as its longest text. */
+function rowsOf(box, value) {
+  const name = shorten(values[value].name, 20);
+  const end = steps.length - 1;
+  const made = [
+    {
+      kind: "value",
+      value,
+      label: box.leaf ? "" : `${name} = `,
+      last: gist(values[value]),
+      type: typeOf(values[value]),
+    },
+  ];
+  if (passes.includes("backward") && gradientOf.has(value))
+    made.push({ kind: "grad", value, label: "grad = ", last: gradientText(value, end) });
+  if (passes.includes("jvp") && tangentOf.has(value))
+    made.push({ kind: "tangent", value, label: "tangent = ", last: tangentText(value, end) });
+  for (const row of made) row.longest = Math.max(textWidth(row.last, row.kind === "value" ? "mono" : "bold"), 30);
+  return made;
+}
+
+/** The tensors that an operation keeps for backward, each with its bytes and the step that frees it. */
+function keptRows(op) {
+  const shown = (op.saved ?? []).filter(([value], i, all) => all.findIndex(([other]) => other === value) === i);
+  const rows = shown.slice(0, MOST_ROWS).map(([value, size, freer]) => {
+    const freed = freer === null ? undefined : freedAt.get(freer);
+    const when = freed === undefined ? "" : `, freed at ${stepName(freed)}`;
+    const text = `${shorten(values[value].name, 20)} (${bytes(size)})${when}`;
+    return {
+      kind: "kept",
+      value,
+      label: "kept ",
+      last: text,
+      longest: textWidth(text, "small"),
+      freed,
+      from: stepFor.forward.get(op.index),
+    };
+  });
+  if (shown.length > MOST_ROWS) {
+    const rest = shown.slice(MOST_ROWS);
+    const text = `${rest.length} more (${bytes(rest.reduce((sum, [, size]) => sum + size, 0))})`;
+    rows.push({ ...rows.at(-1), last: text, longest: textWidth(text, "small") });
+  }
+  return rows;
+}
+
+/** What stands beside an edge once backward has gone along it: the rule in one line or two, and the contribution. */
+function edgeLabel(edge) {
+  const flows = edge.uses.map(([op, slot]) => ops[op].flows[slot] && [op, slot, ops[op].flows[slot]]).filter(Boolean);
+  if (!flows.length) return null;
+  const [op, slot, flow] = flows[0];
+  const several = flows.length > 1;
+  const rule = several ? [`${flows.length} contributions`] : wrapped(product(flow), LABEL_WIDTH);
+  const gives = several ? "" : `= ${gist(values[flow.gives])}`;
+  const step = stepFor.backward.get(op) + ops[op].flows.slice(0, slot).filter(Boolean).length;
+  const width = Math.max(...rule.map((line) => textWidth(line, "mono")), textWidth(gives, "bold"));
+  return { rule, gives, step, width, height: (rule.length + (gives ? 1 : 0)) * LABEL_LINE + 6 };
+}
+
+/** A text in two lines at most, broken before a product's sign, or at a space as near to the middle as there is one. */
+function wrapped(text, most) {
+  if (text.length <= most) return [text];
+  const spaces = [...text.matchAll(/ /g)].map(({ index }) => index).filter((at) => at > 4 && at < text.length - 4);
+  const times = text.indexOf(" \u00d7 ");
+  const at =
+    times > 4 ? times : spaces.sort((a, b) => Math.abs(a - text.length / 2) - Math.abs(b - text.length / 2))[0];
+  return at === undefined
+    ? [shorten(text, most)]
+    : [text.slice(0, at), text.slice(at + 1)].map((line) => shorten(line, 1.5 * most));
+}
+
+const SHORT = 2; // elements: a longer upstream gradient is called g
+
+/** Upstream times local partial, or the rule that takes the upstream gradient. */
+function product(flow) {
+  const up = whole(values[flow.up], SHORT) || "g";
+  if (flow.rule) return flow.rule;
+  const text = `${up} × ${factor(flow.partial)}`;
+  return flow.summed ? `sum(${text})` : text;
+}
+
+const factor = (partial) =>
+  /[-+/ ]/.test(partial) && /[-+/]/.test(partial.replace(/\([^()]*\)/g, "")) ? `(${partial})` : partial;

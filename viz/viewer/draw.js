@@ -1,0 +1,141 @@
+// Cards as SVG.  A card is built once, when it comes into the window; a step updates the texts and classes that it changes.
+
+const layers = { edges: $("edges"), cards: $("cards"), labels: $("labels") };
+const mounted = new Map(); // by key, the elements of a card
+const BAR = 4; // width of the bar of a custom Function
+const FORMS = {
+  op: ["round", 6],
+  function: ["round", 6],
+  fold: ["round", 6],
+  input: ["round", 15],
+  parameter: ["cut", 10],
+  constant: ["cut", 0],
+  computed: ["cut", 0],
+  copy: ["cut", 6],
+};
+
+/** A box whose corners are round or cut. */
+function outline(x, y, w, h, corner, form, low = corner) {
+  const [a, b] = [Math.min(corner, h / 2), Math.min(low, h / 2)];
+  const [right, bottom] = [x + w, y + h];
+  const turn = (size, x1, y1) => (form === "round" ? `A${size} ${size} 0 0 1 ${x1} ${y1}` : `L${x1} ${y1}`);
+  const upper = `M${x + a} ${y}H${right - a}${turn(a, right, y + a)}V${bottom - b}`;
+  return `${upper}${turn(b, right - b, bottom)}H${x + b}${turn(b, x, bottom - b)}V${y + a}${turn(a, x + a, y)}Z`;
+}
+
+function mountCard(box) {
+  const g = shape("g", {
+    id: box.key,
+    transform: `translate(${box.x.toFixed(1)} ${box.y.toFixed(1)})`,
+    role: "button",
+    tabindex: box === (focused ?? graph.boxes[0]) ? "0" : "-1",
+    "aria-label": spoken(box),
+    "data-value": box.leaf ? values[box.out[0]].id : null,
+    "data-op": box.leaf || box.kind === "fold" ? null : ops[box.from].id,
+  });
+  const headTall = HEAD + (box.tag ? TAG : 0);
+  g.append(...frame(box, headTall), ...headTexts(box));
+  const rows = box.rows.map((row, i) => mountRow(g, box, row, box.strip + headTall + 2 + i * LINE));
+  layers.cards.append(g);
+  const made = { box, g, rows, sum: mountSum(box) };
+  mounted.set(box.key, made);
+  updateCard(made);
+}
+
+/** The shapes of a card: what says its kind, without words. */
+function frame(box, headTall) {
+  const { kind, w, strip: top } = box;
+  const [form, corner] = FORMS[kind];
+  const tall = box.h - top;
+  const path = (name, d) => shape("path", { class: name, d });
+  const around = (by) => outline(-by, top - by, w + 2 * by, tall + 2 * by, corner + by, form);
+  const made = [path("halo", around(5)), path("paper", around(0))];
+  if (kind === "copy") return made;
+  if (box.out.some((value) => outputs.has(value))) made.unshift(path("ring", around(4)));
+  if (kind === "fold") made.unshift(...[8, 4].map((by) => path("under", outline(by, top + by, w, tall, corner, form))));
+  const [bandTall, low] = box.rows.length ? [headTall, 0] : [tall, corner - 0.8];
+  made.push(path("band", outline(0.8, top + 0.8, w - 1.6, bandTall - 1, corner - 0.8, form, low)));
+  const barTall = Math.max(0, tall - headTall - corner);
+  if (kind === "function")
+    made.push(shape("rect", { class: "bar", x: 0.8, y: top + headTall, width: BAR, height: barTall }));
+  return made;
+}
+
+/** Name, arguments, formula and tags. */
+function headTexts(box) {
+  const copy = box.kind === "copy";
+  const y = box.strip + (copy ? 17.5 : 20);
+  const call = box.note ? shape("tspan", { class: "mono call" }, box.note) : null;
+  const made = [shape("text", { class: copy ? "mono" : "name", x: SIDE, y }, box.title, call)];
+  const style = box.leaf ? "small" : "mono formula";
+  if (box.right) made.push(shape("text", { class: style, x: box.w - SIDE, y, "text-anchor": "end" }, box.right));
+  if (box.tag) made.push(shape("text", { class: "small", x: SIDE, y: y + TAG }, box.tag));
+  return made;
+}
+
+/** The value of a box in which several contributions meet (copies only pass theirs on). */
+function sumValue(box) {
+  const meet = (value) => (flowsInto.get(value) ?? []).length > 1 && gradientOf.has(value);
+  return box.kind === "copy" ? undefined : box.exits.find(meet);
+}
+
+function mountSum(box) {
+  box.sums = sumValue(box);
+  if (box.sums === undefined) return null;
+  const at = `translate(${box.x + box.exitAt(box.sums)} ${box.y + box.h + 11})`;
+  const plus = shape("path", { d: "M-4.5 0H4.5M0 -4.5V4.5" });
+  const made = shape("g", { class: "sum", transform: at }, shape("circle", { r: 8.5 }), plus);
+  layers.labels.append(made);
+  return made;
+}
+
+function mountRow(g, box, row, y) {
+  const [left, base] = [box.kind === "function" ? BAR + 3 : 5, y + 15.5];
+  const styles = { kept: ["small", "small"], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
+  const text = shape("tspan", { class: styles[1] });
+  const line = shape("g", { "data-gradient": row.kind === "grad" ? row.value : null }); // a click shows its paths
+  const tint = { x: left, y: y + 1, width: box.w - left - 5, height: LINE - 2, rx: 4 };
+  if (row.kind !== "value") line.append(shape("rect", tint));
+  line.append(shape("text", { x: SIDE, y: base }, shape("tspan", { class: styles[0] }, row.label), text));
+  const type = { class: "small type", x: box.w - SIDE, y: base, "text-anchor": "end" };
+  if (row.type) line.append(shape("text", type, row.type));
+  g.append(line);
+  return { row, line, text };
+}
+
+function updateCard({ box, g, rows, sum }) {
+  for (const { row, line, text } of rows) {
+    const stands = standing(row);
+    line.setAttribute("class", `row r-${row.kind} ${stands}`);
+    const finished = row.kind === "kept" || stands === "known";
+    setText(text, finished ? row.last : row.kind === "grad" ? gradientText(row.value, state.step) : "–");
+  }
+  const reached = box.leaf || state.step >= stepFor.forward.get(box.from);
+  const kinds = ["card", `k-${box.kind}`];
+  if (!reached) kinds.push("todo");
+  if (state.now.has(box.key)) kinds.push("now", `p-${steps[state.step].pass}`);
+  if (state.found) kinds.push(matches(box) ? "found" : "dim");
+  else if (state.paths && !state.paths.boxes.has(box.key)) kinds.push("dim");
+  if (state.selected === box.key) kinds.push("selected");
+  g.setAttribute("class", kinds.join(" "));
+  if (sum) sum.setAttribute("class", gradientAt(box.sums, state.step).terms.length ? "sum on" : "sum");
+}
+
+/** How far a row is at this step: todo, part or known; what is kept may be freed again. */
+function standing(row) {
+  const { step } = state;
+  if (row.kind === "grad") return gradientAt(row.value, step).state;
+  if (row.kind === "kept")
+    return step < row.from ? "todo" : row.freed !== undefined && step >= row.freed ? "freed" : "known";
+  return step >= (row.kind === "value" ? known[row.value] : tangentKnown.get(row.value)) ? "known" : "todo";
+}
+
+/** What a card is called by a screen reader. */
+function spoken(box) {
+  const [value] = box.out;
+  const copy = box.kind === "copy" ? "copy of " : "";
+  if (box.leaf) return `${copy}${leafKind(value)} ${values[value].name}, ${typeOf(values[value])}`;
+  if (box.kind === "fold") return `fold ${box.label}, ${count(box.to - box.from, "operation")}, closed`;
+  const op = ops[box.from];
+  return `operation ${op.name}${op.call}${op.formula ? `, ${op.formula}` : ""}`;
+}

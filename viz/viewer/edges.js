@@ -1,0 +1,61 @@
+// Edges as SVG: values go down along them, gradients up, and what backward multiplied stands beside them.
+
+const mountedEdges = new Map(); // by key, the elements of an edge
+
+function mountEdge(edge) {
+  const [[x0, y0], [x1, y1]] = [edge.points[0], edge.points.at(-1)];
+  const low = sumValue(edge.source) === edge.value ? 20 : 1; // below the mark where contributions add
+  const tip = (name, x, y, by) => shape("path", { class: `tip ${name}`, d: `M${x} ${y}L${x - 4} ${y + by}H${x + 4}Z` });
+  const line = shape("path", { class: "line", d: curve(edge.points) });
+  const g = shape("g", { id: edge.key }, line, tip("down", x1, y1, -8), tip("up", x0, y0 + low, 8));
+  layers.edges.append(g);
+  const made = { edge, g, line, label: mountLabel(edge.target.labels[edge.slot], x1, y1) };
+  mountedEdges.set(edge.key, made);
+  updateEdge(made);
+}
+
+/** The label of an edge just above its target. */
+function mountLabel(label, x, low) {
+  if (!label) return null;
+  const [y, w] = [low - 8 - label.height, label.width + 14];
+  const lines = [...label.rule, label.gives].map((text, i) => {
+    const style = i === label.rule.length ? "mono strong" : "mono";
+    return shape("text", { class: style, x, y: y + 14.5 + i * LABEL_LINE, "text-anchor": "middle" }, text);
+  });
+  const made = shape("g", {}, shape("rect", { x: x - w / 2, y, width: w, height: label.height, rx: 5 }), lines);
+  layers.labels.prepend(made);
+  return made;
+}
+
+/** Whether anything goes along an edge in the pass of this step, and whether it has gone. */
+function passage(edge, flow) {
+  const { pass } = steps[state.step];
+  const [op] = edge.uses[0];
+  if (pass === "forward") return [true, state.step >= stepFor.forward.get(op)];
+  if (pass === "backward") return [Boolean(flow), Boolean(flow) && state.step >= flow.step];
+  const moves = tangentKnown.has(edge.value);
+  return [moves, moves && state.step >= (stepFor.jvp.get(op) ?? Infinity)];
+}
+
+function updateEdge({ edge, g, line, label }) {
+  const { pass } = steps[state.step];
+  const flow = edge.target.labels[edge.slot];
+  const [possible, passed] = passage(edge, flow);
+  const share = state.paths?.edges.get(edge.key);
+  const kinds = ["edge", `p-${pass}`];
+  if (!possible) kinds.push("none");
+  if (passed) kinds.push("passed");
+  if (state.now.has(edge.key)) kinds.push("now");
+  if (state.paths) kinds.push(share === undefined ? "dim" : "path");
+  g.setAttribute("class", kinds.join(" "));
+  line.style.strokeWidth = share === undefined ? "" : `${(1.5 + 6 * Math.min(1, Math.abs(share))).toFixed(1)}px`;
+  if (label) updateLabel(label, flow, share, pass === "backward" && passed, state.now.has(edge.key));
+}
+
+/** The rule and the contribution once backward has passed; where paths are shown, the share. */
+function updateLabel(label, flow, share, passed, now) {
+  const on = state.paths ? share !== undefined : passed;
+  label.setAttribute("class", `flow${on ? " on" : ""}${now ? " now" : ""}${share !== undefined ? " path" : ""}`);
+  const words = share === undefined ? flow.rule : [percent(share)];
+  flow.rule.forEach((_, i) => setText(label.children[1 + i], words[i] ?? ""));
+}

@@ -1,0 +1,192 @@
+// Folding: which operations stand as one box, and the graph of boxes that results.
+//
+// A fold is always a stretch of the program, operations that ran one after the other, so that the graph of boxes has no
+// cycle whatever is folded.  Stretches nest: a tree, of which the open nodes show their parts.
+
+const MANY = 150; // more boxes than this open folded
+const FEW_BOXES = 4; // of fewer, the outermost folds are opened at first
+const CROWD = 120; // parts of one fold; more are gathered into stretches
+const USES = 3; // a leaf with more uses, or one that is used far apart, is drawn as a copy at each later use
+const FAR_USE = 8;
+
+const FOLDS = {
+  module: (op) => op.module ?? [],
+  function: (op) => (op.within ? [op.within] : []),
+  line: (op) => (op.at ? [placeOf(op)] : []),
+  round: (op) => (rounds.at(-1) > 1 ? [`round ${rounds[op.index]}`] : []),
+};
+
+/** By operation, the round of the program's loops that it belongs to: one ends where an expression comes again. */
+const rounds = roundsOfLoops();
+
+function roundsOfLoops() {
+  const seen = new Set();
+  let round = 1;
+  return ops.map((op) => {
+    const mark = `${op.at}/${op.columns}/${op.name}/${op.module}`;
+    if (seen.has(mark)) (round++, seen.clear());
+    seen.add(mark);
+    return round;
+  });
+}
+
+/** The tree of folds by a rule, which gives the path of names above each operation. */
+function tree(pathOf) {
+  const root = { label: "", from: 0, to: ops.length, parts: [], open: true };
+  let stack = [root];
+  ops.forEach((op, index) => {
+    const path = pathOf(op);
+    let depth = 0;
+    while (depth < path.length && depth + 1 < stack.length && stack[depth + 1].label === path[depth]) depth++;
+    stack = stack.slice(0, depth + 1);
+    for (const label of path.slice(depth)) {
+      const node = { label, from: index, to: index, parts: [], open: false };
+      stack.at(-1).parts.push(node);
+      stack.push(node);
+    }
+    stack.at(-1).parts.push(index);
+    for (const node of stack) node.to = index + 1;
+  });
+  return simpler(root);
+}
+
+/** Without folds that hold one operation or one other fold. */
+function simpler(node) {
+  node.parts = node.parts.map((part) => {
+    if (typeof part === "number") return part;
+    return simpler(part).parts.length > 1 ? part : part.parts[0];
+  });
+  return node;
+}
+
+/** Long rows of parts in stretches of a size that can be looked at. */
+function gathered(node) {
+  for (const part of node.parts) if (part.parts) gathered(part);
+  if (node.parts.length <= CROWD) return node;
+  const size = Math.ceil(node.parts.length / CROWD);
+  const starts = Array.from({ length: Math.ceil(node.parts.length / size) }, (_, i) => i * size);
+  node.parts = starts.map((start) => stretch(node.parts.slice(start, start + size)));
+  return node;
+}
+
+function stretch(parts) {
+  const [first, last] = [parts[0], parts.at(-1)];
+  const from = first.parts ? first.from : first;
+  const to = last.parts ? last.to : last + 1;
+  const label = first.parts && last.parts ? `${first.label} – ${last.label}` : `operations ${from + 1} – ${to}`;
+  return { label, from, to, parts, open: false };
+}
+
+let folded = null; // the tree in force, or null: everything is open
+let boxOf = []; // by operation, its box
+
+/** The folds that would gather anything in this program. */
+const foldModes = () => Object.keys(FOLDS).filter((mode) => tree(FOLDS[mode]).parts.some((part) => part.parts));
+
+function foldBy(mode) {
+  folded = mode === "none" ? null : gathered(tree(FOLDS[mode] ?? (() => [])));
+  const largest = () =>
+    visibleParts()
+      .filter((part) => part.parts)
+      .sort((a, b) => b.to - b.from - (a.to - a.from))[0];
+  while (folded && visibleParts().length < FEW_BOXES && largest()?.parts.some((part) => part.parts))
+    largest().open = true;
+}
+
+/** The fold that holds an operation and is open, innermost: what closing it means. */
+function foldAround(index) {
+  let found = null;
+  for (let node = folded; node;) {
+    if (node !== folded && node.open) found = node;
+    node = node.open ? node.parts.find((part) => part.parts && part.from <= index && index < part.to) : null;
+  }
+  return found;
+}
+
+/** Open every fold around an operation, so that it has a box of its own. */
+function reveal(index) {
+  for (let node = folded; node;) {
+    node.open = true;
+    node = node.parts.find((part) => part.parts && part.from <= index && index < part.to);
+  }
+}
+
+function visibleParts() {
+  if (!folded) return ops.map((_, index) => index);
+  const found = [];
+  const walk = (node) => node.parts.forEach((part) => (part.open ? walk(part) : found.push(part)));
+  walk(folded);
+  return found;
+}
+
+/** The box of one visible part: an operation, or a fold. */
+function boxFor(part) {
+  if (part.parts) {
+    const { from, to, label } = part;
+    return { key: `fold-${from}-${to}`, kind: "fold", from, to, label, fold: part, out: [] };
+  }
+  const op = ops[part];
+  return { key: `op-${op.id}`, kind: op.custom ? "function" : "op", from: part, to: part + 1, out: op.out };
+}
+
+/** The boxes that are to be seen and the edges between them. */
+function boxGraph() {
+  const made = { boxes: [], edges: [], leaves: new Map(), copies: new Map() };
+  boxOf = new Array(ops.length);
+  for (const part of visibleParts()) {
+    const box = boxFor(part);
+    boxOf.fill(box, box.from, box.to);
+    const edges = edgesInto(made, box); // before the box itself: boxes stand after what feeds them
+    addBox(made, box);
+    for (const edge of edges) connect(made, edge, box);
+  }
+  for (const value of outputs) if (isLeaf(value) && !made.leaves.has(value)) leafBox(made, value, 0);
+  for (const box of made.boxes) if (box.kind === "fold") box.out = box.exits.length ? box.exits : ops[box.to - 1].out;
+  return made;
+}
+
+function addBox({ boxes }, box) {
+  boxes.push(Object.assign(box, { index: boxes.length, ins: [], exits: [] }));
+  return box;
+}
+
+/** What comes into a box from outside; a fold reads a value once, and its parameters stay inside. */
+function edgesInto(made, box) {
+  const found = [];
+  const seen = new Map();
+  const fold = box.kind === "fold";
+  for (let i = box.from; i < box.to; i++) {
+    ops[i].tensors.forEach((value, slot) => {
+      const source = isLeaf(value) ? null : boxOf[maker[value]];
+      if (source === box || (fold && isLeaf(value) && leafKind(value) !== "input")) return;
+      if (fold && seen.has(value)) return void seen.get(value).uses.push([i, slot]);
+      const edge = { value, source: source ?? leafBox(made, value, box.from), uses: [[i, slot]] };
+      found.push(edge);
+      seen.set(value, edge);
+    });
+  }
+  return found;
+}
+
+/** The box of a leaf for a use at a time: the leaf itself, or a copy where it has many uses or one far away. */
+function leafBox(made, value, time) {
+  const key = `value-${values[value].id}`;
+  const first = made.leaves.get(value);
+  if (first === undefined) {
+    const box = addBox(made, { key, kind: leafKind(value), out: [value], leaf: true });
+    made.leaves.set(value, { time, box });
+    return box;
+  }
+  if ((uses.get(value) ?? []).length <= USES && time - first.time <= FAR_USE) return first.box;
+  const copies = (made.copies.get(value) ?? 0) + 1;
+  made.copies.set(value, copies);
+  return addBox(made, { key: `${key}-copy-${copies}`, kind: "copy", out: [value], leaf: true });
+}
+
+function connect({ edges }, edge, target) {
+  const [op, slot] = edge.uses[0];
+  if (!edge.source.exits.includes(edge.value)) edge.source.exits.push(edge.value);
+  const key = `edge-${values[edge.value].id}-${ops[op].id}-${slot}`;
+  edges.push(Object.assign(edge, { key, target, slot: target.ins.length }));
+  target.ins.push(edge);
+}

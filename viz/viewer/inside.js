@@ -1,0 +1,53 @@
+// Deeper than the graph: what each transform saw of an operation, and what the methods of a custom Function did.
+
+/** The operation as each transform around it saw it, outermost last: there it has its batch dimension. */
+function transforms(op) {
+  if (!op.layer?.length) return null;
+  const bottom = { layer: "underneath", inputs: op.tensors.map((value) => values[value].shape) };
+  const views = op.views?.length
+    ? [...op.views].reverse()
+    : [...op.layer].reverse().map((layer) => ({ layer, inputs: null }));
+  const rows = [...views, bottom].map(({ layer, inputs }) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, layer),
+      el("td", {}, inputs ? inputs.map((sides) => sizes(sides)).join(" ") || "–" : ""),
+    ),
+  );
+  const words = `Handled by ${[...op.layer].reverse().join(", then ")}. Shapes of its tensors as each saw them:`;
+  return part("Transforms", el("p", { class: "note" }, words), el("table", { class: "views" }, el("tbody", {}, rows)));
+}
+
+/** The methods of a custom Function as they ran, operation by operation. */
+function inside(op) {
+  return (op.inside ?? []).map(({ method, steps }) =>
+    el(
+      "details",
+      { class: "inside", open: true },
+      el("summary", {}, el("code", {}, `${op.name}.${method}`)),
+      insideSteps(op, method, steps),
+    ),
+  );
+}
+
+function insideSteps(op, method, steps) {
+  const keeps = (op.saved ?? []).map(([value]) => values[value].name);
+  if (method === "setup_context" && keeps.length)
+    return el("p", { class: "note" }, `keeps ${[...new Set(keeps)].join(", ")} for backward`);
+  if (!steps.length) return el("p", { class: "note" }, "runs no operation that is recorded");
+  return el(
+    "ol",
+    {},
+    steps.map((step) => insideStep(op, step)),
+  );
+}
+
+function insideStep(op, step) {
+  const made = step.out
+    .map((value) => (/^\(\d+\)$/.test(value.name) ? `= ${gist(value)}` : `${value.name} = ${gist(value)}`))
+    .join(", ");
+  const marks =
+    step.line && op.at ? { onmouseenter: () => markLine(op.at[0], step.line), onmouseleave: () => markLine(null) } : {};
+  return el("li", marks, el("code", {}, step.text), el("code", { class: "made" }, made));
+}

@@ -1,0 +1,96 @@
+// The keyboard.  Keys work as soon as the page is open; a field that is typed in keeps its own.
+
+const KEYS = [
+  ["→ ←", "next, previous step"],
+  ["Space", "play, pause"],
+  ["Home End", "first, last step"],
+  ["f b j", "to the forward, backward, jvp pass"],
+  ["[ ]", "slower, faster"],
+  ["↑ ↓", "walk through the graph, against and along the arrows"],
+  ["Enter", "unfold a fold; paths of a gradient"],
+  ["c", "close the fold around the card in focus"],
+  ["/", "search; Enter goes to the next"],
+  ["+ − 0", "larger, smaller, all of it"],
+  ["t", "light or dark"],
+  ["Esc", "back: paths, search, focus"],
+  ["?", "this help"],
+];
+
+const ACTIONS = {
+  ArrowRight: () => stepBy(1),
+  ArrowLeft: () => stepBy(-1),
+  ArrowUp: () => walk(-1),
+  ArrowDown: () => walk(1),
+  Home: () => go(stops[0]),
+  End: () => go(stops.at(-1)),
+  " ": () => play(!playing),
+  f: () => toPass("forward"),
+  b: () => toPass("backward"),
+  j: () => toPass("jvp"),
+  "[": () => changeSpeed(-1),
+  "]": () => changeSpeed(1),
+  "/": () => $("search").focus(),
+  "+": () => zoomAt(1.25),
+  "=": () => zoomAt(1.25),
+  "-": () => zoomAt(0.8),
+  0: () => fit(graph.size, true),
+  c: () => closeAround(current()),
+  t: () => toggleTheme(),
+  "?": () => openHelp(),
+  Escape: () => clearPaths() || leave(),
+};
+
+$("keys").append(
+  ...KEYS.map(([keys, meaning]) =>
+    el(
+      "tr",
+      {},
+      el(
+        "th",
+        { scope: "row" },
+        keys.split(" ").map((key) => el("kbd", {}, key)),
+      ),
+      el("td", {}, meaning),
+    ),
+  ),
+);
+
+// What the shapes of cards mean, for the kinds that this record has.
+const SIGNS = {
+  parameter: "parameter (requires grad)",
+  input: "input",
+  constant: "constant",
+  computed: "value from before",
+  op: "operation",
+  function: "custom Function",
+  copy: "the same leaf, used again",
+  fold: "fold of several operations",
+};
+
+function drawLegend() {
+  const kinds = new Set(graph.boxes.map((box) => box.kind));
+  const size = { w: 44, h: 26, strip: 0, rows: [], out: [] };
+  const sign = (kind) => shape("g", { class: `card k-${kind}` }, frame({ ...size, kind }, 14));
+  const drawn = (kind) => shape("svg", { class: "legend", viewBox: "-6 -6 64 42", "aria-hidden": "true" }, sign(kind));
+  const shown = Object.keys(SIGNS).filter((kind) => kinds.has(kind));
+  $("legend").replaceChildren(...shown.map((kind) => el("span", {}, drawn(kind), SIGNS[kind])));
+}
+
+function openHelp() {
+  drawLegend();
+  $("help").showModal();
+}
+
+window.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
+  const { target } = event;
+  const typing = target.matches?.("input:not([type=range]), select, textarea");
+  const pressing = target.matches?.("button, summary, a") && [" ", "Enter"].includes(event.key);
+  const sliding = target.id === "slider" && /^(Arrow|Home|End|Page)/.test(event.key);
+  if (typing || pressing || sliding) return;
+  if (event.key === "Enter" && current()) return (event.preventDefault(), enterBox(current()));
+  const action = ACTIONS[event.key];
+  if (!action) return;
+  event.preventDefault();
+  action();
+});

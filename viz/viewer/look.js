@@ -1,0 +1,54 @@
+// What the reader looks at: the card under the pointer, the one that is selected, the one with the keyboard's focus.
+
+let focused = null; // the card with the keyboard's focus
+let hovered = null;
+
+const current = () => hovered ?? graph.boxes.find((one) => one.key === state.selected) ?? null;
+
+function look(box) {
+  showDetails(box);
+  showSource(steps[state.step].op, box && !box.leaf ? ops[box.from] : null);
+}
+
+function select(box, jump = false) {
+  const old = state.selected;
+  state.selected = box?.key ?? null;
+  hovered = null;
+  refresh([old, state.selected]);
+  if (jump && box) show(box, true);
+  drawFar();
+  if (box) focusCard(box, !jump);
+  look(box);
+}
+
+function focusCard(box, grab = true) {
+  for (const one of [focused ?? graph.boxes[0], box])
+    mounted.get(one?.key)?.g.setAttribute("tabindex", one === box ? "0" : "-1");
+  focused = box;
+  if (grab) mounted.get(box.key)?.g.focus({ preventScroll: true });
+}
+
+/** To the next card along the arrows, or against them; from card to card of the same inputs by turns. */
+function walk(by) {
+  const from = current() ?? graph.boxes.find((one) => state.now.has(one.key));
+  if (!from) return select(by > 0 ? graph.boxes[0] : graph.boxes.at(-1), true);
+  const next = by > 0 ? from.outs.map((edge) => edge.target) : from.ins.map((edge) => edge.source);
+  const sorted = [...next].sort((a, b) => a.leaf - b.leaf || a.index - b.index);
+  const target = sorted[0] ?? graph.boxes[from.index + by];
+  if (target) (show(target), select(target));
+}
+
+function enterBox(box) {
+  if (box.kind === "fold") return unfold(box);
+  const value = box.out.find((one) => gradientOf.has(one) && flowsInto.has(one));
+  if (value !== undefined) showPaths(value);
+}
+
+function leave() {
+  $("search").value = "";
+  search("");
+  select(null);
+  document.activeElement?.blur();
+}
+
+const announce = (text) => setText($("said"), text);

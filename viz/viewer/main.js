@@ -1,0 +1,151 @@
+// The page comes to life: what the pointer, the buttons and the printer do, and how it starts.
+
+const PRINTED = 1000; // boxes: a page with more could not be read
+let screen = null; // where the eye was before printing
+let distant = false; // whether the graph is painted, as seen from far
+
+function drawFar() {
+  if (distant) paintFar();
+}
+
+onCamera = () => {
+  if (screen) return; // it is being printed
+  world.setAttribute(
+    "transform",
+    `translate(${camera.x.toFixed(1)} ${camera.y.toFixed(1)}) scale(${camera.k.toFixed(4)})`,
+  );
+  distant = paintFar();
+  if (distant) unmount();
+  else mount();
+};
+
+function boxUnder(event) {
+  const card = event.target.closest?.(".card");
+  if (card) return mounted.get(card.id)?.box ?? null;
+  if (!distant) return null;
+  const { left, top } = stage.getBoundingClientRect();
+  const [x, y] = [(event.clientX - left - camera.x) / camera.k, (event.clientY - top - camera.y) / camera.k];
+  return boxesIn({ left: x, right: x, top: y, bottom: y }).find((box) => y >= box.y && y <= box.y + box.h) ?? null;
+}
+
+stage.addEventListener("pointermove", (event) => {
+  if (fingers.size) return;
+  const box = boxUnder(event);
+  if (box === hovered) return;
+  hovered = box;
+  look(current());
+});
+stage.addEventListener("pointerleave", () => ((hovered = null), look(current())));
+let pressedOn = null; // what was selected before the pointer came down, which selects
+stage.addEventListener("pointerdown", () => (pressedOn = state.selected));
+stage.addEventListener("click", (event) => {
+  if (stage.dataset.moved) return;
+  const box = boxUnder(event);
+  const gradient = event.target.closest?.("[data-gradient]");
+  if (gradient) (select(box), showPaths(Number(gradient.dataset.gradient)));
+  else if (!box) clearPaths() || select(null);
+  else if (box.kind === "fold" && pressedOn === box.key) unfold(box);
+  else select(box, distant);
+});
+stage.addEventListener("dblclick", (event) => {
+  const box = boxUnder(event);
+  if (box && !box.leaf && box.kind !== "fold") go(stepFor.forward.get(box.from));
+});
+stage.addEventListener("focusin", (event) => {
+  const card = mounted.get(event.target.id);
+  if (!card || state.selected === event.target.id) return;
+  const old = state.selected;
+  state.selected = event.target.id;
+  focused = card.box;
+  card.g.setAttribute("aria-label", [spoken(card.box), ...card.rows.map(({ line }) => line.textContent)].join(", "));
+  refresh([old, state.selected]);
+  look(card.box);
+});
+
+function drawPassBar() {
+  const shares = passes.map((pass) => stops.filter((step) => steps[step].pass === pass).length);
+  $("passes").replaceChildren(
+    ...passes.map((pass, i) => {
+      const made = button(TITLES[pass], () => toPass(pass), {
+        class: `p-${pass}`,
+        "data-pass": pass,
+        title: `${TITLES[pass]} pass (${pass[0]})`,
+      });
+      made.style.flexGrow = shares[i];
+      return made;
+    }),
+  );
+}
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  readColours();
+  onCamera();
+}
+
+for (const [id, action] of Object.entries({
+  back: () => stepBy(-1),
+  forth: () => stepBy(1),
+  start: () => go(stops[0]),
+  end: () => go(stops.at(-1)),
+  play: () => play(!playing),
+  larger: () => zoomAt(1.25),
+  smaller: () => zoomAt(0.8),
+  fit: () => fit(graph.size, true),
+  theme: toggleTheme,
+  ask: openHelp,
+}))
+  $(id).addEventListener("click", action);
+$("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
+$("speed").addEventListener("input", () => (speed = Number($("speed").value)));
+$("fold").addEventListener("change", () => refoldAll($("fold").value));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (readColours(), onCamera()));
+window.addEventListener("hashchange", () => go(stepInLink()));
+new ResizeObserver(() => graph.boxes.length && onCamera()).observe(stage);
+
+// On paper the whole graph stands on one page, with all its text.
+window.addEventListener("beforeprint", () => {
+  if (graph.boxes.length > PRINTED) return;
+  screen = { ...camera };
+  far.hidden = true;
+  world.classList.remove("hidden");
+  world.setAttribute("transform", "");
+  mount(true);
+  $("graph").setAttribute("viewBox", `-12 -12 ${graph.size.width + 24} ${graph.size.height + 40}`);
+});
+window.addEventListener("afterprint", () => {
+  if (!screen) return;
+  const { x, y, k } = screen;
+  screen = null;
+  $("graph").removeAttribute("viewBox");
+  moveTo(x, y, k);
+});
+
+function start() {
+  const { name, file } = data.program;
+  $("name").textContent = name || file || "program";
+  $("counts").textContent = [file, count(ops.length, "operation"), peak ? `${bytes(peak)} kept for backward` : ""]
+    .filter(Boolean)
+    .join(" · ");
+  const modes = foldModes();
+  const large = ops.length > MANY;
+  $("fold").replaceChildren(
+    el("option", { value: "none" }, "nothing"),
+    ...modes.map((mode) => el("option", { value: mode }, mode)),
+    ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "stretch")] : []),
+  );
+  $("fold").parentElement.hidden = !modes.length && !large;
+  readColours();
+  const mode = large ? (modes[0] ?? "stretch") : "none";
+  foldBy(mode);
+  $("fold").value = mode;
+  rebuild();
+  go(stepInLink(), false); // its words take their room before the graph is fitted into what is left
+  fit(graph.size);
+  if (state.step) go(state.step);
+  document.documentElement.dataset.ready = Math.round(performance.now());
+}
+
+start();

@@ -1,0 +1,60 @@
+// The strip under the graph: bytes kept for backward, over the steps.  It shares the slider's axis.
+
+const strip = $("memory");
+const alive = memoryOverSteps();
+const peak = alive.reduce((most, size) => Math.max(most, size), 0);
+const COLUMNS = 600; // more steps than that are drawn by the largest of several
+
+/** After each step, how many bytes are kept; what several operations keep counts once. */
+function memoryOverSteps() {
+  const change = new Float64Array(steps.length + 1);
+  const spans = new Map(); // value -> bytes, first step, last step
+  for (const op of ops) {
+    for (const [value, size, freer] of op.saved ?? []) {
+      const span = spans.get(value) ?? [size, Infinity, 0];
+      const freed = freer === null ? undefined : freedAt.get(freer);
+      spans.set(value, [
+        size,
+        Math.min(span[1], stepFor.forward.get(op.index)),
+        Math.max(span[2], freed ?? steps.length),
+      ]);
+    }
+  }
+  for (const [size, from, to] of spans.values()) {
+    change[from] += size;
+    change[Math.min(to, steps.length)] -= size;
+  }
+  let now = 0;
+  return change.map((by) => (now += by)).slice(0, steps.length);
+}
+
+function drawMemory() {
+  $("strip").hidden = !peak;
+  if (!peak) return;
+  const [w, h] = [1000, 40];
+  const n = stops.length;
+  const columns = Math.min(n, COLUMNS);
+  let path = `M0 ${h}`;
+  for (let c = 0; c < columns; c++) {
+    let most = 0;
+    for (let i = Math.floor((c * n) / columns); i < Math.floor(((c + 1) * n) / columns); i++)
+      most = Math.max(most, alive[stops[i]]);
+    path += `V${(h - (most / peak) * (h - 2)).toFixed(1)}H${(((c + 1) * w) / columns).toFixed(1)}`;
+  }
+  const area = shape("path", { class: "area", d: `${path}V${h}Z` });
+  const starts = passes.slice(1).map((pass) => stops.findIndex((step) => step >= startOf[pass]));
+  const marksAt = starts.map((i) => shape("line", { class: "start", x1: (i * w) / n, x2: (i * w) / n, y1: 0, y2: h }));
+  strip.replaceChildren(area, ...marksAt, shape("rect", { id: "cursor", y: 0, width: Math.max(2, w / n), height: h }));
+}
+
+function showMemory(step) {
+  if (!peak) return;
+  const i = stopAt(step);
+  $("cursor").setAttribute("x", ((i * 1000) / stops.length).toFixed(1));
+  $("amount").textContent = `kept for backward: ${bytes(alive[step])} of at most ${bytes(peak)}`;
+}
+
+strip.addEventListener("click", (event) => {
+  const { left, width } = strip.getBoundingClientRect();
+  go(stops[Math.min(stops.length - 1, Math.floor(((event.clientX - left) / width) * stops.length))]);
+});

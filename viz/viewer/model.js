@@ -1,0 +1,112 @@
+// The record as the page has it, and how its numbers are written.
+
+const data = JSON.parse($("record").textContent);
+const { values, ops, files } = data;
+const passes = data.passes;
+const outputs = new Set(data.outputs);
+const gradientOf = new Map(data.gradients);
+const tangentOf = new Map(data.tangents);
+
+values.forEach((value, i) => {
+  value.id ??= i;
+  value.name ??= `v${value.id}`;
+  [value.kind, value.shape, value.dtype, value.bytes] = data.sorts[value.sort];
+});
+
+const maker = new Int32Array(values.length).fill(-1); // by value, the operation that made it
+const uses = new Map(); // by value, [operation, slot] of each use
+const flowsInto = new Map(); // by value, the edges of backward that lead to it
+const gradientFor = new Map(); // by gradient, the value that it belongs to
+
+const listed = (map, key) => map.get(key) ?? (map.set(key, []), map.get(key));
+
+ops.forEach((op, index) => {
+  op.index = index;
+  op.tensors = op.in.filter(Number.isInteger);
+  op.flows ??= [];
+  op.tensors.forEach((value, slot) => listed(uses, value).push([index, slot]));
+  for (const value of op.out) maker[value] = index;
+});
+for (const op of ops) {
+  op.flows.forEach((flow, slot) => flow && listed(flowsInto, op.tensors[slot]).push({ op: op.index, slot, ...flow }));
+}
+for (const [value, gradient] of gradientOf) gradientFor.set(gradient, value);
+
+/** The place in sorted numbers of the first that is at least `least`. */
+function firstFrom(sorted, least) {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < least) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const isLeaf = (value) => maker[value] < 0;
+const leafKind = (value) =>
+  ["input", "parameter", "constant"].includes(values[value].kind) ? values[value].kind : "computed";
+
+// ---------------------------------------------------------------- words
+
+const minus = (text) => text.replace(/-/g, "\u2212");
+
+/** A number with four significant digits and a true minus sign. */
+function number(x, digits = 4) {
+  if (typeof x === "boolean") return x ? "True" : "False";
+  if (typeof x !== "number") return minus(String(x));
+  if (Number.isInteger(x) && Math.abs(x) < 1e7) return minus(String(x));
+  return minus(String(Number(x.toPrecision(digits)))).replace("e+", "e");
+}
+
+const nested = (x) => (Array.isArray(x) ? `[${x.map(nested).join(", ")}]` : number(x));
+const elements = (value) => value.shape.reduce((a, b) => a * b, 1);
+const sizes = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`);
+
+function bytes(count) {
+  if (count < 1024) return `${count} B`;
+  const units = ["kB", "MB", "GB"];
+  let amount = count / 1024;
+  while (amount >= 1024 && units.length > 1) ((amount /= 1024), units.shift());
+  return `${amount.toFixed(1)} ${units[0]}`;
+}
+
+const typeOf = (value) => `${value.dtype} ${sizes(value.shape)}`;
+
+const LONGEST = 44; // characters of a value that stands whole on a card
+
+/** All of a value with at most `most` elements, or nothing where that is too long. */
+function whole(value, most = 6) {
+  if (value.all === undefined || elements(value) > most) return "";
+  const text = elements(value) ? nested(value.all) : "no elements";
+  return text.length <= LONGEST ? text : "";
+}
+
+/** Least, greatest and mean element, spread, and how many are NaN or infinite; nothing where the record does not know. */
+function statistics(value) {
+  if (value.statistics) return value.statistics;
+  const all = [value.all].flat(Infinity).map(Number);
+  const finite = all.filter(Number.isFinite);
+  if (value.all === undefined || !all.length) return null;
+  const mean = finite.reduce((a, b) => a + b, 0) / finite.length;
+  const spread = Math.sqrt(finite.reduce((a, b) => a + (b - mean) ** 2, 0) / finite.length);
+  const ends = finite.length ? [Math.min(...finite), Math.max(...finite), mean, spread] : [null, null, null, null];
+  const nan = all.filter(Number.isNaN).length;
+  return [...ends, nan, all.length - finite.length - nan];
+}
+
+/** What a value holds in a few characters: all of it, or from where to where it goes. */
+function gist(value, most = 6) {
+  const all = whole(value, most);
+  if (all) return all;
+  const found = statistics(value);
+  if (!found || found[0] === null) return sizes(value.shape);
+  const odd = (found[4] ? ` ${found[4]} nan` : "") + (found[5] ? ` ${found[5]} inf` : "");
+  const range = found[0] === found[1] ? `all ${number(found[0])}` : `${number(found[0], 3)} … ${number(found[1], 3)}`;
+  return range + odd;
+}
+
+const shorten = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+const count = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
+const placeOf = (op) => (op.at ? `${files[op.at[0]].name}:${op.at[1]}` : "");
+const codeOf = (op) => (op.at ? (files[op.at[0]].lines[op.at[1]] ?? "").trim() : "");

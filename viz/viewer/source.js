@@ -1,0 +1,85 @@
+// The user's program, with the line of the step in play and of the card under the pointer marked.
+
+const source = $("source");
+const LONG = 3000; // lines: of longer files only those around lines that ran
+const AROUND = 4;
+let shownFile = null;
+let marks = [];
+const lineOf = new Map(); // "file:line" -> element, of the file that is shown
+const opsAt = new Map(); // "file:line" -> operations
+
+for (const op of ops) if (op.at) listed(opsAt, op.at.join(":")).push(op.index);
+
+function showFile(file) {
+  if (file === shownFile || !files[file]) return;
+  shownFile = file;
+  lineOf.clear();
+  $("file").textContent = files[file].name;
+  const numbers = Object.keys(files[file].lines).map(Number);
+  const near =
+    numbers.length <= LONG
+      ? () => true
+      : (n) =>
+          Array.from({ length: 2 * AROUND + 1 }, (_, i) => `${file}:${n - AROUND + i}`).some((key) => opsAt.has(key));
+  source.replaceChildren(
+    ...numbers.filter(near).map((n) => {
+      const at = `${file}:${n}`;
+      const ran = opsAt.has(at);
+      const line = el(
+        "li",
+        {
+          class: ran ? "ran" : "",
+          value: n,
+          ...(ran
+            ? { onclick: () => toLine(at), title: `${count(opsAt.get(at).length, "operation")}: click to go there` }
+            : {}),
+        },
+        el("span", { class: "n", "aria-hidden": "true" }, String(n)),
+        el("code", {}, files[file].lines[n] || " "),
+      );
+      lineOf.set(at, line);
+      return line;
+    }),
+  );
+}
+
+function toLine(at) {
+  const after = opsAt.get(at).find((index) => stepFor.forward.get(index) > state.step);
+  go(stepFor.forward.get(after ?? opsAt.get(at)[0]));
+}
+
+/** Mark the line of the step, and that of the card in question. */
+function showSource(op, looked) {
+  const at = (looked ?? op)?.at;
+  if (at) showFile(at[0]);
+  else if (shownFile === null && ops.some((one) => one.at)) {
+    const first = ops.find((one) => one.at).at;
+    showFile(first[0]);
+    scrollTo(lineOf.get(first.join(":")));
+  }
+  for (const line of marks) line.classList.remove("now", "looked");
+  marks = [];
+  for (const [one, kind] of [
+    [op, "now"],
+    [looked, "looked"],
+  ]) {
+    const line = one?.at && lineOf.get(one.at.join(":"));
+    if (line) (line.classList.add(kind), marks.push(line));
+  }
+  if (at) scrollTo(lineOf.get(at.join(":")));
+}
+
+function markLine(file, line) {
+  for (const marked of source.querySelectorAll(".inner")) marked.classList.remove("inner");
+  if (file === null) return;
+  showFile(file);
+  lineOf.get(`${file}:${line}`)?.classList.add("inner");
+  scrollTo(lineOf.get(`${file}:${line}`));
+}
+
+/** Scroll the pane, and nothing else, until a line stands in it. */
+function scrollTo(line) {
+  if (!line) return;
+  const [top, tall] = [line.offsetTop - source.offsetTop, source.clientHeight];
+  if (top < source.scrollTop + 20 || top > source.scrollTop + tall - 40) source.scrollTop = top - tall / 2;
+}

@@ -1,0 +1,108 @@
+// What the page shows: the graph as it is folded now, the steps to halt at, and what is lit, found and selected.
+
+const state = { step: 0, now: new Set(), found: null, paths: null, selected: null };
+let graph = { boxes: [], edges: [], long: [], size: { start: 0, width: 0, height: 0, rows: [], tops: [] } };
+let stops = []; // the steps to halt at: what happens inside a closed fold is one stop
+let edgeAt = []; // by operation and slot, the edge
+let home = new Map(); // by value, the box that shows it
+
+/** Lay the graph out again, as it is folded now. */
+function rebuild(keep) {
+  unmount();
+  hovered = null;
+  graph = boxGraph();
+  for (const one of graph.boxes) one.outs = [];
+  for (const edge of graph.edges) edge.source.outs.push(edge);
+  measure(graph.boxes);
+  graph.size = layout(graph);
+  graph.long = graph.edges.filter((edge) => edge.target.rank - edge.source.rank > 1);
+  edgeAt = ops.map(() => []);
+  home = new Map();
+  for (const edge of graph.edges) {
+    for (const [op, slot] of edge.uses) edgeAt[op][slot] = edge;
+  }
+  for (const one of graph.boxes)
+    if (one.kind !== "copy") for (const value of one.out) if (!home.has(value)) home.set(value, one);
+  focused = graph.boxes.find((one) => one.key === keep) ?? null;
+  stops = halts();
+  $("slider").max = stops.length - 1;
+  placePaths();
+  state.now = inPlay(state.step);
+  drawMemory();
+  drawPassBar();
+}
+
+/** The closed fold inside which all of a step happens, or null. */
+function foldOf({ op, slot }) {
+  const box = op && boxOf[op.index];
+  return box?.kind === "fold" && (slot === null || !edgeAt[op.index][slot]) ? box : null;
+}
+
+/** The last step of each run of steps that all happen inside one closed fold. */
+function halts() {
+  const names = steps.map((step) => {
+    const fold = foldOf(step);
+    return fold && `${step.pass} ${fold.key}`;
+  });
+  return steps.map((_, i) => i).filter((i) => names[i] === null || names[i] !== names[i + 1]);
+}
+
+/** The place of a step among the stops. */
+const stopAt = (step) => Math.min(firstFrom(stops, step), stops.length - 1);
+
+/** Keys of the cards and edges that a step is about; of a closed fold, all that come to it and leave it. */
+function inPlay(step) {
+  const { pass, op, slot } = steps[step];
+  if (!op) return new Set(startsWith(pass, step).map((value) => home.get(value)?.key));
+  const at = boxOf[op.index];
+  const keys = (edges) => edges.map((edge) => edge?.key);
+  if (pass !== "backward") return new Set([at.key, ...keys(at.kind === "fold" ? at.ins : edgeAt[op.index])]);
+  const edge = edgeAt[op.index][slot];
+  const around = at.kind === "fold" && !edge ? keys([...at.ins, ...at.outs]) : [];
+  return new Set([at.key, ...around, edge?.key, edge?.source.key, home.get(op.tensors[slot])?.key]);
+}
+
+/** The values whose gradient or tangent a pass starts from. */
+function startsWith(pass, step) {
+  const given = { forward: [], backward: gradientKnown, jvp: tangentKnown }[pass];
+  return [...given].filter(([, at]) => at === step).map(([value]) => value);
+}
+
+function refoldAll(mode) {
+  foldBy(mode);
+  $("fold").value = mode;
+  rebuild();
+  fit(graph.size);
+  go(stops[stopAt(state.step)]);
+}
+
+/** Open or close a fold; the rest of the picture stays where it is as far as it can. */
+function refold(node, open = false) {
+  node.open = open;
+  const before = boxOf[node.from];
+  const [x, y] = [before.x * camera.k + camera.x, (before.y + before.strip) * camera.k + camera.y];
+  const opened = open ? node.from : null;
+  rebuild(open ? boxOf[node.from]?.key : `fold-${node.from}-${node.to}`);
+  const after = boxOf[opened ?? node.from];
+  state.selected = after.key;
+  moveTo(x - after.x * camera.k, y - (after.y + after.strip) * camera.k);
+  go(stops[stopAt(state.step)]);
+  focusCard(after);
+}
+
+const unfold = (box) => refold(box.fold, true);
+
+function closeAround(box) {
+  const fold = box && foldAround(box.leaf ? (uses.get(box.out[0])?.[0]?.[0] ?? 0) : box.from);
+  if (fold) refold(fold);
+}
+
+/** The box of an operation, made visible if it stands in a fold. */
+function uncover(index) {
+  if (boxOf[index].kind === "fold") {
+    reveal(index);
+    rebuild();
+    go(stops[stopAt(state.step)]);
+  }
+  return boxOf[index];
+}

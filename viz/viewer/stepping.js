@@ -1,0 +1,84 @@
+// Going from step to step: the one function that changes the step, and what calls it.
+
+let playing = 0;
+let speed = 3;
+const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16, 60]; // steps a second
+
+function go(step, follow = true) {
+  const before = state.step;
+  state.step = Math.max(0, Math.min(steps.length - 1, step));
+  const old = state.now;
+  state.now = inPlay(state.step);
+  const near = Math.abs(stopAt(state.step) - stopAt(before)) <= 1 && steps[before].pass === steps[state.step].pass;
+  refresh(near ? new Set([...old, ...state.now]) : null);
+  if (follow) followStep();
+  drawFar();
+  tell();
+}
+
+/** Bring what the step is about into the window. */
+function followStep() {
+  const { op, pass } = steps[state.step];
+  const lit = op ? bounds(op, pass) : graph.boxes.find((one) => state.now.has(one.key));
+  if (lit) show(lit);
+}
+
+/** Everything around the graph says which step it is. */
+function tell() {
+  const { op, pass } = steps[state.step];
+  const i = stopAt(state.step);
+  $("slider").value = i;
+  $("slider").setAttribute("aria-valuetext", stepName(state.step));
+  for (const button of $("passes").children) button.setAttribute("aria-pressed", button.dataset.pass === pass);
+  document.body.dataset.pass = pass;
+  $("back").disabled = i === 0;
+  $("forth").disabled = i === stops.length - 1;
+  showCaption(state.step);
+  showMemory(state.step);
+  showSource(op, current() && !current().leaf ? ops[current().from] : null);
+  showDetails(current());
+  keepPlace();
+}
+
+/** What has to be seen of a step: its card, and in backward the card that the gradient goes to, if both fit. */
+function bounds(op, pass) {
+  const at = boxOf[op.index];
+  const edge = pass === "backward" && edgeAt[op.index][steps[state.step].slot];
+  if (!edge || edge.target.y - edge.source.y > (stage.clientHeight / camera.k) * 0.8) return at;
+  const [x, y] = [Math.min(at.x, edge.source.x), edge.source.y];
+  const wide = Math.max(at.x + at.w, edge.source.x + edge.source.w) - x;
+  return wide > (stage.clientWidth / camera.k) * 0.9 ? at : { x, y, w: wide, h: at.y + at.h - y };
+}
+
+const stepBy = (by) => go(stops[Math.max(0, Math.min(stops.length - 1, stopAt(state.step) + by))]);
+const toPass = (pass) => passes.includes(pass) && go(startOf[pass]);
+
+function play(on) {
+  clearTimeout(playing);
+  playing = 0;
+  if (on && stopAt(state.step) === stops.length - 1) go(stops[0]);
+  const tick = () => {
+    stepBy(1);
+    if (stopAt(state.step) === stops.length - 1) return play(false);
+    playing = setTimeout(tick, 1000 / SPEEDS[speed]);
+  };
+  if (on) playing = setTimeout(tick, 0);
+  $("play").textContent = on ? "Pause" : "Play";
+  $("play").setAttribute("aria-pressed", String(on));
+}
+
+function changeSpeed(by) {
+  speed = Math.max(0, Math.min(SPEEDS.length - 1, speed + by));
+  $("speed").value = speed;
+}
+
+/** The step as a link; inside an iframe without an address of its own there is none to keep it in. */
+function keepPlace() {
+  if (!/^(file|https?):$/.test(location.protocol) || playing) return;
+  history.replaceState(null, "", `#${stepName(state.step).replace(" ", "-")}`);
+}
+
+function stepInLink() {
+  const [, pass, n] = /^#(forward|backward|jvp)-(\d+)$/.exec(location.hash) ?? [];
+  return passes.includes(pass) ? Math.min(startOf[pass] + Number(n), lastOf(pass)) : 0;
+}

@@ -1,0 +1,96 @@
+// The three passes as one row of steps, and when each value, gradient and tangent is known.
+//
+// A step is an operation (forward, jvp) or one edge into an operation (backward); the first of each pass shows what the
+// pass starts from.  What a card shows at a step follows from a few tables by value alone, so that any step can be jumped
+// to, and a move touches only the cards that the steps in between name.
+
+const steps = [];
+const startOf = {}; // by pass, its first step
+const known = new Int32Array(values.length); // by value, the step that makes it
+const gradientKnown = new Map(); // by value, the step with its last contribution
+const tangentKnown = new Map();
+const arrivals = new Map(); // by value, [step, the value that arrived] of each contribution
+const freedAt = new Map(); // by operation, the step with which its backward has run
+const stepFor = { forward: new Map(), backward: new Map(), jvp: new Map() }; // by operation, its first step in a pass
+
+function begin(pass) {
+  startOf[pass] = steps.length;
+  steps.push({ pass, op: null, slot: null });
+}
+
+function enter(pass, op, slot = null) {
+  if (!stepFor[pass].has(op.index)) stepFor[pass].set(op.index, steps.length);
+  steps.push({ pass, op, slot });
+}
+
+begin("forward");
+for (const op of ops) {
+  for (const value of op.out) known[value] = steps.length;
+  enter("forward", op);
+}
+
+if (passes.includes("backward")) {
+  begin("backward");
+  for (const [value] of gradientOf) if (!flowsInto.has(value)) gradientKnown.set(value, startOf.backward);
+  for (const index of data.backward) {
+    ops[index].flows.forEach((flow, slot) => {
+      if (!flow) return;
+      const value = ops[index].tensors[slot];
+      listed(arrivals, value).push([steps.length, flow.gives]);
+      gradientKnown.set(value, steps.length);
+      enter("backward", ops[index], slot);
+    });
+    freedAt.set(index, steps.length - 1);
+  }
+}
+
+if (passes.includes("jvp")) {
+  begin("jvp");
+  for (const [value] of tangentOf) if (isLeaf(value)) tangentKnown.set(value, startOf.jvp);
+  for (const op of ops) {
+    const moved = op.out.filter((value) => tangentOf.has(value));
+    for (const value of moved) tangentKnown.set(value, steps.length);
+    if (moved.length) enter("jvp", op);
+  }
+}
+
+const lastOf = (pass) => {
+  const next = passes.map((other) => startOf[other]).filter((start) => start > startOf[pass]);
+  return (next.length ? Math.min(...next) : steps.length) - 1;
+};
+
+/** A step as people name it: its pass and its number in the pass, which counts from 1. */
+const stepName = (step) => `${steps[step].pass} ${step - startOf[steps[step].pass]}`;
+
+/** The gradient of a value as it stands at a step: how far it is known, and the contributions so far. */
+function gradientAt(value, step) {
+  const done = gradientKnown.get(value);
+  if (done === undefined || !gradientOf.has(value)) return { state: "none", terms: [] };
+  const terms = (arrivals.get(value) ?? []).filter(([at]) => at <= step).map(([, gives]) => values[gives]);
+  return { state: step >= done ? "known" : terms.length ? "part" : "todo", terms };
+}
+
+/** The gradient's text at a step: “–” before it is known, never 0. */
+function gradientText(value, step) {
+  const { state, terms } = gradientAt(value, step);
+  const amounts = terms.map((term) => whole(term, 1));
+  const short = amounts.every(Boolean) && (arrivals.get(value) ?? []).length <= 4 && addsUp(value);
+  const sum = amounts
+    .map((amount, i) => (i ? (amount[0] === "\u2212" ? ` \u2212 ${amount.slice(1)}` : ` + ${amount}`) : amount))
+    .join("");
+  if (state === "part") return short ? `${sum} + …` : `– (${terms.length} of ${arrivals.get(value).length} arrived)`;
+  if (state !== "known") return "–";
+  const total = gist(values[gradientOf.get(value)]);
+  if (terms.length < 2 || !addsUp(value)) return total;
+  return short ? `${sum} = ${total}` : `${total}  (sum of ${terms.length})`;
+}
+
+/** Whether the contributions make up the gradient: there is more to it where the program itself took derivatives. */
+function addsUp(value) {
+  const parts = (arrivals.get(value) ?? []).map(([, gives]) => [values[gives].all].flat(Infinity)[0]);
+  const total = [values[gradientOf.get(value)].all].flat(Infinity)[0];
+  const sum = parts.reduce((a, b) => a + b, 0);
+  return !(Math.abs(sum - total) > 1e-3 * Math.max(...parts.map(Math.abs), Math.abs(total)));
+}
+
+const tangentText = (value, step) => (step >= tangentKnown.get(value) ? gist(values[tangentOf.get(value)]) : "–");

@@ -1,0 +1,256 @@
+// The pane beside the graph: all that the record knows of the card under the pointer or in focus.
+
+const details = $("details");
+const HASTE = 6; // at this speed and above the pane rests while the steps run
+
+/** All of a card; without one, of what is in play: an operation, or a fold as a whole. */
+function showDetails(looked) {
+  const { op } = steps[state.step];
+  if (!looked && op && playing && speed >= HASTE) return;
+  const box = looked ?? (op ? (foldOf(steps[state.step]) ?? cardOf(op)) : null);
+  if (!box) return details.replaceChildren(el("p", { class: "hint" }, HINT));
+  const parts = box.leaf ? leafDetails(box) : box.kind === "fold" ? foldDetails(box) : opDetails(box);
+  details.replaceChildren(...parts.flat(Infinity).filter(Boolean));
+}
+
+const HINT =
+  "Point at a card, or walk through the graph with ↑ and ↓: its formula, values and source line appear here. " +
+  "Click a gradient to see the paths that add up to it.";
+const cardOf = (op) => ({ kind: "op", from: op.index, to: op.index + 1, out: op.out });
+const title = (text, note) => el("h2", {}, text, note && el("small", {}, note));
+const part = (name, ...children) => el("section", {}, el("h3", {}, name), ...children);
+const button = (text, action, more = {}) => el("button", { type: "button", onclick: action, ...more }, text);
+
+function leafDetails(box) {
+  const [value] = box.out;
+  const users = (uses.get(value) ?? []).map(([op]) => op);
+  return [
+    title(values[value].name, leafKind(value)),
+    valueParts(value),
+    users.length ? el("p", { class: "note" }, `used by ${count(users.length, "operation")}`) : null,
+    jumps(box),
+  ];
+}
+
+function foldDetails(box) {
+  const inside = ops.slice(box.from, box.to);
+  const counts = new Map();
+  for (const op of inside) counts.set(op.name, (counts.get(op.name) ?? 0) + 1);
+  const often = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 8);
+  const kept = new Map(inside.flatMap((op) => (op.saved ?? []).map(([value, size]) => [value, size])));
+  return [
+    title(box.label, count(box.to - box.from, "operation")),
+    el(
+      "p",
+      {},
+      button("Unfold", () => unfold(box), { class: "wide" }),
+    ),
+    part(
+      "Operations",
+      el(
+        "ul",
+        { class: "plain" },
+        often.map(([name, n]) => el("li", {}, el("code", {}, name), ` × ${n}`)),
+      ),
+    ),
+    kept.size
+      ? part(
+          "Kept for backward",
+          el("p", {}, `${count(kept.size, "tensor")}, ${bytes([...kept.values()].reduce((a, b) => a + b, 0))}`),
+        )
+      : null,
+    box.out.slice(0, 3).map((value) => valueParts(value)),
+  ];
+}
+
+function opDetails(box) {
+  const op = ops[box.from];
+  const notes = [op.custom && "custom Function", op.inplace && "in place", placeOf(op)].filter(Boolean);
+  const module = op.module?.length ? op.module.join(" › ") : "";
+  const given = op.in.map((one) => (Number.isInteger(one) ? values[one].name : one[0]));
+  return [
+    title(op.name, notes.join(" · ")),
+    el("p", { class: "formula" }, el("code", {}, op.formula || op.name + op.call)),
+    el(
+      "p",
+      { class: "note" },
+      `arguments: ${given.join(", ") || "none"}`,
+      module && el("br"),
+      module && `module: ${module}`,
+    ),
+    op.out.slice(0, 4).map((value) => valueParts(value)),
+    partials(op),
+    op.rule ? part("Tangent", el("p", {}, el("code", {}, op.rule.replace(/^= /, "")))) : null,
+    transforms(op),
+    kept(op),
+    inside(op),
+    jumps(box),
+  ];
+}
+
+/** Value, gradient and tangent of one value, as far as they are known at this step. */
+function valueParts(value) {
+  const parts = [part(values[value].name, onePart(values[value], known[value], "value"))];
+  if (passes.includes("backward") && gradientKnown.has(value) && gradientOf.has(value)) {
+    const terms = (arrivals.get(value) ?? []).length;
+    const made = onePart(values[gradientOf.get(value)], gradientKnown.get(value), "grad");
+    const paths = terms
+      ? button(terms > 1 ? `Paths of its ${terms} contributions` : "Paths that lead here", () => showPaths(value))
+      : null;
+    parts.push(part(`grad of ${values[value].name}`, made, state.paths?.value === value ? pathList() : null, paths));
+  }
+  if (passes.includes("jvp") && tangentKnown.has(value))
+    parts.push(
+      part(
+        `tangent of ${values[value].name}`,
+        onePart(values[tangentOf.get(value)], tangentKnown.get(value), "tangent"),
+      ),
+    );
+  return parts;
+}
+
+function onePart(value, from, kind) {
+  if (state.step < from)
+    return el(
+      "p",
+      { class: "unknown" },
+      "–",
+      el("small", {}, ` known after ${stepName(from)} `),
+      button("go there", () => go(from), { class: "link" }),
+    );
+  const type = el("p", { class: "note" }, `${typeOf(value)} · ${bytes(value.bytes)}`);
+  return el("div", { class: `contents ${kind}` }, contents(value), type);
+}
+
+/** All elements of a small value, statistics and histogram of a large one. */
+function contents(value) {
+  if (value.all !== undefined) {
+    const rows = value.shape.length === 2 && elements(value) ? value.all : null;
+    if (!rows) return el("code", { class: "all" }, nested(value.all));
+    return el(
+      "table",
+      { class: "all" },
+      el(
+        "tbody",
+        {},
+        rows.map((row) =>
+          el(
+            "tr",
+            {},
+            row.map((x) => el("td", {}, number(x))),
+          ),
+        ),
+      ),
+    );
+  }
+  const found = statistics(value);
+  if (!found) return el("p", { class: "note" }, "not kept by the record");
+  const names = ["min", "max", "mean", "std", "nan", "inf"];
+  const list = el(
+    "dl",
+    { class: "statistics" },
+    names.map((name, i) =>
+      el(
+        "div",
+        { class: i > 3 && found[i] ? "odd" : "" },
+        el("dt", {}, name),
+        el("dd", {}, found[i] === null ? "–" : number(found[i])),
+      ),
+    ),
+  );
+  return [list, value.histogram?.length ? histogram(value) : null]
+    .filter(Boolean)
+    .reduce((all, one) => (all.append(one), all), el("div"));
+}
+
+function histogram(value) {
+  const counts = value.histogram;
+  const most = Math.max(...counts, 1);
+  const [w, h, step] = [240, 56, 240 / counts.length];
+  const bars = counts.map((n, i) =>
+    shape("rect", {
+      x: (i * step + 0.5).toFixed(1),
+      width: (step - 1).toFixed(1),
+      y: (h - (n / most) * h).toFixed(1),
+      height: ((n / most) * h).toFixed(1),
+    }),
+  );
+  const [least, greatest] = statistics(value);
+  const zero =
+    least < 0 && greatest > 0
+      ? shape("line", {
+          class: "zero",
+          x1: (-least / (greatest - least)) * w,
+          x2: (-least / (greatest - least)) * w,
+          y1: -2,
+          y2: h + 2,
+        })
+      : null;
+  const label = `Histogram of ${elements(value)} elements from ${number(least)} to ${number(greatest)}`;
+  const ends = el(
+    "p",
+    { class: "ends" },
+    el("span", {}, number(least, 3)),
+    zero && el("span", {}, "0 at the line"),
+    el("span", {}, number(greatest, 3)),
+  );
+  return el(
+    "figure",
+    {},
+    shape(
+      "svg",
+      { class: "histogram", viewBox: `0 -3 ${w} ${h + 6}`, role: "img", "aria-label": label },
+      ...bars,
+      zero,
+    ),
+    ends,
+  );
+}
+
+/** The local partials of an operation: one line for each edge of backward. */
+function partials(op) {
+  const rows = op.flows.map(
+    (flow, slot) =>
+      flow &&
+      el(
+        "li",
+        {},
+        el("code", {}, `to ${values[op.tensors[slot]].name}: ${flow.rule ?? `g × ${factor(flow.partial)}`}`),
+      ),
+  );
+  return rows.some(Boolean) ? part("Backward along each edge", el("ul", { class: "plain" }, rows)) : null;
+}
+
+/** What an operation keeps for backward, and when that is let go. */
+function kept(op) {
+  if (!op.saved?.length) return null;
+  const rows = op.saved.map(([value, size, freer]) => {
+    const freed = freer === null ? undefined : freedAt.get(freer);
+    return el(
+      "li",
+      {},
+      el("code", {}, values[value].name),
+      ` ${typeOf(values[value])}, ${bytes(size)}: `,
+      freed === undefined ? "never freed" : button(`freed at ${stepName(freed)}`, () => go(freed), { class: "link" }),
+    );
+  });
+  return part("Keeps for backward", el("ul", { class: "plain" }, rows));
+}
+
+/** Ways from a card to the steps in which it is in play. */
+function jumps(box) {
+  const op = box.leaf ? null : ops[box.from];
+  const at = op
+    ? passes.map((pass) => [pass, stepFor[pass].get(op.index)])
+    : passes.slice(1).map((pass) => [pass, (pass === "jvp" ? tangentKnown : gradientKnown).get(box.out[0])]);
+  const ways = at
+    .filter(([, step]) => step !== undefined)
+    .map(([pass, step]) => button(TITLES[pass], () => go(step), { class: `p-${pass}` }));
+  const fold = op && foldAround(op.index);
+  return el(
+    "p",
+    { class: "jumps" },
+    ways.length ? ["Its step: ", ways] : null,
+    fold ? button(`Fold ${shorten(fold.label, 30)}`, () => refold(fold)) : null,
+  );
+}
