@@ -18,6 +18,7 @@ from ..core.device import device
 from ..core.hooks import Handle
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..ops.registry import MODULES
 from .parameter import Parameter
 
 
@@ -422,6 +423,7 @@ class Module:
         return f"{self._get_name()}(\n  " + "\n  ".join(head + lines) + "\n)"
 
 
+MODULES.add(Module.__call__.__code__)
 DEVICE = device("cpu")
 
 

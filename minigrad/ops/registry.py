@@ -49,6 +49,7 @@ TABLE: dict[str, Entry] = {}
 CODES: dict[
     Any, str
 ] = {}  # code object of an operation's function -> its name: how a recording knows what the user called
+MODULES: set[Any] = set()  # code objects that enter a module (nn.Module.__call__): how it knows in which one it is
 
 
 def op(

@@ -19,6 +19,8 @@ from ..ops.primitive import ShapeOf
 from .noted import Event, Group, Noted, bottom
 from .recording import Record
 
+FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
+
 
 def record_of(tensor: Tensor) -> Record:
     """The record of what has made `tensor`, with its backward pass (no `.grad` is touched).
@@ -45,7 +47,7 @@ def record_of(tensor: Tensor) -> Record:
     rec.outputs = [known[key(edge)]]
     describe(rec, known[key(edge)], tensor)
     if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
-        rec.notes.append("the backward pass has freed what it needs; call backward(retain_graph=True) to keep it")
+        rec.notes.append(FREED)
     else:
         with rec:
             ones = wrap(np.ones(tensor.shape, tensor._np_dtype))

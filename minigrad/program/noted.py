@@ -6,7 +6,7 @@ them.  Values go by their number in the recording, so that a holder can be read 
 
 from __future__ import annotations
 
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ class Group:
     ):
         self.phase, self.name, self.frame, self.place, self.layers, self.of = phase, name, frame, place, layers, of
         self.function: str | None = None
+        self.modules: list[str] = []  # the modules around it, outermost first
+        self.asked: tuple[CodeType, int] | None = None  # the user's code and its instruction
         self.inplace = False
         self.events: list[Event] = []
         self.nodes: list = []

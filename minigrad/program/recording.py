@@ -24,7 +24,7 @@ from ..core.tensor import Tensor, history, version, wrap
 from ..errors import Place
 from ..ops.families import ViewScatter
 from . import schema
-from .callers import called, tensor_arguments
+from .callers import called, module_names, tensor_arguments
 from .noted import Event, Group, Noted, bottom
 from .show import mimebundle
 
@@ -51,6 +51,7 @@ class Record(Layer):
         self._ids: dict[int, int] = {}  # id of an array -> its value now
         self._node_group: dict[Any, tuple] = {}  # node -> (group, event)
         self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
+        self._paths: dict[Any, dict] = {}  # module -> the paths of those in it
         self._open: Group | None = None  # of the function on the stack, or of the backward that is running
         self._backward = 0
         self.ran_backward = self.ran_jvp = False
@@ -219,6 +220,9 @@ class Record(Layer):
         phase = "backward" if self._backward else "update" if self.ran_backward and not frame.grad else "forward"
         place = None if user is None else Place(user.f_code.co_filename, user.f_lineno)
         group = Group(phase, name or cls.__name__, outer, place, stack_of(frame.parent) + names_of(passed.get()[::-1]))
+        if user is not None:
+            group.asked = (user.f_code, user.f_lasti)
+        group.modules = module_names(sys._getframe(2), self._paths)
         if signed is not None:
             group.arguments = {n: self.ref(t) for n, t in tensor_arguments(signed).items()}
         if not cls.primitive:
@@ -295,7 +299,7 @@ class Record(Layer):
         if self.groups and (last := self.groups[-1]).of is group and last.phase == "backward":
             return last
         made = Group("backward", group.name, None, group.place, group.layers, group)
-        made.function = group.function
+        made.function, made.modules, made.asked = group.function, group.modules, group.asked
         self.groups.append(made)
         return made
 

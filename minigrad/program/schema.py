@@ -38,6 +38,8 @@ class Where:
     file: str
     line: int
     code: str
+    function: str = ""  # the qualified name of the function that the line stands in
+    columns: list = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -77,6 +79,7 @@ class Op:
     saved: list = dataclasses.field(default_factory=list)
     edges: list = dataclasses.field(default_factory=list)
     tangents: dict = dataclasses.field(default_factory=dict)
+    module: list = dataclasses.field(default_factory=list)
 
     def to_dict(self) -> dict:
         """The operation as JSON has it."""
