@@ -14,6 +14,7 @@ KINDS = (
     ("computed", "value from before", "cut", 0),
     ("op", "operation", "round", 3),
     ("function", "custom Function", "round", 3),
+    ("fold", "several operations in one", "round", 3),
     ("copy", "the same leaf, used again", "cut", 4),
 )
 
@@ -58,7 +59,8 @@ def _entries(graph: Graph, name: str) -> list[Entry]:
         entries[-1 - ("copy" in kinds)][0].append(Path(outline(0.7, 8, 4, 6.3, [0] * 4, "cut"), "bar"))
     if graph.outputs:
         entries.append(([Path(outline(1, 1, SIGN - 2, 14, [4] * 4, "round"), "ring")], "output"))
-    return entries + {"forward": _forward, "backward": _backward, "jvp": _jvp}[name](graph)
+    shown = graph.passes if name == "together" else [name]
+    return entries + [entry for each in shown for entry in PASSES[each](graph)]
 
 
 def _swatch(look: str) -> list:
@@ -84,3 +86,6 @@ def _backward(graph: Graph) -> list[Entry]:
 
 def _jvp(graph: Graph) -> list[Entry]:
     return [(_swatch("tangent"), "tangent (dx: the tangent of x)")]
+
+
+PASSES = {"forward": _forward, "backward": _backward, "jvp": _jvp}

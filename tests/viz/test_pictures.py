@@ -217,11 +217,11 @@ def test_png_shows_ink_in_each_card():
     drawing = viz.draw(records.two_uses())
     pixels = imread(io.BytesIO(drawing.png(scale=1)))
     page = drawing.pictures()["forward"]
-    shift = page.items[2].shift
+    shift = next(group.shift for group in page.items if group.classes == "nodes")
     for key, (x, y) in drawing.layout.corners.items():
         card = drawing.cards[key]
         x, y = int(x + shift[0]), int(y + shift[1] + card.strip)
-        inside = pixels[y + 3 : y + int(card.height - card.strip) - 3, x + 12 : x + int(card.width) - 12, :3]
+        inside = pixels[y + 3 : y + int(card.height) - 3, x + 12 : x + int(card.width) - 12, :3]
         assert np.ptp(inside) > 0.5, key
 
 
