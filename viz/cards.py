@@ -152,6 +152,10 @@ def card(graph: Graph, node: Node, together: Sequence[str] = ()) -> Card:
 
 def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
     where = text.source(node.record.get("where")) if "lines" in graph.view.show else ""
+    if where and node.kind == "fold":
+        first, last = node.record["folded"]["lines"] or (0, 0)
+        file = text.file_name(node.record["where"]["file"])
+        where = where if first == last else f"{file}, lines {first} to {last}"
     if not where:
         return []
     return [Block("source", [Line([(line, "code")]) for line in text.wrap(where, columns, 3)])]

@@ -11,7 +11,7 @@ def document(record: dict, whole: Graph, graph: Graph) -> dict:
     """The record of a graph; where that is folded, an entry with `folded` stands for the operations of each box."""
     if graph is not whole:
         record = {**record, "ops": graph.record["ops"]}
-    hidden = set(SHOW) - graph.view.show
+    hidden: set[str] = set(SHOW) - graph.view.show
     if not hidden:
         return record
     values = [_value(value, hidden) for value in record["values"]]

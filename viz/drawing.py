@@ -30,7 +30,7 @@ def draw(
     """Draw a record, the graph behind a tensor, or a function called with `args`.
 
     Args:
-        what: what `minigrad.record` gives (or its dict), a tensor that has a graph, or a function.
+        what: what `minigrad.record` gives (or its dict), a tensor that has a graph, its `grad_fn`, or a function.
         args: the function's arguments.
         passes: of "forward", "backward", "jvp"; "all" for the three.
         name: a title; by default the program's or function's name.
@@ -74,7 +74,7 @@ def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     """The recording of a tensor or a function."""
     import minigrad
 
-    if isinstance(what, minigrad.Tensor):
+    if isinstance(what, minigrad.Tensor) or hasattr(what, "next_functions"):
         return minigrad.record_of(what)
     if isinstance(what, Callable):
         made = minigrad.record(what, *args, passes=wanted)
@@ -84,6 +84,25 @@ def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     raise TypeError(
         f"draw: {type(what).__name__} cannot be drawn. Give a record, a tensor or a function with its arguments."
     )
+
+
+def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], list[str]]:
+    """The passes that a record holds, and why each of the others is left out.
+
+    A jvp pass that stops at a custom Function would be half a pass, and counts as none.
+    """
+    stops = [op["function"] for op in record["ops"] if _stops_jvp(op)]
+    have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
+    jvp = f"{stops[0]} has no jvp" if stops else "nothing in it requires grad"
+    reasons = {"backward": next(iter(notes), "nothing in it requires grad"), "jvp": jvp}
+    return have, [f"the {one} pass is left out: {reasons[one]}" for one in PASSES if one not in have]
+
+
+def _stops_jvp(op: dict) -> bool:
+    """Whether tangents come to a custom Function and none leave it."""
+    tangents = {int(value) for value in op["tangents"]}
+    reads = {value for value in op["inputs"] if not isinstance(value, dict)}
+    return bool(op["function"] and tangents & reads and not tangents & set(op["outputs"]))
 
 
 class MissingPass(ValueError):

@@ -50,16 +50,17 @@ def fold(graph: Graph, most: int = MOST, depth: int | None = None) -> Graph:
     if len(graph.nodes) <= most:
         return graph
     found = sorted((list(boxes(graph, kind, key)) for kind, key in foldings(graph)), key=len)
-    fitting = [made for made in map(lambda one: folded(graph, one), found) if FEW <= len(made.nodes) <= most]
+    small = [folded(graph, one) for one in found if 1 < len(one) <= most]
+    fitting = [made for made in small if FEW <= len(made.nodes) <= most]
     if fitting:
         return max(fitting, key=lambda made: len(made.nodes))
     finer = next((one for one in found if len(one) >= most), found[-1])
-    together = 2
+    together = ceil(len(finer) / max(most, 1))
     while True:
         made = folded(graph, merged(finer, together))
         if len(made.nodes) <= most or together >= len(finer):
             return made
-        together = ceil(together * max(1.1, len(made.nodes) / most))
+        together = ceil(together * max(1.1, len(made.nodes) / max(most, 1)))
 
 
 def foldings(graph: Graph) -> Iterator[tuple[str, Key]]:
@@ -157,7 +158,7 @@ def _box(graph: Graph, box: Box, place: int, readers: dict[int, set[int]]) -> di
     """The record's entry for a box: what goes in and out, what it keeps, and what flows back out of it."""
     made = {value for op in box.ops for value in op["outputs"]}
     read = dict.fromkeys(v for op in box.ops for v in op["inputs"] if not isinstance(v, dict) and v not in made)
-    inner = [v for v in read if readers[v] == {place} and graph.values[v]["kind"] in ("parameter", "constant")]
+    inner = [v for v in read if readers[v] == {place} and graph.kind(v) in ("parameter", "constant")]
     inputs = [v for v in read if v not in set(inner)]
     outputs = [v for op in box.ops for v in op["outputs"] if readers[v] - {place}]
     seen = {*inputs, *outputs}
@@ -178,11 +179,19 @@ def _box(graph: Graph, box: Box, place: int, readers: dict[int, set[int]]) -> di
         "folded": {
             "kind": box.kind,
             "ops": [op["id"] for op in box.ops],
+            "lines": lines_of(box.ops),
             "names": dict(Counter(op.get("function") or op["name"] for op in box.ops).most_common()),
-            "parameters": sum(graph.values[v]["kind"] == "parameter" for v in inner),
-            "elements": sum(graph.elements(v) for v in inner if graph.values[v]["kind"] == "parameter"),
+            "parameters": sum(graph.kind(v) == "parameter" for v in inner),
+            "elements": sum(graph.elements(v) for v in inner if graph.kind(v) == "parameter"),
         },
     }
+
+
+def lines_of(ops: list[dict]) -> list[int]:
+    """The first and the last line that operations stand on, if they stand in one file."""
+    places = [formula.line_of(op) for op in ops]
+    numbers = [line for file, line in places if file and file == places[0][0]]
+    return [min(numbers), max(numbers)] if len(numbers) == len(places) else []
 
 
 def _flows(graph: Graph, box: Box, inputs: list[int]) -> list[dict]:

@@ -101,6 +101,13 @@ class Graph:
         """What a value is called."""
         return self.names[value]
 
+    def kind(self, value: int) -> str:
+        """The kind of a leaf: a parameter stays one after a step of training; what is no leaf here was computed before."""
+        while value in self.updated:
+            value = self.updated[value]
+        kind = self.values[value]["kind"]
+        return kind if kind in ("input", "parameter", "constant") else "computed"
+
     def elements(self, value: int) -> int:
         """How many numbers a value holds; 0 where the record does not know it."""
         return math.prod(self.values[value]["shape"]) if value in self.values else 0
@@ -177,17 +184,9 @@ class Graph:
 
     def _leaf(self, value: int, leaves: dict[int, Node]) -> Node:
         if value not in leaves:
-            kind = self.values[self._origin(value)]["kind"]
-            kind = kind if kind in ("input", "parameter", "constant") else "computed"
-            leaves[value] = Node(f"value-{value}", kind, self.values[value], [value])
+            leaves[value] = Node(f"value-{value}", self.kind(value), self.values[value], [value])
             self.nodes.append(leaves[value])
         return leaves[value]
-
-    def _origin(self, value: int) -> int:
-        """What a value was before it was updated: a parameter stays one after a step of training."""
-        while value in self.updated:
-            value = self.updated[value]
-        return value
 
 
 def _operation(op: dict) -> Node:

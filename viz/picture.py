@@ -120,10 +120,10 @@ class Placed:
         items: list = []
         if self.graph.outputs & set(node.outputs) and node.kind != "copy":
             items.append(Path(around(x, y, card, RING, corner, form), "ring"))
-        for behind in (6, 3) if node.kind == "fold" else ():  # several sheets
-            items.append(
-                Path(outline(x + behind, y + behind, card.width, card.height, [corner] * 4, form), "paper-fold")
-            )
+        for behind in (6, 3) if node.kind == "fold" else ():  # several sheets, beside the edges
+            wide, tall = self.way.size(card.across, card.along - card.strip - 2 * behind)
+            sheet = outline(x + behind, y + behind, wide, tall, [corner] * 4, form)
+            items.append(Path(sheet, "paper-fold"))
         items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "paper-" + node.kind))
         if node.kind != "copy":
             edge = 0.7  # the band stays inside the outline

@@ -86,7 +86,7 @@ class Program:
             return self.record_function(name, passes, args)
         if args is not None:
             raise Usage(f"--args is for functions, and {name} is a tensor.")
-        called = {id(value): key for key, value in self.names.items() if isinstance(value, minigrad.Tensor)}
+        called = names_of_tensors(self.names)
         for value in rec.values:
             value.name = value.name or called.get(id(value.tensor), "")
         made = leading_to_outputs(rec.to_dict())
@@ -144,6 +144,19 @@ class Program:
             return eval(f"{text},", {**vars(minigrad), **self.names}) if text.strip() else ()
         except Exception as error:
             raise Usage(f"--args {text!r} is not a list of Python values: {type(error).__name__}: {error}.") from error
+
+
+def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
+    """What a program calls its tensors, by id: by a variable, or by a module and a parameter's name in it."""
+    from minigrad import Tensor
+
+    inside = {
+        id(parameter): f"{key}.{path}"
+        for key, value in names.items()
+        if hasattr(value, "named_parameters") and not isinstance(value, type)
+        for path, parameter in value.named_parameters()
+    }
+    return inside | {id(value): key for key, value in names.items() if isinstance(value, Tensor)}
 
 
 def defines(text: bytes, name: str) -> bool:

@@ -117,6 +117,10 @@ class Record(Layer):
             return inplace_at(below, fn, x, others)
         group = self.group_now(fn, frame)
         group.inplace = True
+        if group.phase == "forward" and not frame.grad and type(history(x)) is Leaf:
+            group.phase = (
+                "update"  # a parameter is given its first numbers, or others: no part of what is differentiated
+            )
         args = (x, *others)
         event = Event(fn, [self.ref(a) for a in args], [])
         self.freeze(x)

@@ -375,3 +375,15 @@ def test_a_freed_graph_is_noted_rather_than_run_again():
 
     rec = minigrad.record(program, minigrad.tensor(2.0, requires_grad=True))
     assert "retain_graph=True" in rec.notes[0]
+
+
+def test_the_first_numbers_of_a_parameter_are_an_update():
+    def program():
+        layer = minigrad.nn.Linear(2, 1)
+        return layer(minigrad.ones(1, 2))
+
+    document = minigrad.record(program).to_dict()
+    (linear,) = [op for op in forward(document) if op["name"] == "linear"]
+    writers = [op for op in document["ops"] if op["inplace"]]
+    assert {op["phase"] for op in writers} == {"update"}
+    assert set(linear["inputs"][1:]) <= {value for op in writers for value in op["outputs"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from ..drawing import passes_of
 from ..files import nearest
 from ..graph import PASSES, SHOW, View
 from ..program import Program, Usage
@@ -42,20 +44,11 @@ def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] 
     wanted = PASSES if passes == "all" else (passes,)
     with working(f"running {program.file}"):
         record, notes = program.record(name, wanted, args)
+    gc.freeze()  # all of it stays: looking through it again and again takes longer than drawing
     if passes != "all":
         return record, notes, wanted
-    stops = [op["function"] for op in record["ops"] if stops_jvp(op)]
-    have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
-    reasons = {"backward": next(iter(notes), "nothing in it requires grad"),
-               "jvp": f"{stops[0]} has no jvp" if stops else "nothing in it requires grad"}  # fmt: skip
-    return record, [f"the {one} pass is left out: {reasons[one]}" for one in PASSES if one not in have], have
-
-
-def stops_jvp(op: dict) -> bool:
-    """Whether tangents come to a custom Function and none leave it."""
-    tangents = {int(value) for value in op["tangents"]}
-    reads = {value for value in op["inputs"] if not isinstance(value, dict)}
-    return bool(op["function"] and tangents & reads and not tangents & set(op["outputs"]))
+    have, left_out = passes_of(record, notes)
+    return record, left_out, have
 
 
 def say(notes: list[str]) -> None:
