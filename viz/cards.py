@@ -41,7 +41,8 @@ class Line:
     @property
     def text(self) -> str:
         """The line as plain text."""
-        return "".join(run for run, _ in self.left) + (f"  {self.right[0]}" if self.right else "")
+        whole = "".join(run for run, _ in self.left) + (f"  {self.right[0]}" if self.right else "")
+        return whole.replace("\u00a0", " ")
 
     @property
     def height(self) -> float:

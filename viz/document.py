@@ -11,7 +11,7 @@ def document(record: dict, whole: Graph, graph: Graph) -> dict:
     """The record of a graph; where that is folded, an entry with `folded` stands for the operations of each box."""
     if graph is not whole:
         record = {**record, "ops": graph.record["ops"]}
-    hidden: set[str] = set(SHOW) - graph.view.show
+    hidden = frozenset(SHOW) - graph.view.show
     if not hidden:
         return record
     values = [_value(value, hidden) for value in record["values"]]
@@ -20,14 +20,14 @@ def document(record: dict, whole: Graph, graph: Graph) -> dict:
     return {**record, "values": values, "ops": ops, "gradients": gradients}
 
 
-def _value(value: dict, hidden: set[str]) -> dict:
+def _value(value: dict, hidden: frozenset[str]) -> dict:
     """A value without its numbers, or without shape, dtype and bytes."""
     if ("grads" if value["kind"] in FLOWS else "values") in hidden:
         value = {**value, "summary": {}}
     return {**value, "shape": [], "dtype": "", "bytes": 0} if "shapes" in hidden else value
 
 
-def _op(op: dict, hidden: set[str]) -> dict:
+def _op(op: dict, hidden: frozenset[str]) -> dict:
     """An operation without what it keeps, what flows through it, or its line."""
     less: dict = {"saved": []} if "saved" in hidden else {}
     less |= {"edges": [], "tangents": {}} if "grads" in hidden else {}

@@ -28,7 +28,7 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     layers = {
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
         "nodes": [_timed(here.card(card), card, times) for card in cards.values()],
-        "sums": [replace(mark, at=times.arrived(int(mark.data["value"]))) for mark in here.sums()],
+        "sums": [replace(mark, at=times.arrived(int(mark.data["value"]))) for mark in here.sums() if times.backward],
         "flows": [
             replace(label, at=times.backward[edge.target.key])
             for edge in graph.edges
@@ -68,7 +68,7 @@ class Times:
     def arrived(self, value: int) -> int:
         """When the last contribution to a value's gradient is there; its own operation passes it on a step later."""
         readers = [edge for edge in self.graph.edges if edge.value == value and edge.flow]
-        return max((self.backward[edge.target.key] for edge in readers), default=self.starts.get("backward", 0) + 1)
+        return max((self.backward[edge.target.key] for edge in readers), default=self.starts["backward"])
 
     def of(self, role: str, card: Card) -> int | None:
         """When a section of a card appears; None for what is there from the start."""

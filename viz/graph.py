@@ -15,7 +15,13 @@ from dataclasses import dataclass, field
 from . import formula
 
 PASSES = ("forward", "backward", "jvp")
-SHOW = ("values", "grads", "shapes", "saved", "lines")  # what cards show besides operations and their formulas
+SHOW: tuple[str, ...] = (
+    "values",
+    "grads",
+    "shapes",
+    "saved",
+    "lines",
+)  # what cards show besides operations and their formulas
 RANKDIRS = ("TB", "BT", "LR", "RL")
 MANY, FAR = 3, 8  # more uses, or operations since the first use: a copy
 
