@@ -4,7 +4,12 @@ A page asks with a marker on a line of its own, such as `<!-- operations -->`. W
 """
 
 import linecache
+import os
+import pathlib
 import re
+import subprocess
+import sys
+import tempfile
 
 TABLES = {"operations.md": "<!-- operations -->"}
 
@@ -13,6 +18,8 @@ def on_page_markdown(markdown, page, config, files):
     """Called by MkDocs with the text of each page before it becomes HTML."""
     if page.file.src_uri == "compile.md":
         return with_generated_text(markdown)
+    if page.file.src_uri == "drawing.md":
+        return with_text_drawing(markdown)
     marker = TABLES.get(page.file.src_uri)
     if marker is None:
         return markdown
@@ -25,16 +32,33 @@ def on_page_markdown(markdown, page, config, files):
 
 def with_generated_text(markdown):
     """The page about compiling, with what its own example generates."""
-    example = re.search(r"```python\n(.*?)```", markdown, re.DOTALL)[1]
+    example = example_of(markdown)
     linecache.cache["step.py"] = (len(example), None, example.splitlines(True), "step.py")
     names = {"__name__": "step"}
     exec(compile(example, "step.py", "exec"), names)
     step = names["step"]
-    for marker, language, text in (
-        ("<!-- compiled step -->", "python", step.source()),
-        ("<!-- explained step -->", "text", step.explain()),
-    ):
-        if marker not in markdown:
-            raise ValueError(f"docs/compile.md has no line {marker}")
-        markdown = markdown.replace(marker, f"```{language}\n{text.rstrip()}\n```")
-    return markdown
+    markdown = filled(markdown, "<!-- compiled step -->", "python", step.source())
+    return filled(markdown, "<!-- explained step -->", "text", step.explain())
+
+
+def with_text_drawing(markdown):
+    """The page about pictures, with what the command on it writes for the example on it."""
+    command = [sys.executable, "-m", "viz.cli", *"render neuron.py:loss -p backward -f txt -o -".split()]
+    root = str(pathlib.Path(__file__).parent.parent)
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "neuron.py").write_text(example_of(markdown))
+        environment = {**os.environ, "PYTHONPATH": root}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return filled(markdown, "<!-- text drawing -->", "text", done.stdout)
+
+
+def example_of(markdown):
+    """The first example of a page."""
+    return re.search(r"```python\n(.*?)```", markdown, re.DOTALL)[1]
+
+
+def filled(markdown, marker, language, text):
+    """A page with a text in the place of its marker."""
+    if marker not in markdown:
+        raise ValueError(f"there is no line {marker}")
+    return markdown.replace(marker, f"```{language}\n{text.rstrip()}\n```")

@@ -37,13 +37,17 @@ def compare(before: dict, after: dict, tolerance: float = 1e-6) -> list[Change]:
     old, new = Graph(before), Graph(after)
     changes = []
     for kind, i1, i2, j1, j2 in _matched([_mark(op) for op in old.ops], [_mark(op) for op in new.ops]):
-        pairs = min(i2 - i1, j2 - j1) if kind == "equal" or _alike(old.ops[i1:i2], new.ops[j1:j2]) else 0
-        for i, j in zip(range(i1, i1 + pairs), range(j1, j1 + pairs)):
-            if lines := dict.fromkeys(_differences(old, new, old.ops[i], new.ops[j], tolerance)):
-                ids = old.ops[i]["id"], new.ops[j]["id"]
-                changes.append(Change("changed", *ids, _title(new, new.ops[j]), list(lines)))
-        changes += [Change("removed", op["id"], None, _title(old, op), []) for op in old.ops[i1 + pairs : i2]]
-        changes += [Change("added", None, op["id"], _title(new, op), []) for op in new.ops[j1 + pairs : j2]]
+        left, right = old.ops[i1:i2], new.ops[j1:j2]
+        inner = [("equal", 0, len(left), 0, len(right))] if kind == "equal" else _by_name(left, right)
+        for same, a1, a2, b1, b2 in inner:
+            pairs = list(zip(left[a1:a2], right[b1:b2])) if same == "equal" else []
+            for before_it, after_it in pairs:
+                if lines := dict.fromkeys(_differences(old, new, before_it, after_it, tolerance)):
+                    ids = before_it["id"], after_it["id"]
+                    changes.append(Change("changed", *ids, _title(new, after_it), list(lines)))
+            if not pairs:
+                changes += [Change("removed", op["id"], None, _title(old, op), []) for op in left[a1:a2]]
+                changes += [Change("added", None, op["id"], _title(new, op), []) for op in right[b1:b2]]
     return changes
 
 
@@ -65,9 +69,10 @@ def _mark(op: dict) -> tuple:
     return op["name"], op.get("function"), (where.get("code") or "").strip()
 
 
-def _alike(old: list[dict], new: list[dict]) -> bool:
-    """Whether the same operations were written on other lines."""
-    return [op["name"] for op in old] == [op["name"] for op in new]
+def _by_name(old: list[dict], new: list[dict]) -> list[tuple]:
+    """The same for operations whose lines differ, by their names alone."""
+    names = [[op["name"] for op in ops] for ops in (old, new)]
+    return SequenceMatcher(None, *names, autojunk=False).get_opcodes()
 
 
 def _title(graph: Graph, op: dict) -> str:

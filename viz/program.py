@@ -199,7 +199,34 @@ def leading_to_outputs(record: dict) -> dict:
     gradients = {value: gradient for value, gradient in record["gradients"].items() if int(value) in wanted}
     has = {"forward": True, "backward": any(op["edges"] for op in ops), "jvp": any(op["tangents"] for op in ops)}
     program = {**record["program"], "passes": [name for name in record["program"]["passes"] if has[name]]}
-    return {**record, "program": program, "ops": ops, "gradients": gradients}
+    part = {**record, "program": program, "values": list(record["values"]), "ops": ops, "gradients": gradients}
+    return added_up(part, len(flows)) if flows else part
+
+
+def added_up(part: dict, before: int) -> dict:
+    """A part of a record whose gradients are the sums of what flows in this part, not of what flowed elsewhere, too."""
+    arrives: dict[int, list[int]] = {}
+    for op in part["ops"]:
+        for flow in op["edges"]:
+            arrives.setdefault(flow["input"], []).append(flow["gives"])
+    if sum(map(len, arrives.values())) == before:
+        return part
+    values = {value["id"]: value for value in part["values"]}
+    for value, gives in arrives.items():
+        if len(gives) == 1:
+            part["gradients"][str(value)] = gives[0]
+        elif all("values" in values[one]["summary"] for one in gives):
+            total = {"values": _sum([values[one]["summary"]["values"] for one in gives])}
+            part["gradients"][str(value)] = len(part["values"])
+            part["values"].append({**values[gives[0]], "id": len(part["values"]), "summary": total})
+    return part
+
+
+def _sum(terms: list) -> Any:
+    """The sum of nested lists of numbers, element by element; NaN and infinities may be words."""
+    if isinstance(terms[0], list):
+        return [_sum(list(each)) for each in zip(*terms)]
+    return sum(map(float, terms))
 
 
 def _beside(file: str) -> str:

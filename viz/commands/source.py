@@ -44,10 +44,9 @@ def source(
         if not callable(what):
             raise Usage(f"{name} in {program.file} is a tensor, and only a function can be compiled. Name a function.")
         with working(f"compiling {name}"):
-            forward, backward, graph = compiled(what, program.arguments(name, args))
-        graph["program"]["file"] = program.file
-        drawing = Drawing(graph, tuple(one for one in ("forward",) if one in graph["program"]["passes"]))
-        drawn = drawing.text()
+            graph, _ = program.record_function(name, ("forward",), args)
+            forward, backward = compiled(what, program.arguments(name, args))
+        drawn = Drawing(graph).text()
     if json:
         print(js.dumps({"forward": forward, "backward": backward, "graph": graph}))
         return
@@ -55,8 +54,8 @@ def source(
     print(beside(made.splitlines(), drawn.splitlines(), shutil.get_terminal_size((80, 24)).columns))
 
 
-def compiled(function, given: tuple) -> tuple[str, str | None, dict]:
-    """The text of the forward and, if there is one, the backward program, and the record of the function."""
+def compiled(function, given: tuple) -> tuple[str, str | None]:
+    """The text of the forward and, if there is one, the backward program."""
     import minigrad
 
     made = function if hasattr(function, "source") else minigrad.compile(function)
@@ -66,10 +65,9 @@ def compiled(function, given: tuple) -> tuple[str, str | None, dict]:
     except Exception as error:
         raise Failure.of(error) from error
     try:
-        backward = made.source("backward")
+        return forward, made.source("backward")
     except RuntimeError:  # nothing requires grad
-        backward = None
-    return forward, backward, made.graph().to_dict()
+        return forward, None
 
 
 def beside(left: list[str], right: list[str], columns: int) -> str:
