@@ -181,6 +181,8 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
         rule = f"{amount} × {formula.factor(terms.words(partial))}"
         if graph.elements(edge.flow["upstream"]) > graph.elements(edge.flow["gives"]):  # it was broadcast
             rule = f"sum({rule})"
+        elif 0 < graph.elements(edge.flow["upstream"]) < graph.elements(edge.flow["gives"]):  # it was summed up
+            rule = f"expand({rule})"
     gives = text.gist(graph.values.get(edge.flow["gives"]))
     lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)] if rule else []
     if "grads" not in graph.view.show:
@@ -285,11 +287,12 @@ def _saved(graph: Graph, node: Node) -> list[Block]:
     if node.kind == "fold":
         words = f"saved for backward: {len(kept)} values, {text.size(sum(kept.values()))}"
         return [Block("saved", [Line([(words, "saved")])])]
-    items = []
-    for value, size in list(kept.items())[:6]:
-        name = text.shorten(graph.name(value), 16) if value in graph.shown else "inner value"
-        items.append(f"{name} ({text.size(size)})".replace(" ", "\u00a0"))
-    items += [f"{len(kept) - 6} more"] if len(kept) > 6 else []
+    named = {value: size for value, size in kept.items() if value in graph.shown}
+    inner = [size for value, size in kept.items() if value not in graph.shown]
+    items = [f"{text.shorten(graph.name(value), 16)} ({text.size(size)})" for value, size in list(named.items())[:6]]
+    items += [f"{len(named) - 6} more"] if len(named) > 6 else []
+    items += [f"{len(inner)} inner value{'s' * (len(inner) > 1)} ({text.size(sum(inner))})"] if inner else []
+    items = [item.replace(" ", "\u00a0") for item in items]
     words = text.wrap("saved for backward: " + ", ".join(items), 56, 3)
     return [Block("saved", [Line([(line, "saved")]) for line in words])]
 

@@ -86,8 +86,8 @@ def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     )
 
 
-def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], list[str]]:
-    """The passes that a record holds, and why each of the others is left out.
+def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The passes that a record holds, and for each of the others why it is not there.
 
     A jvp pass that stops at a custom Function would be half a pass, and counts as none.
     """
@@ -97,7 +97,7 @@ def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...],
     reasons = dict.fromkeys(PASSES, "nothing in it requires grad")
     reasons |= {"backward": others[0]} if others else {}
     reasons |= {"jvp": f"{stops[0]} has no jvp"} if stops else {}
-    return have, [f"the {one} pass is left out: {reasons[one]}" for one in PASSES if one not in have]
+    return have, {one: reasons[one] for one in PASSES if one not in have}
 
 
 class MissingPass(ValueError):

@@ -185,7 +185,7 @@ class Graph:
                 slot += 1
             homes[op["id"]] = node
             self.nodes.append(node)
-        for value in sorted(self.outputs - set(made)):  # an output that is an input
+        for value in sorted(self.outputs - set(made) - set(self.gradients.values())):  # an output that is an input
             self._leaf(value, leaves)
 
     def _leaf(self, value: int, leaves: dict[int, Node]) -> Node:

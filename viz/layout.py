@@ -8,6 +8,7 @@ matter of turning the layout (ways.py).
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -125,10 +126,12 @@ def _ports(card: Card) -> str:
 
 
 def placed_by_dot(text: str, nodes: int) -> dict | None:
-    """What dot says about a graph; None after LIMIT seconds.
+    """What dot says about a graph; None after LIMIT seconds, and where there is no Graphviz.
 
     Nothing can stop it in this process, where it also keeps all threads from running: but for small graphs it gets its own.
     """
+    if importlib.util.find_spec("pygraphviz") is None:
+        return None
     if nodes > HERE:
         command = [sys.executable, "-P", "-c", IN_A_PROCESS]
         try:

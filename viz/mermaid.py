@@ -58,8 +58,9 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[
     for key, card in cards.items():
         node = card.node
         label = "<br/>".join(map(escaped, words(card, name)))
-        classes = ":::output" if graph.outputs & set(node.outputs) and node.kind != "copy" else ""
-        lines.append(f"  {_id(prefix, key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}{classes}")
+        lines.append(f"  {_id(prefix, key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}")
+        if graph.outputs & set(node.outputs) and node.kind != "copy":
+            lines.append(f"  class {_id(prefix, key)} output")
     for edge in graph.edges:
         ends = [_id(prefix, edge.source.key), _id(prefix, edge.target.key)]
         if name == "backward":

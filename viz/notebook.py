@@ -54,6 +54,7 @@ def trace(shell: Any, name: str, cell: str) -> Drawing | None:
     Backward and jvp are run for it, seeded with ones, where the cell does not run them itself.
     """
     import minigrad
+    from minigrad.core.wiring import tensors_in
 
     names = shell.user_ns
     file = shell.compile.cache(cell, shell.execution_count)  # so that the cell's lines are found
@@ -65,7 +66,7 @@ def trace(shell: Any, name: str, cell: str) -> Drawing | None:
         value = None if last is None else eval(compile(ast.Expression(last.value), file, "eval"), names)
         if name:
             return names[name]
-        return value if value is not None else _assigned(tree, names)
+        return value if list(tensors_in(value)) else _assigned(tree, names)
 
     rec = minigrad.record(program, name=name or "cell")
     called = names_of_tensors({key: value for key, value in names.items() if not key.startswith("_")})
@@ -76,8 +77,8 @@ def trace(shell: Any, name: str, cell: str) -> Drawing | None:
     if not record["ops"]:
         print("%%trace: no operation ran that leads to a tensor. Let the last line be one, or write %%trace NAME.")
         return None
-    for why in passes_of(record, rec.notes)[1]:
-        print(f"%%trace: {why}")
+    for one, why in passes_of(record, rec.notes)[1].items():
+        print(f"%%trace: the {one} pass is left out: {why}")
     return drawn(record, rec.notes)
 
 

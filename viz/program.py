@@ -6,6 +6,7 @@ import ast
 import linecache
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -200,19 +201,19 @@ def leading_to_outputs(record: dict) -> dict:
     has = {"forward": True, "backward": any(op["edges"] for op in ops), "jvp": any(op["tangents"] for op in ops)}
     program = {**record["program"], "passes": [name for name in record["program"]["passes"] if has[name]]}
     part = {**record, "program": program, "values": list(record["values"]), "ops": ops, "gradients": gradients}
-    return added_up(part, len(flows)) if flows else part
+    return added_up(part, Counter(flow["input"] for flow, _ in flows))
 
 
-def added_up(part: dict, before: int) -> dict:
-    """A part of a record whose gradients are the sums of what flows in this part, not of what flowed elsewhere, too."""
+def added_up(part: dict, before: Counter[int]) -> dict:
+    """A part of a record whose gradients are the sums of what flows in this part; `before` counts what flowed in the whole."""
     arrives: dict[int, list[int]] = {}
     for op in part["ops"]:
         for flow in op["edges"]:
             arrives.setdefault(flow["input"], []).append(flow["gives"])
-    if sum(map(len, arrives.values())) == before:
-        return part
     values = {value["id"]: value for value in part["values"]}
     for value, gives in arrives.items():
+        if len(gives) == before[value]:
+            continue
         if len(gives) == 1:
             part["gradients"][str(value)] = gives[0]
         elif all("values" in values[one]["summary"] for one in gives):

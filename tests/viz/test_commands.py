@@ -144,3 +144,11 @@ def test_what_takes_long_is_told_at_a_terminal(net):  # noqa: F811
 
 def test_refusals_write_nothing(net):  # noqa: F811
     assert "there is no file" in refused(net, "step", "nowhere.py:x")
+
+
+def test_a_pass_by_name_that_is_not_there_is_refused_with_the_reason(net):  # noqa: F811
+    (net / "net.py").write_text(PROGRAM + "still = plain * x\n")
+    for command in ("render", "step"):
+        assert "still in net.py has no jvp pass: nothing in it requires grad" in refused(
+            net, command, "net.py:still", "-p", "jvp"
+        )

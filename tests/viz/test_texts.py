@@ -73,7 +73,14 @@ def test_mermaid_has_a_subgraph_for_each_pass():
 
 def test_mermaid_tells_kinds_by_shape_and_class():
     text = viz.draw(records.mlp()).mermaid()
-    for part in ('(["images', '{{"hidden.weight', '[["Softclip', ":::function", "classDef parameter", ":::output"):
+    for part in (
+        '(["images',
+        '{{"hidden.weight',
+        '[["Softclip',
+        ":::function",
+        "classDef parameter",
+        "class op_3 output",
+    ):
         assert part in text
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..drawing import Drawing, MissingPass
+from ..drawing import Drawing
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..fold import MOST
 from ..program import Usage
@@ -86,10 +86,7 @@ def render(
     with apart(place is None or json):
         record, notes, passes_there = recorded(target, passes, args, words)
         most = (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
-        try:
-            drawing = Drawing(record, passes_there, notes, seen, depth, most)
-        except MissingPass as missing:
-            raise Usage(f"{name} in {target.rpartition(':')[0]}: {missing}") from missing
+        drawing = Drawing(record, passes_there, notes, seen, depth, most)
         with working(f"drawing {len(drawing.graph.nodes)} nodes"):
             made = maker(drawing, kind)()
         notes += drawing.warnings(kind)
