@@ -139,6 +139,7 @@ def uses_upstream(formula: str) -> bool:
     return any(name[0] == "g" and name[1:].isdigit() or name == "g" for name in mentioned(formula) if name)
 
 
+@lru_cache(maxsize=4096)
 def target(code: str) -> str:
     """The variable that a line assigns its result to, or "".
 

@@ -1,6 +1,7 @@
 """The film: one SVG in which the passes appear in their turn."""
 
 import re
+import shutil
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -70,3 +71,24 @@ def test_a_film_of_one_pass_has_nothing_of_the_others():
 def test_ids_are_unique(film):
     ids = [e.get("id") for e in film.iter() if e.get("id")]
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.browser
+def test_in_a_browser_the_end_stands_there_for_those_who_want_no_motion(tmp_path):
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no Chromium")
+    (tmp_path / "film.svg").write_text(viz.draw(records.two_uses(), passes="all").film())
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        seen = {}
+        for motion in ("reduce", "no-preference"):
+            page = browser.new_context(reduced_motion=motion).new_page()
+            page.goto((tmp_path / "film.svg").as_uri())
+            seen[motion] = page.evaluate(
+                "[...document.querySelectorAll('.at')].map(e => Number(getComputedStyle(e).opacity))"
+            )
+        browser.close()
+    shown = [opacity for opacity in seen["reduce"] if opacity]
+    assert set(shown) == {1} and min(seen["no-preference"]) == 0
