@@ -7,6 +7,7 @@ either way nothing is written.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -49,6 +50,9 @@ app.command(care.completion, help_epilogue="")
 
 def main(tokens: list[str] | None = None) -> None:
     """Run the command; the process ends with 0, 1 (the user's program failed) or 2 (the command is wrong)."""
+    for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot write must not end the command
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as wrong:

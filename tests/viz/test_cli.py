@@ -424,3 +424,21 @@ def test_a_file_of_the_same_name_is_kept_when_drawing_fails(net):
     (net / "net.py").write_text("1 / 0\n")
     minigrad(net, "render", "net.py:loss", "-o", "x.svg")
     assert (net / "x.svg").read_text() == "precious"
+
+
+def test_the_file_lies_where_the_command_was_given_wherever_the_program_goes(net):
+    (net / "net.py").write_text(PROGRAM + "import os, tempfile\nos.chdir(tempfile.gettempdir())\n")
+    assert minigrad(net, "render", "net.py:loss", "-o", "here.svg").returncode == 0
+    assert (net / "here.svg").exists()
+
+
+def test_a_module_is_drawn_with_its_arguments_and_its_parameters_names(net):
+    module = "import minigrad\nlayer = minigrad.nn.Linear(2, 1)\n"
+    (net / "net.py").write_text(PROGRAM + module)
+    done = minigrad(net, "render", "net.py:layer", "--args", "minigrad.ones(1, 2)", "-f", "txt", "-o", "-")
+    assert done.returncode == 0 and "◆  weight  parameter".encode() in done.stdout, done.stderr
+
+
+def test_what_a_terminal_cannot_write_does_not_end_the_command(net):
+    done = minigrad(net, "step", "net.py:loss", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0 and b"step 1 of 9" in done.stdout, done.stderr

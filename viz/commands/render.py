@@ -77,6 +77,7 @@ def render(
     """
     _, name = target_of(target)
     place, kind = destination(output, format, name)
+    final = place and place.absolute()  # the program may change the folder
     if place is None and (open or json):
         raise Usage(f"{'--open' if open else '--json'} needs a file: name one with -o.")
     for option, number in (("--depth", depth), ("--max-nodes", max_nodes)):
@@ -91,13 +92,13 @@ def render(
             made = maker(drawing, kind)()
         notes += drawing.warnings(kind)
     say(notes)
-    deliver(made if isinstance(made, bytes) else made.encode(), place)
+    deliver(made if isinstance(made, bytes) else made.encode(), final)
     if json:
         print(js.dumps(report(drawing, place, kind, notes)))
     elif place is not None:
         print(f"wrote {place}")
-    if open and place is not None:
-        webbrowser.open(place.resolve().as_uri())
+    if open and final is not None:
+        webbrowser.open(final.as_uri())
 
 
 def destination(output: str | None, format: str | None, name: str) -> tuple[Path | None, str]:
