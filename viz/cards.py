@@ -198,13 +198,19 @@ def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
 
 
 def words(card: Card, *passes: str) -> list[str]:
-    """What stands on a card in these passes, as plain text line by line; a value and its type share a line if they fit."""
+    """What stands on a card in these passes, as plain text line by line."""
     lines = [line.text for block in card.head for line in block.lines]
+    blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
+    return [*lines, *body_words(card), *(line.text for block in blocks for line in block.lines)]
+
+
+def body_words(card: Card) -> list[str]:
+    """The values of a card as plain text; a value and its type share a line if they fit."""
+    lines = []
     for block in card.body:
         texts = [line.text for line in block.lines]
         lines += ["   ".join(texts)] if sum(map(len, texts)) <= WIDE else texts
-    blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
-    return lines + [line.text for block in blocks for line in block.lines]
+    return lines
 
 
 def _partial(graph: Graph, edge: Edge) -> str:

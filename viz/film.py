@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .cards import Card
-from .graph import PASSES, Edge, Graph
+from .graph import Edge, Graph
 from .layout import Layout
 from .picture import RING, SHAPES, Picture, Placed, around, headings, page, tip_back
 from .shapes import Group, Path
@@ -24,7 +24,8 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     """The picture with its times; `cards` are those for these passes together."""
     times = Times(graph, passes)
     here = Placed(graph, cards, placed, "together")
-    made, shift = page(graph, placed, "together", [*graph.passes, "together"])
+    titles = [CAPTIONS[name] for name in passes] + [_whole(passes)]
+    made, shift = page(graph, placed, passes, titles)
     layers = {
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
         "nodes": [_timed(here.card(card), card, times) for card in cards.values()],
@@ -38,7 +39,7 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
         "pulses": list(_pulses(here, times)),
     }
     groups = [Group("", name, items, shift=shift) for name, items in layers.items()]
-    made.items = [*_titles(graph, times), *groups, *made.items]
+    made.items = [*_titles(graph, times, titles), *groups, *made.items]
     made.beat = min(BEAT, LONGEST / max(times.end, 1))
     return made
 
@@ -48,27 +49,34 @@ class Times:
 
     def __init__(self, graph: Graph, passes: Sequence[str]):
         ops = [node for node in graph.nodes if node.is_op]
-        self.graph, self.forward, self.backward, self.jvp = graph, {}, {}, {}
-        self.starts = {"forward": 0}
-        now = 1
-        for node in ops:
-            self.forward[node.key] = now = now + 1
+        self.forward: dict[str, int] = {}
+        self.backward: dict[str, int] = {}
+        self.jvp: dict[str, int] = {}
+        self.starts: dict[str, int] = {}
+        now = 0
+        if "forward" in passes:
+            self.starts["forward"] = now
+            for node in ops:
+                self.forward[node.key] = now = now + 1
         if "backward" in passes:
-            self.starts["backward"] = now = now + 2
+            self.starts["backward"] = now = now + 2 if now else 0
             for node in reversed(ops):
                 if any(edge.flow for edge in node.inputs):
                     self.backward[node.key] = now = now + 1
         if "jvp" in passes:
-            self.starts["jvp"] = now = now + 2
+            self.starts["jvp"] = now = now + 2 if now else 0
             for node in ops:
                 if any(graph.tangent(value) for value in node.outputs):
                     self.jvp[node.key] = now = now + 1
         self.end = now + 2
+        self.last: dict[int, int] = {}  # value -> when the last contribution to its gradient comes
+        for edge in graph.edges:
+            if edge.flow and edge.target.key in self.backward:
+                self.last[edge.value] = max(self.last.get(edge.value, 0), self.backward[edge.target.key])
 
     def arrived(self, value: int) -> int:
-        """When the last contribution to a value's gradient is there; its own operation passes it on a step later."""
-        readers = [edge for edge in self.graph.edges if edge.value == value and edge.flow]
-        return max((self.backward[edge.target.key] for edge in readers), default=self.starts["backward"])
+        """When a value's gradient is whole; the operation that gave the value passes it on a step later."""
+        return self.last.get(value, self.starts["backward"])
 
     def of(self, role: str, card: Card) -> int | None:
         """When a section of a card appears; None for what is there from the start."""
@@ -89,14 +97,21 @@ def _timed(group: Group, card: Card, times: Times) -> Group:
     return replace(group, items=items)
 
 
-def _titles(graph: Graph, times: Times) -> Iterator[Group]:
+def _titles(graph: Graph, times: Times, titles: list[str]) -> Iterator[Group]:
     """One heading after the other."""
-    starts = [(times.starts[name], CAPTIONS[name]) for name in PASSES if name in times.starts]
-    for (start, words), end in zip([*starts, (times.end, "")], [*(at for at, _ in starts[1:]), times.end, None]):
-        title, *notes = headings(graph, "together")
-        if words:
-            title = replace(title, text=words + title.text.removeprefix("Forward, backward and jvp pass"))
-        yield Group("", "heading", [title, *notes], at=start, until=end)
+    starts = [*times.starts.values(), times.end]
+    for title, start, end in zip(titles, starts, [*starts[1:], None]):
+        yield Group("", "heading", headings(graph, title), at=start, until=end)
+
+
+def _whole(passes: Sequence[str]) -> str:
+    """The title at the end.
+
+    >>> _whole(["forward", "backward", "jvp"]), _whole(["forward"])
+    ('Forward, backward and jvp pass', 'Forward pass')
+    """
+    *first, last = passes
+    return f"{', '.join(first)} and {last} pass".capitalize() if first else f"{last} pass".capitalize()
 
 
 def _flashes(here: Placed, times: Times) -> Iterator[Group]:

@@ -7,6 +7,7 @@ record's ids.  Title above, legend below, edges under the cards, labels over the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from . import legend, text
@@ -22,7 +23,6 @@ TITLES = {
     "forward": "Forward pass",
     "backward": "Backward pass",
     "jvp": "Jvp pass: values and tangents",
-    "together": "Forward, backward and jvp pass",
 }
 TIP = 8.0  # length of an arrow head
 WIDE = 1.4  # times as wide as high: such pictures lie one below the other
@@ -53,9 +53,9 @@ class Picture:
 def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> Picture:
     """The picture of one pass."""
     here = Placed(graph, cards, placed, name)
-    made, shift = page(graph, placed, name, graph.passes or ["forward"])
+    made, shift = page(graph, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
     made.items = [
-        Group("", "heading", headings(graph, name)),
+        Group("", "heading", headings(graph, TITLES[name])),
         Group("", "edges", [here.edge(edge) for edge in graph.edges], shift=shift),
         Group("", "nodes", [here.card(card) for card in cards.values()], shift=shift),
         Group("", "sums", here.sums(), shift=shift),
@@ -64,12 +64,14 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> 
     return made
 
 
-def page(graph: Graph, placed: Layout, name: str, names: list[str]) -> tuple[Picture, tuple[float, float]]:
-    """A page with the legend of a pass, of the same size for all passes `names`, and where the graph lies on it."""
-    wide = max([placed.width, 460.0, *(line.width for each in names for line in headings(graph, each))])
-    tall = max(legend.height(graph, each, wide) for each in names)
+def page(
+    graph: Graph, placed: Layout, shown: Sequence[str], titles: Sequence[str]
+) -> tuple[Picture, tuple[float, float]]:
+    """A page with the legend of what is shown, of one size whatever pass and title that is, and where the graph lies on it."""
+    wide = max([placed.width, 460.0, *(line.width for title in titles for line in headings(graph, title))])
+    tall = max(legend.height(graph, each, wide) for each in ([], shown, *([name] for name in graph.passes)))
     made = Picture(round(wide + 2 * MARGIN), round(MARGIN + HEADING + placed.height + 22 + tall + MARGIN / 2))
-    made.items = [legend.legend(graph, name, wide, (MARGIN, MARGIN + HEADING + placed.height + 22))]
+    made.items = [legend.legend(graph, shown, wide, (MARGIN, MARGIN + HEADING + placed.height + 22))]
     return made, (MARGIN + (wide - placed.width) / 2, MARGIN + HEADING)
 
 
@@ -85,15 +87,15 @@ def arranged(pictures: dict[str, Picture]) -> tuple[list[tuple[str, Picture, flo
     return placed, most[0] if stacked else x, y if stacked else most[1]
 
 
-def headings(graph: Graph, name: str) -> list[Text]:
-    """The title of a pass and the line below it."""
+def headings(graph: Graph, title: str) -> list[Text]:
+    """The title of a picture and the line below it."""
     program = graph.record["program"]
     what = text.shorten(program.get("name") or "", 60)
     file = text.shorten(text.file_name(program.get("file")), 60)
     counts = [f"{graph.operations} operation{'s' * (graph.operations != 1)}"]
     counts += [f"{text.size(graph.saved_bytes())} saved for backward"] if graph.saved_bytes() else []
     return [
-        Text(MARGIN, MARGIN + 14, TITLES[name] + (f" · {what}" if what else ""), "title"),
+        Text(MARGIN, MARGIN + 14, title + (f" · {what}" if what else ""), "title"),
         Text(MARGIN, MARGIN + 33, " · ".join([file, *counts] if file else counts), "note"),
     ]
 

@@ -68,6 +68,13 @@ def test_a_film_of_one_pass_has_nothing_of_the_others():
     assert "grad = " not in text and "tangent = " not in text
 
 
+@pytest.mark.parametrize("passes, title", [("backward", "Backward pass"), (("forward", "jvp"), "Forward and jvp pass")])
+def test_the_last_heading_names_what_was_shown(passes, title):
+    root = ET.fromstring(viz.draw(records.two_uses(), passes=passes).film())
+    headings = [g for g in root.iter(f"{SVG}g") if "heading" in (g.get("class") or "")]
+    assert headings[-1].find(f"{SVG}text").text == f"{title} · two_uses"
+
+
 def test_ids_are_unique(film):
     ids = [e.get("id") for e in film.iter() if e.get("id")]
     assert len(ids) == len(set(ids))
