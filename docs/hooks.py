@@ -4,10 +4,14 @@ A page asks with a marker on a line of its own, such as `<!-- operations -->`. W
 """
 
 import contextlib
-import html
 import io
 import linecache
+import os
+import pathlib
 import re
+import subprocess
+import sys
+import tempfile
 
 TABLES = {"operations.md": "<!-- operations -->"}
 
@@ -18,6 +22,8 @@ def on_page_markdown(markdown, page, config, files):
         return with_generated_text(markdown)
     if page.file.src_uri == "viewer.md":
         return with_viewer(markdown)
+    if page.file.src_uri == "drawing.md":
+        return with_text_drawing(markdown)
     marker = TABLES.get(page.file.src_uri)
     if marker is None:
         return markdown
@@ -28,9 +34,42 @@ def on_page_markdown(markdown, page, config, files):
     return markdown.replace(marker, operations_table())
 
 
-def example_of(markdown, file):
-    """Run the first program of a page as if it were this file; the names it leaves behind."""
-    example = re.search(r"```python\n(.*?)```", markdown, re.DOTALL)[1]
+def with_viewer(markdown):
+    """The page about the viewer, with its own example in it."""
+    from viz.viewer import frame
+
+    marker = "<!-- viewer -->"
+    if marker not in markdown:
+        raise ValueError(f"docs/viewer.md has no line {marker}")
+    return markdown.replace(marker, frame(names_of_example(markdown, "f.py")["drawing"].html(), "46rem"))
+
+
+def with_generated_text(markdown):
+    """The page about compiling, with what its own example generates."""
+    step = names_of_example(markdown, "step.py")["step"]
+    markdown = filled(markdown, "<!-- compiled step -->", "python", step.source())
+    return filled(markdown, "<!-- explained step -->", "text", step.explain())
+
+
+def with_text_drawing(markdown):
+    """The page about pictures, with what the command on it writes for the example on it."""
+    command = [sys.executable, "-m", "viz.cli", *"render neuron.py:loss -p backward -f txt -o -".split()]
+    root = str(pathlib.Path(__file__).parent.parent)
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "neuron.py").write_text(example_of(markdown))
+        environment = {**os.environ, "PYTHONPATH": root}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return filled(markdown, "<!-- text drawing -->", "text", done.stdout)
+
+
+def example_of(markdown):
+    """The first example of a page."""
+    return re.search(r"```python\n(.*?)```", markdown, re.DOTALL)[1]
+
+
+def names_of_example(markdown, file):
+    """Run the first example of a page as if it were this file; the names it leaves behind."""
+    example = example_of(markdown)
     linecache.cache[file] = (len(example), None, example.splitlines(True), file)
     names = {"__name__": file.removesuffix(".py")}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -38,26 +77,8 @@ def example_of(markdown, file):
     return names
 
 
-def with_viewer(markdown):
-    """The page about the viewer, with its own example in it."""
-    marker = "<!-- viewer -->"
+def filled(markdown, marker, language, text):
+    """A page with a text in the place of its marker."""
     if marker not in markdown:
-        raise ValueError(f"docs/viewer.md has no line {marker}")
-    source = html.escape(example_of(markdown, "f.py")["drawing"].html()).replace("\n", "&#10;")
-    style = "width: 100%; height: 46rem; border: 1px solid #8884; border-radius: 6px"
-    return markdown.replace(
-        marker, f'<iframe title="The viewer" sandbox="allow-scripts" style="{style}" srcdoc="{source}"></iframe>'
-    )
-
-
-def with_generated_text(markdown):
-    """The page about compiling, with what its own example generates."""
-    step = example_of(markdown, "step.py")["step"]
-    for marker, language, text in (
-        ("<!-- compiled step -->", "python", step.source()),
-        ("<!-- explained step -->", "text", step.explain()),
-    ):
-        if marker not in markdown:
-            raise ValueError(f"docs/compile.md has no line {marker}")
-        markdown = markdown.replace(marker, f"```{language}\n{text.rstrip()}\n```")
-    return markdown
+        raise ValueError(f"there is no line {marker}")
+    return markdown.replace(marker, f"```{language}\n{text.rstrip()}\n```")

@@ -335,7 +335,7 @@ from .ops.sort import (  # fmt: skip
 )
 from .ops.statistics import dist, norm, std, std_mean, var, var_mean
 from .ops.strided import as_strided
-from .program import Record, compile, record, record_of
+from .program import Record, compile, load_ipython_extension, record, record_of
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None

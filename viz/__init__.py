@@ -1,10 +1,12 @@
-"""viz draws what minigrad records: the forward, backward and jvp pass of a program, as SVG, PNG, PDF and DOT.
+"""viz draws what minigrad records: the forward, backward and jvp pass of a program, in the formats of `FORMATS`.
 
-`draw` is the one entry; `Drawing` is what it gives.  A record goes through graph (what to draw), cards (what stands on
-each), layout (where it lies) and picture (shapes of one pass) to svg, export or dot.  The command line is in cli.
+`draw` is the one entry; `Drawing` is what it gives.  A record goes through graph (what to draw), fold (less of it) and
+cards (what stands on each) to text: sketch, mermaid, dot.  Pictures go on through layout (where cards lie) and picture
+(shapes of one pass) or film (of all passes, one after the other) to svg and export.  The command line is in cli.
 """
 
 from . import notebook
 from .drawing import Drawing, draw
+from .files import FORMATS
 
-__all__ = ["Drawing", "draw", "notebook"]
+__all__ = ["FORMATS", "Drawing", "draw", "notebook"]

@@ -8,13 +8,18 @@ edge that backward sends up.  Sizes fit the widest pass, so the pictures of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from . import formula, text
 from .graph import Edge, Graph, Node
 from .style import TEXTS, measure
+from .ways import WAYS, Way
 
 SIDE, ABOVE, BETWEEN = 11, 6, 16  # padding left and right, above and below a section, between texts
+GAP, ROOM = 14.0, 24.0  # between labels of edges, and along an edge before and after its label
+WIDE = 72  # characters that a value and its type may have on one line of text
 COLUMNS = 50  # characters after which a text is wrapped
 KINDS = {"computed": "value"}  # a leaf made before the recording began
 
@@ -32,6 +37,12 @@ class Line:
     def width(self) -> float:
         """What the line needs."""
         return sum(measure(*run) for run in self.left) + (BETWEEN + measure(*self.right) if self.right else 0)
+
+    @property
+    def text(self) -> str:
+        """The line as plain text."""
+        whole = "".join(run for run, _ in self.left) + (f"  {self.right[0]}" if self.right else "")
+        return whole.replace("\u00a0", " ")
 
     @property
     def height(self) -> float:
@@ -63,45 +74,61 @@ class Card:
     passes: dict[str, list[Block]] = field(default_factory=dict)
     foot: list[Block] = field(default_factory=list)
     labels: list[list[Line]] = field(default_factory=list)  # backward: one for each edge in
+    way: Way = WAYS["TB"]
 
     def __post_init__(self):
         blocks = [*self.head, *self.body, *self.foot, *(b for section in self.passes.values() for b in section)]
         widest = max(line.width for block in blocks for line in block.lines) + 2 * SIDE
-        needs = [_need(label) for label in self.labels]
-        self.width = float(math.ceil(max(widest, sum(needs), 60)))
-        self.slots, self.inset = needs, (self.width - sum(needs)) / 2
-        self.strip = max((sum(line.height for line in label) + 32 for label in self.labels if label), default=0)
         self.parts = [
             padded(self.head),
             padded(self.body),
             max(map(padded, self.passes.values()), default=0),
             padded(self.foot),
         ]
-        self.height = float(round(self.strip + sum(self.parts)))
+        self.width, self.height = float(math.ceil(max(widest, 60))), float(round(sum(self.parts)))
+        sizes = [label_size(label) for label in self.labels]
+        self.slots = [self.way.size((wide or 12.0) + GAP, (tall or 12.0) + GAP)[0] for wide, tall in sizes]
+        need = sum(self.slots)
+        if self.way.sideways:
+            self.height = max(self.height, need)
+        else:
+            self.width = float(math.ceil(max(self.width, need)))
+        self.strip = max((self.way.size(wide + ROOM, tall + ROOM)[1] for wide, tall in sizes if wide), default=0.0)
+        self.across, paper = self.way.size(self.width, self.height)
+        self.along, self.inset = self.strip + paper, (self.across - need) / 2
 
     def entry(self, slot: int) -> float:
-        """How far from the left an edge comes in."""
+        """How far across an edge comes in."""
         return self.inset + sum(self.slots[:slot]) + self.slots[slot] / 2
 
     def exit(self, port: int) -> float:
-        """How far from the left an edge goes out."""
-        return self.width * (2 * port + 1) / (2 * len(self.node.outputs))
+        """How far across an edge goes out."""
+        return self.across * (2 * port + 1) / (2 * len(self.node.outputs))
+
+
+def sections(blocks: list[Block]) -> list[list[Block]]:
+    """Blocks with those of the same role together: each lies on a tint of its own."""
+    return [list(same) for _, same in groupby(blocks, lambda block: block.role)]
 
 
 def padded(blocks: list[Block]) -> float:
-    """The height of a section."""
-    return sum(block.height for block in blocks) + 2 * ABOVE if blocks else 0
+    """The height of blocks with the padding of their sections."""
+    return sum(block.height for block in blocks) + 2 * ABOVE * len(sections(blocks))
 
 
-def _need(label: list[Line]) -> float:
-    """The width that a label takes above its card."""
-    return max((line.width for line in label), default=0) + 26
+def label_size(label: list[Line]) -> tuple[float, float]:
+    """Width and height of the paper under a label; nothing for none."""
+    if not label:
+        return 0.0, 0.0
+    return max(line.width for line in label) + 12, sum(line.height for line in label) + 8
 
 
-def card(graph: Graph, node: Node) -> Card:
-    """The card of a node."""
+def card(graph: Graph, node: Node, together: Sequence[str] = ()) -> Card:
+    """The card of a node; `together` are passes that one picture shows at once."""
+    way = WAYS[graph.view.rankdir]
     if node.kind == "copy":
-        return Card(node, [Block("head", [Line([(text.shorten(graph.name(node.outputs[0]), 24), "call")])])])
+        head = [Block("head", [Line([(text.shorten(graph.name(node.outputs[0]), 24), "call")])])]
+        return Card(node, head, way=way)
     passes = {
         name: section
         for name, section in (
@@ -111,14 +138,28 @@ def card(graph: Graph, node: Node) -> Card:
         )
         if section and name in graph.passes
     }
+    if together:
+        passes = {"together": [block for name, section in passes.items() if name in together for block in section]}
     body = [_value(graph, value, with_name=node.is_op) for value in node.outputs]
+    body = [block for block in body if block.lines]
     if not node.is_op:
-        return Card(node, [_leaf_head(graph, node)], body, passes)
+        return Card(node, [_leaf_head(graph, node)], body, passes, way=way)
     labels = [flow_label(graph, edge) if "backward" in graph.passes else [] for edge in node.inputs]
-    where, room = text.source(node.record.get("where")), sum(map(_need, labels)) - 2 * SIDE
+    room = 0 if way.sideways else sum((label_size(label)[0] or 12.0) + GAP for label in labels) - 2 * SIDE
     columns = max(56, int(room / measure("x", "code")))
-    foot = [Block("source", [Line([(line, "code")]) for line in text.wrap(where, columns, 3)])] if where else []
-    return Card(node, [_op_head(graph, node)], body, passes, foot, labels)
+    head = _fold_head(graph, node) if node.kind == "fold" else _op_head(graph, node)
+    return Card(node, [head], body, passes, _source(graph, node, columns), labels, way)
+
+
+def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
+    where = text.source(node.record.get("where")) if "lines" in graph.view.show else ""
+    if where and node.kind == "fold":
+        first, last = node.record["folded"]["lines"] or (0, 0)
+        file = text.file_name(node.record["where"]["file"])
+        where = where if first == last else f"{file}, lines {first} to {last}"
+    if not where:
+        return []
+    return [Block("source", [Line([(line, "code")]) for line in text.wrap(where, columns, 3)])]
 
 
 def flow_label(graph: Graph, edge: Edge) -> list[Line]:
@@ -126,9 +167,11 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     if edge.flow is None:
         return []
     partial, amount = _partial(graph, edge), text.whole(graph.values.get(edge.flow["upstream"]))
-    amount = amount if 0 < len(amount) <= 28 else "g"
+    amount = amount if 0 < len(amount) <= 28 and "grads" in graph.view.show else "g"
     terms = _terms(graph, edge.target)
-    if partial.endswith(".backward"):  # of a custom Function
+    if edge.target.kind == "fold":
+        rule = partial
+    elif partial.endswith(".backward"):  # of a custom Function
         rule = f"{partial}({amount})"
     elif partial.startswith("∂"):  # of an operation made of others: a Jacobian without a formula
         rule = f"{amount} · {partial}"
@@ -138,9 +181,36 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
         rule = f"{amount} × {formula.factor(terms.words(partial))}"
         if graph.elements(edge.flow["upstream"]) > graph.elements(edge.flow["gives"]):  # it was broadcast
             rule = f"sum({rule})"
+        elif 0 < graph.elements(edge.flow["upstream"]) < graph.elements(edge.flow["gives"]):  # it was summed up
+            rule = f"expand({rule})"
     gives = text.gist(graph.values.get(edge.flow["gives"]))
-    lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)]
+    lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)] if rule else []
+    if "grads" not in graph.view.show:
+        return lines
+    gives = text.gist(graph.values.get(edge.flow["gives"]))
     return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
+
+
+def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
+    """The lines of an edge's label as plain text; none where nothing goes back."""
+    labels = cards[edge.target.key].labels
+    return [line.text for line in labels[edge.slot]] if labels and edge.flow else []
+
+
+def words(card: Card, *passes: str) -> list[str]:
+    """What stands on a card in these passes, as plain text line by line."""
+    lines = [line.text for block in card.head for line in block.lines]
+    blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
+    return [*lines, *body_words(card), *(line.text for block in blocks for line in block.lines)]
+
+
+def body_words(card: Card) -> list[str]:
+    """The values of a card as plain text; a value and its type share a line if they fit."""
+    lines = []
+    for block in card.body:
+        texts = [line.text for line in block.lines]
+        lines += ["   ".join(texts)] if sum(map(len, texts)) <= WIDE else texts
+    return lines
 
 
 def _partial(graph: Graph, edge: Edge) -> str:
@@ -172,6 +242,19 @@ def _op_head(graph: Graph, node: Node) -> Block:
     return Block("head", lines + [Line([(" · ".join(tags), "tag")])] if tags else lines)
 
 
+def _fold_head(graph: Graph, node: Node) -> Block:
+    """What a box of several operations is called, and what is in it."""
+    inner = node.record["folded"]
+    counted = [f"{many} {name}" if many > 1 else name for name, many in inner["names"].items()]
+    more = [f"{len(counted) - 5} other kinds"] if len(counted) > 6 else []
+    words = f"{len(inner['ops'])} operations: {', '.join([*counted[: 6 - len(more)], *more])}"
+    lines = [Line([(text.shorten(node.record["name"], 40), "name")], (inner["kind"], "tag"))]
+    lines += [Line([(line, "tag")]) for line in text.wrap(words, 60, 3)]
+    if inner["parameters"]:
+        lines.append(Line([(f"holds {inner['parameters']} parameters, {inner['elements']:,} numbers", "tag")]))
+    return Block("head", lines)
+
+
 def _terms(graph: Graph, node: Node) -> formula.Terms:
     """What formulas call the operands and the result of an operation."""
     op = {**node.record, "formula": text.clean(node.record.get("formula") or "")}
@@ -191,9 +274,10 @@ def _constant(entry: dict) -> str:
 
 
 def _value(graph: Graph, value: int, with_name: bool) -> Block:
-    entry = graph.values[value]
-    lines = _assigned(text.shorten(graph.name(value), 24) if with_name else "", text.contents(entry), "value")
-    return Block("value", [*lines, Line([(text.kind_of(entry), "type")])], value)
+    entry, show = graph.values[value], graph.view.show
+    name = text.shorten(graph.name(value), 24) if with_name else ""
+    lines = _assigned(name, text.contents(entry) if "values" in show else "", "value")
+    return Block("value", [*lines, *([Line([(text.kind_of(entry), "type")])] if "shapes" in show else [])], value)
 
 
 def _assigned(name: str, amount: str, style: str) -> list[Line]:
@@ -203,21 +287,25 @@ def _assigned(name: str, amount: str, style: str) -> list[Line]:
 
 
 def _saved(graph: Graph, node: Node) -> list[Block]:
-    kept = graph.saved(node.record) if node.is_op else {}
+    kept = graph.saved(node.record) if node.is_op and "saved" in graph.view.show else {}
     if not kept:
         return []
-    items = []
-    for value, size in list(kept.items())[:6]:
-        name = text.shorten(graph.name(value), 16) if value in graph.shown else "inner value"
-        items.append(f"{name} ({text.size(size)})".replace(" ", "\u00a0"))
-    items += [f"{len(kept) - 6} more"] if len(kept) > 6 else []
+    if node.kind == "fold":
+        words = f"saved for backward: {len(kept)} values, {text.size(sum(kept.values()))}"
+        return [Block("saved", [Line([(words, "saved")])])]
+    named = {value: size for value, size in kept.items() if value in graph.shown}
+    inner = [size for value, size in kept.items() if value not in graph.shown]
+    items = [f"{text.shorten(graph.name(value), 16)} ({text.size(size)})" for value, size in list(named.items())[:6]]
+    items += [f"{len(named) - 6} more"] if len(named) > 6 else []
+    items += [f"{len(inner)} inner value{'s' * (len(inner) > 1)} ({text.size(sum(inner))})"] if inner else []
+    items = [item.replace(" ", "\u00a0") for item in items]
     words = text.wrap("saved for backward: " + ", ".join(items), 56, 3)
     return [Block("saved", [Line([(line, "saved")]) for line in words])]
 
 
 def _gradients(graph: Graph, node: Node) -> list[Block]:
     blocks = []
-    for value in node.outputs:
+    for value in node.outputs if "grads" in graph.view.show else ():
         gradient, terms = graph.gradient(value), graph.contributions(value)
         if gradient is None and not terms:
             continue
@@ -226,14 +314,16 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
             lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), 50, 2)]
         elif not terms and value in graph.outputs:
             lines += [Line([("here backward starts", "sum")])]
+        if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
+            lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]
         blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))
-    freed = sum(graph.saved(node.record, freed=True).values())
+    freed = "saved" in graph.view.show and sum(graph.saved(node.record, freed=True).values())
     if blocks and freed:
         blocks[-1].lines.append(Line([(f"then frees {text.size(freed)}", "saved")]))
     return blocks
 
 
-def _sum(terms: list[dict]) -> str:
+def _sum(terms: list[dict | None]) -> str:
     """How contributions meet, with the numbers where they are few and short.
 
     >>> _sum([{"shape": [], "summary": {"values": 1.5}}, {"shape": [], "summary": {"values": -0.5}}])
@@ -246,12 +336,12 @@ def _sum(terms: list[dict]) -> str:
 
 def _tangents(graph: Graph, node: Node) -> list[Block]:
     blocks = []
-    for value in node.outputs:
+    for value in node.outputs if "grads" in graph.view.show else ():
         tangent = graph.tangent(value)
         if tangent is None:
             continue
         lines = _assigned("tangent", text.contents(tangent), "tangent")
-        rule = _rule(graph, node) if node.is_op else ""
+        rule = _rule(graph, node) if node.kind in ("op", "function") else ""
         lines += [Line([(line, "rule")]) for line in text.wrap(rule, COLUMNS, 3)] if rule else []
         blocks.append(Block("tangent", lines, tangent["id"]))
     return blocks

@@ -1,7 +1,8 @@
 """The demonstration: train a two-layer network on scikit-learn's handwritten digits, and draw one step of it.
 
-Run it by `make demo` or `python -m viz.demo`.  It checks a gradient against finite differences, and leaves four files
-in the folder demo/: the forward, backward and jvp pass of one training step, and the gradients over all steps.
+Run it by `make demo` or `python -m viz.demo`.  It checks a gradient against finite differences, and leaves in the folder
+demo/ one training step (its forward, backward and jvp pass, all three as a film, what it keeps in memory, how its values and
+gradients are distributed) and the gradients over all steps, as a figure and as a film.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import minigrad
 from minigrad import nn, optim
 from minigrad.nn import functional as F
 from viz import draw
-from viz.figures import gradient_magnitudes
+from viz.figures import gradient_magnitudes, histograms, saved_memory
+from viz.training import training_film
 
 EPOCHS, BATCH, RATE = 30, 32, 0.2
 GOAL = 0.95
@@ -119,8 +121,17 @@ def main(folder: Path = Path("demo")) -> None:
     record = minigrad.record(step, *net.parameters(), passes=("forward", "backward", "jvp"))
     for name in ("forward", "backward", "jvp"):
         say(f"wrote {draw(record, passes=name).save(folder / f'{name}.svg')}")
-    gradient_magnitudes(history).savefig(folder / "gradients.png", dpi=150)
-    say(f"wrote {folder / 'gradients.png'}")
+    film = folder / "film.svg"
+    film.write_text(draw(record, passes="all").film(), encoding="utf-8")
+    say(f"wrote {film}")
+    for name, figure in (
+        ("gradients", gradient_magnitudes(history)),
+        ("memory", saved_memory(record)),
+        ("histograms", histograms(record)),
+    ):
+        figure.savefig(folder / f"{name}.png", dpi=150)
+        say(f"wrote {folder / name}.png")
+    say(f"wrote {training_film(history, folder / 'gradients.gif')}")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ direction of the graph and turn their arrow (dir=back): laid out by Graphviz, th
 from __future__ import annotations
 
 from . import text
-from .cards import Block, Card
+from .cards import Card, flow_text, words
 from .graph import Edge, Graph
 from .style import LOOKS
 
+SHAPES = {"function": "component", "fold": "box3d"}
 STYLES = {
     "input": "rounded,filled",
     "parameter": "diagonals,filled",
@@ -26,6 +27,7 @@ def dot(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
     out = [
         "digraph minigrad {",
         f"  graph [labelloc=t, fontname=Helvetica, label={quoted(title)}]",
+        f"  rankdir={graph.view.rankdir}",
         "  node [fontname=monospace, fontsize=10, shape=box, style=filled]",
         "  edge [fontname=monospace, fontsize=9]",
     ]
@@ -54,10 +56,10 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[
         attributes = {
             "id": quoted(prefix + key),
             "class": quoted(f"node {kind}" + " output" * output),
-            "label": _label([*card.head, *card.body, *card.passes.get(name, []), *card.foot]),
+            "label": quoted(*words(card, name), end="\\l"),
             "fillcolor": quoted(LOOKS["paper-copy" if kind == "copy" else f"band-{kind}"].fill),
         }
-        attributes |= {"shape": "component"} if kind == "function" else {}
+        attributes |= {"shape": SHAPES[kind]} if kind in SHAPES else {}
         attributes |= {"style": quoted(STYLES[kind])} if kind in STYLES else {}
         attributes |= {"penwidth": "2.5"} if output else {}
         lines.append(f"  {quoted(prefix + key)} {_written(attributes)}")
@@ -72,16 +74,9 @@ def _edge(edge: Edge, cards: dict[str, Card], name: str) -> dict[str, str]:
         return {"class": quoted("edge")}
     if not edge.flow:
         return {"class": quoted("edge no-gradient"), "dir": "none", "style": "dotted"}
-    label = _label([Block("flow", cards[edge.target.key].labels[edge.slot])])
+    label = quoted(*flow_text(cards, edge), end="\\l")
     return {"class": quoted("edge"), "dir": "back", "label": label, "color": quoted(LOOKS["edge-backward"].stroke)}
 
 
 def _written(attributes: dict[str, str]) -> str:
     return "[" + ", ".join(f"{key}={value}" for key, value in attributes.items()) + "]"
-
-
-def _label(blocks: list[Block]) -> str:
-    """Texts line by line, set to the left."""
-    lines = [line for block in blocks for line in block.lines]
-    texts = ["".join(run for run, _ in line.left) + (f"  {line.right[0]}" if line.right else "") for line in lines]
-    return quoted(*texts, end="\\l")

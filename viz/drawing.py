@@ -3,52 +3,78 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from . import files
 from .cards import Card, card
-from .graph import PASSES, Graph
+from .fold import MOST, fold
+from .graph import PASSES, RANKDIRS, SHOW, Graph, View
 from .layout import Layout, layout
 from .picture import Picture, picture
 
-SUFFIXES = (".svg", ".png", ".pdf", ".dot", ".gv", ".json", ".html")
 
-
-def draw(what: Any, *args: Any, passes: str | tuple[str, ...] = ("forward",), name: str | None = None) -> Drawing:
+def draw(
+    what: Any,
+    *args: Any,
+    passes: str | tuple[str, ...] = ("forward",),
+    name: str | None = None,
+    show: str | Iterable[str] = SHOW,
+    rankdir: str = "TB",
+    depth: int | None = None,
+    max_nodes: int | None = MOST,
+) -> Drawing:
     """Draw a record, the graph behind a tensor, or a function called with `args`.
 
     Args:
-        what: what `minigrad.record` gives (or its dict), a tensor that has a graph, or a function.
+        what: what `minigrad.record` gives (or its dict), a tensor that has a graph, its `grad_fn`, or a function.
         args: the function's arguments.
         passes: of "forward", "backward", "jvp"; "all" for the three.
         name: a title; by default the program's or function's name.
+        show: what cards show besides operations, of "values", "grads" (and tangents), "shapes", "saved", "lines".
+        rankdir: the way it runs, as in Graphviz: "TB" from top to bottom, "BT", "LR" or "RL".
+        depth: how many levels of modules (functions, where there are no modules) are open; all, unless it is given.
+        max_nodes: larger graphs are folded until they have at most so many nodes; None for never.
 
     Returns:
-        A `Drawing`, which shows itself in a notebook and saves itself as SVG, PNG, PDF, DOT or JSON.
+        A `Drawing`, which shows itself in a notebook and saves itself in the formats of `viz.FORMATS`.
+
+    Raises ValueError for an unknown word in `passes`, `show` or `rankdir`, and for a record without a pass that is asked
+    for; TypeError for what cannot be drawn.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
     >>> print(draw(w.tanh(), name="tanh").graph.nodes[1].key)
     op-0
     """
-    wanted = PASSES if passes == "all" else (passes,) if isinstance(passes, str) else tuple(passes)
-    if unknown := [one for one in wanted if one not in PASSES]:
-        raise ValueError(f"draw: no pass is called {unknown[0]!r}. The passes are {', '.join(PASSES)}, and 'all'.")
+    wanted = PASSES if passes == "all" else _known("pass", passes, PASSES)
+    shown = _known("part", show, SHOW)
+    (way,) = _known("rankdir", rankdir, RANKDIRS)
     if not isinstance(what, dict) and not hasattr(what, "to_dict"):
         what = _recorded(what, args, wanted)
     record = what if isinstance(what, dict) else what.to_dict()
     if name:
         record = {**record, "program": {**record["program"], "name": name}}
-    return Drawing(record, wanted, getattr(what, "notes", ()))
+    return Drawing(record, wanted, getattr(what, "notes", ()), View(frozenset(shown), way), depth, max_nodes)
+
+
+def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """The words as a tuple, all of them known."""
+    given = (words,) if isinstance(words, str) else tuple(words)
+    if unknown := [one for one in given if one not in known]:
+        also = ", and 'all'" if known is PASSES else ""
+        raise ValueError(f"draw: no {what} is called {unknown[0]!r}. There are {', '.join(known)}{also}.")
+    return given
 
 
 def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     """The recording of a tensor or a function."""
     import minigrad
 
-    if isinstance(what, minigrad.Tensor):
+    if isinstance(what, minigrad.Tensor) or hasattr(what, "next_functions"):
         return minigrad.record_of(what)
     if isinstance(what, Callable):
         made = minigrad.record(what, *args, passes=wanted, inside=True)
@@ -58,6 +84,20 @@ def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     raise TypeError(
         f"draw: {type(what).__name__} cannot be drawn. Give a record, a tensor or a function with its arguments."
     )
+
+
+def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The passes that a record holds, and for each of the others why it is not there.
+
+    A jvp pass that stops at a custom Function would be half a pass, and counts as none.
+    """
+    stops = [op["function"] for op in record["ops"] if any(f"stops at {op['function']}," in note for note in notes)]
+    have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
+    others = [note for note in notes if not note.startswith("the jvp pass")]
+    reasons = dict.fromkeys(PASSES, "nothing in it requires grad")
+    reasons |= {"backward": others[0]} if others else {}
+    reasons |= {"jvp": f"{stops[0]} has no jvp"} if stops else {}
+    return have, {one: reasons[one] for one in PASSES if one not in have}
 
 
 class MissingPass(ValueError):
@@ -75,10 +115,18 @@ class Drawing:
     True
     """
 
-    def __init__(self, record: dict, passes: tuple[str, ...] = ("forward",), notes: Sequence[str] = ()):
-        self.record = record
-        self.passes = passes
-        self.graph = Graph(record)
+    def __init__(
+        self,
+        record: dict,
+        passes: tuple[str, ...] = ("forward",),
+        notes: Sequence[str] = (),
+        view: View = View(),  # noqa: B008  it is frozen
+        depth: int | None = None,
+        max_nodes: int | None = MOST,
+    ):
+        self.record, self.passes, self.view = record, passes, view
+        self.whole = Graph(record, view=view)
+        self.graph = fold(self.whole, len(self.whole.nodes) if max_nodes is None else max_nodes, depth)
         if missing := [one for one in passes if one not in self.graph.passes]:
             have = ", ".join(self.graph.passes) or "nothing"
             why = "; ".join(notes) or f"record it: minigrad.record(f, *args, passes={passes!r})"
@@ -104,11 +152,37 @@ class Drawing:
 
         return svg(self.pictures())
 
+    def html(self) -> str:
+        """The viewer: one HTML file that steps through all passes of the record."""
+        from .viewer import page
+
+        return page(self.record)
+
+    def film(self) -> str:
+        """SVG text of all passes in one picture, in which everything appears in its turn."""
+        from .film import film
+        from .svg import svg
+
+        cards = {node.key: card(self.graph, node, self.passes) for node in self.graph.nodes}
+        return svg({"film": film(self.graph, cards, layout(self.graph, cards), self.passes)})
+
     def dot(self) -> str:
         """DOT text; several passes are clusters."""
         from .dot import dot
 
         return dot(self.graph, self.cards, list(self.passes))
+
+    def mermaid(self) -> str:
+        """Mermaid text; several passes are subgraphs."""
+        from .mermaid import mermaid
+
+        return mermaid(self.graph, self.cards, list(self.passes))
+
+    def text(self) -> str:
+        """A drawing of letters and lines, with all passes beside one graph."""
+        from .sketch import sketch
+
+        return sketch(self.graph, self.cards, list(self.passes))
 
     def png(self, scale: float = 2.0) -> bytes:
         """PNG with `scale` pixels for each unit; several passes lie side by side."""
@@ -123,37 +197,45 @@ class Drawing:
         return pdf(self.pictures())
 
     def json(self) -> str:
-        """The record itself."""
+        """The record, without what is not shown; where the graph is folded, boxes stand for their operations."""
         import json
 
-        return json.dumps(self.record, indent=1) + "\n"
+        from .document import document
 
-    def html(self) -> str:
-        """The viewer: one HTML file that steps through all passes of the record."""
-        from .viewer import page
+        return json.dumps(document(self.record, self.whole, self.graph), indent=1) + "\n"
 
-        return page(self.record)
+    def warnings(self, format: str) -> list[str]:
+        """What is lost in a format: letters that no font has are empty boxes in PNG and PDF."""
+        if format not in ("png", "pdf"):
+            return []
+        from .export import without_glyph
+
+        letters = without_glyph(self.pictures())
+        some = "".join(letters[:8]) + "…" * (len(letters) > 8)
+        return [f"no font here has {some}: a box stands for each; SVG shows them"] if letters else []
 
     def rendered(self, suffix: str) -> bytes:
-        """The bytes of a file with this suffix, one of .svg .png .pdf .dot .gv .json .html."""
-        makers: dict[str, Callable[[], str | bytes]] = dict(
-            zip(SUFFIXES, (self.svg, self.png, self.pdf, self.dot, self.dot, self.json, self.html))
-        )
-        if suffix.lower() not in makers:
-            raise ValueError(f"draw: no format has the suffix {suffix!r}. Use one of {', '.join(SUFFIXES)}.")
-        made = makers[suffix.lower()]()
+        """The bytes of a file with this suffix, one of those in `viz.FORMATS`."""
+        made = files.maker(self, files.format_of(suffix))()
         return made if isinstance(made, bytes) else made.encode()
 
     def save(self, path: str | Path) -> Path:
         """Write a file in the format of its suffix; nothing is written when drawing fails."""
         path = Path(path)
         made = self.rendered(path.suffix)
-        path.write_bytes(made)
-        return path
+        for warning in self.warnings(files.format_of(path.suffix)):
+            warnings.warn(f"draw: {warning}", stacklevel=2)
+        return files.write(path, made)
+
+    def shown(self) -> dict[str, str]:
+        """What a notebook shows: the viewer, the picture where pages cannot run scripts, text in a terminal."""
+        from .viewer import frame
+
+        return {"text/html": frame(self.html()), "image/svg+xml": self.svg(), "text/plain": self.text()}
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
+        return self.shown()
 
     def __repr__(self) -> str:
-        nodes, name = len(self.graph.ops), self.record["program"].get("name") or ""
+        nodes, name = self.graph.operations, self.record["program"].get("name") or ""
         return f"<Drawing {name}: {nodes} operations, {', '.join(self.passes)}>"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from .picture import Picture
+from .picture import Picture, arranged
 from .shapes import Group, Path, Text
 from .style import LOOKS, TEXTS
 
@@ -22,20 +23,17 @@ PAGE = 14_400  # points: the longest side that PDF readers accept
 
 
 def png(pictures: dict[str, Picture], scale: float = 2.0) -> bytes:
-    """Pictures side by side, with `scale` pixels for each unit of the picture, on white."""
+    """All pictures, with `scale` pixels for each unit of the picture, on white."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    width = sum(page.width for page in pictures.values())
-    height = max(page.height for page in pictures.values())
+    pages, width, height = arranged(pictures)
     scale = min(scale, SIDE / max(width, height), (AREA / (width * height)) ** 0.5)
     unit = scale / 100  # inches, at 100 pixels each
     figure = Figure((width * unit, height * unit), dpi=100, facecolor="white")
     pen = Pen(figure, unit, height, smallest=LEGIBLE["png"] / scale)
-    side = 0.0
-    for page in pictures.values():
-        pen.draw(page.items, side, 0.0)
-        side += page.width
+    for _, page, x, y in pages:
+        pen.draw(page.items, x, y)
     out = io.BytesIO()
     with _quiet({"text.hinting": "none"}):  # hinted letters are wider, and would leave their card
         FigureCanvasAgg(figure).print_png(out)
@@ -55,6 +53,30 @@ def pdf(pictures: dict[str, Picture]) -> bytes:
             Pen(figure, unit, page.height, LEGIBLE["pdf"] / (72 * unit)).draw(page.items, 0.0, 0.0)
             pages.savefig(figure)
     return out.getvalue()
+
+
+def without_glyph(pictures: dict[str, Picture]) -> list[str]:
+    """The letters of the pictures that their fonts do not have, in order."""
+    from matplotlib import font_manager
+
+    missing: set[str] = set()
+    letters: dict[str, set[str]] = {family: set() for family in FONTS}
+    for page in pictures.values():
+        for text in texts(page.items):
+            letters[TEXTS[text.style].family].update(text.text)
+    for family, used in letters.items():
+        known = font_manager.get_font(font_manager.findfont(FONTS[family])).get_charmap()
+        missing |= {letter for letter in used if ord(letter) not in known and not letter.isspace()}
+    return sorted(missing)
+
+
+def texts(items: list) -> Iterator[Text]:
+    """All texts of a picture."""
+    for item in items:
+        if isinstance(item, Group):
+            yield from texts(item.items)
+        elif isinstance(item, Text):
+            yield item
 
 
 @contextmanager

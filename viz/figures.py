@@ -1,11 +1,17 @@
-"""Figures of a training run, drawn by Matplotlib; lines differ by dash too, so they survive a grey printer."""
+"""Figures of a record and of a training run, drawn by Matplotlib; nothing in them is told by colour alone.
+
+`gradient_magnitudes` and `training_film` (film of a run in training.py) show what gradients do over the steps, `saved_memory`
+what one step keeps for its backward pass and when, `histograms` how activations and gradients are distributed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
-from .text import shorten
+from .graph import Graph
+from .text import flat, shorten, size
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,8 +45,7 @@ def gradient_magnitudes(history: Mapping[str, Sequence[float]]) -> Figure:
     legend = axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, handlelength=3.5)
     for text in legend.get_texts():
         text.set_parse_math(False)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#dfe3e8", linewidth=0.6)
+    _plain(axes)
     return figure
 
 
@@ -54,3 +59,138 @@ def running_mean(steps: Sequence[float]) -> list[float]:
     for step in steps[1:]:
         means.append((1 - CALM) * means[-1] + CALM * step)
     return means
+
+
+def saved_memory(record: Any) -> Figure:
+    """What is kept for the backward pass while a program runs: it grows forward, and shrinks backward.
+
+    Args:
+        record: what `minigrad.record` gives, or its dict.
+
+    Returns:
+        A Matplotlib figure: bytes after each operation, the phases side by side.
+
+    >>> import minigrad
+    >>> record = minigrad.record(lambda x: (x.sin() * x).sum(), minigrad.ones(1000))
+    >>> figure = saved_memory(record)
+    >>> float(max(figure.axes[0].lines[0].get_ydata()))
+    8000.0
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    document = _document(record)
+    ops = [op for op in document["ops"] if op["phase"] in ("forward", "backward")]
+    kept = kept_bytes(ops)
+    figure = Figure(figsize=(8, 3.5), layout="constrained")
+    axes = figure.add_subplot(xlabel="operation, in the order of the program", ylabel="kept for backward")
+    axes.set_title(f"Saved memory: at most {size(max(kept, default=0))}", loc="left", fontweight="bold")
+    axes.step(range(len(kept)), kept, where="post", color="#0d5546", linewidth=1.8)
+    axes.fill_between(range(len(kept)), kept, step="post", color="#dff1ec")
+    turn = next((i for i, op in enumerate(ops, 1) if op["phase"] == "backward"), None)
+    if turn is not None:
+        axes.axvline(turn - 0.5, color="#566171", linewidth=1, linestyle="dashed")
+        for at, word, side in ((turn - 0.5, "forward ", "right"), (turn - 0.5, " backward", "left")):
+            axes.annotate(word, (at, 1), xycoords=("data", "axes fraction"), ha=side, va="top", color="#566171")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda amount, _: size(int(amount))))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_ylim(0, 1.15 * max(*kept, 1))
+    _plain(axes)
+    return figure
+
+
+def kept_bytes(ops: Sequence[dict]) -> list[int]:
+    """Bytes that are kept at the start and after each operation; a value that several operations keep counts once.
+
+    >>> keep = [{"value": 7, "bytes": 4, "freed_by": 2}]
+    >>> kept_bytes([{"id": 0, "saved": keep}, {"id": 1, "saved": keep}, {"id": 2, "saved": []}])
+    [0, 4, 4, 0]
+    """
+    holders: dict[int, int] = {}  # value -> how many operations keep it
+    size_of = {entry["value"]: entry["bytes"] for op in ops for entry in op["saved"]}
+    freed: dict[int, list[int]] = {}
+    for op in ops:
+        for entry in op["saved"]:
+            freed.setdefault(entry["freed_by"], []).append(entry["value"])
+    changes = []
+    for op in ops:
+        change = 0
+        for value in (entry["value"] for entry in op["saved"]):
+            change += size_of[value] * (not holders.get(value))
+            holders[value] = holders.get(value, 0) + 1
+        for value in freed.get(op["id"], ()):
+            holders[value] -= 1
+            change -= size_of[value] * (not holders[value])
+        changes.append(change)
+    return list(accumulate(changes, initial=0))
+
+
+def histograms(record: Any, most: int = 12) -> Figure:
+    """How the results of a program's operations are distributed, and beside each its gradient.
+
+    Args:
+        record: what `minigrad.record` gives, or its dict.
+        most: how many results to show; of more, as many spread evenly over the program.
+
+    Returns:
+        A Matplotlib figure with a row for each result.
+
+    >>> import minigrad
+    >>> record = minigrad.record(lambda x: (x.sin() * x).sum(), minigrad.linspace(-1.0, 1.0, 100))
+    >>> [axes.get_title() for axes in histograms(record).axes[:2]]
+    ['value', 'gradient']
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    graph = Graph(_document(record))
+    results = [(op["name"], value) for op in graph.ops for value in op["outputs"] if graph.elements(value) > 1]
+    if len(results) > most:
+        results = [results[round(i * (len(results) - 1) / (most - 1))] for i in range(most)]
+    figure = Figure(figsize=(8, 0.9 * max(len(results), 1) + 0.8), layout="constrained")
+    rows: Any = figure.subplots(max(len(results), 1), 2, squeeze=False)
+    rows[0][0].set_title("value")
+    rows[0][1].set_title("gradient")
+    for axes in rows.flat:
+        axes.set_yticks([])
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    for (left, right), (name, value) in zip(rows, results):
+        label = f"{shorten(name, 18)}\n{shorten(graph.name(value), 18)}"
+        left.set_ylabel(label, rotation=0, ha="right", va="center", parse_math=False)
+        for axes, entry, colour in ((left, graph.values[value], "#1f4e8c"), (right, graph.gradient(value), "#b2443c")):
+            edges, counts = bins(entry)
+            if counts:
+                axes.stairs(counts, edges, fill=True, color=colour)
+                axes.xaxis.set_major_locator(MaxNLocator(4))
+                axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}"))
+            else:
+                axes.annotate("none", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", color="#566171")
+                axes.set_xticks([])
+    return figure
+
+
+def bins(value: dict | None, most: int = 16) -> tuple[list[float], list[int]]:
+    """The edges and counts of a value's histogram: the record's, or made of the elements where it has them all.
+
+    >>> bins({"summary": {"values": [0.0, 1.0, 1.0]}}, 2)
+    ([0.0, 0.5, 1.0], [1, 2])
+    """
+    import numpy as np
+
+    summary = (value or {}).get("summary") or {}
+    if "values" in summary:
+        numbers = [x for x in flat(summary["values"]) if isinstance(x, (int, float)) and abs(x) < float("inf")]
+        counts, edges = np.histogram(numbers, most) if numbers else ([], [])
+        return [float(edge) for edge in edges], [int(count) for count in counts]
+    found = summary.get("histogram") or {}
+    return found.get("edges", []), found.get("counts", [])
+
+
+def _document(record: Any) -> dict:
+    return record if isinstance(record, dict) else record.to_dict()
+
+
+def _plain(axes: Any) -> None:
+    """No frame but two sides, and faint lines across."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dfe3e8", linewidth=0.6)

@@ -146,6 +146,7 @@ def uses_upstream(formula: str) -> bool:
     return any(name[0] == "g" and name[1:].isdigit() or name == "g" for name in mentioned(formula) if name)
 
 
+@lru_cache(maxsize=4096)
 def target(code: str) -> str:
     """The variable that a line assigns its result to, or "".
 
@@ -174,10 +175,16 @@ def names(record: dict) -> dict[int, str]:
     seen = Counter(found.values())
     lines = [op for op in record["ops"] if op["phase"] == "forward"]
     for op, following in zip(lines, [*lines[1:], {}]):
-        where = op.get("where") or {}
-        name = target(where.get("code") or "") if where != following.get("where") and len(op["outputs"]) == 1 else ""
+        last = line_of(op) != line_of(following)
+        name = target(op.get("where", {}).get("code") or "") if last and len(op["outputs"]) == 1 else ""
         if name and op["outputs"][0] not in found:
             seen[name] += 1
             again = str(seen[name]).translate(SUBSCRIPTS) if seen[name] > 1 else ""
             found[op["outputs"][0]] = name + again
     return {value["id"]: found.get(value["id"]) or f"v{value['id']}" for value in record["values"]}
+
+
+def line_of(op: dict) -> tuple:
+    """The file and the line that asked for an operation."""
+    where = op.get("where") or {}
+    return where.get("file"), where.get("line")

@@ -15,15 +15,34 @@ from dataclasses import dataclass, field
 from . import formula
 
 PASSES = ("forward", "backward", "jvp")
+SHOW: tuple[str, ...] = (
+    "values",
+    "grads",
+    "shapes",
+    "saved",
+    "lines",
+)  # what cards show besides operations and their formulas
+RANKDIRS = ("TB", "BT", "LR", "RL")
 MANY, FAR = 3, 8  # more uses, or operations since the first use: a copy
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a graph is shown, and which way it runs."""
+
+    show: frozenset[str] = frozenset(SHOW)
+    rankdir: str = "TB"  # TB | BT | LR | RL: where the first operations lie, and where the last
+
+
+WHOLE = View()
 
 
 @dataclass
 class Node:
     """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
 
-    key: str  # its id in the picture: op-3, value-1, value-1-copy-2
-    kind: str  # op | function | input | parameter | constant | computed | copy
+    key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2
+    kind: str  # op | function | fold | input | parameter | constant | computed | copy
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # values that leave it, one port each
     inputs: list[Edge] = field(default_factory=list)  # in the order of the arguments
@@ -31,7 +50,7 @@ class Node:
     @property
     def is_op(self) -> bool:
         """Whether the node is an operation."""
-        return self.kind in ("op", "function")
+        return self.kind in ("op", "function", "fold")
 
 
 @dataclass
@@ -58,10 +77,10 @@ class Graph:
     (['value-0', 'op-0'], ['edge-0-0-0'])
     """
 
-    def __init__(self, record: dict):
-        self.record = record
+    def __init__(self, record: dict, names: dict[int, str] | None = None, view: View = WHOLE):
+        self.record, self.view = record, view
         self.values = {value["id"]: value for value in record["values"]}
-        self.names = formula.names(record)
+        self.names = names or formula.names(record)
         self.ops = [op for op in record["ops"] if op["phase"] == "forward"]
         self.outputs = set(record.get("outputs", ()))
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
@@ -79,9 +98,21 @@ class Graph:
             if edge.flow:
                 self.back[edge.value].append(edge.flow)
 
+    @property
+    def operations(self) -> int:
+        """How many operations there are, also in boxes of several."""
+        return sum(len(op["folded"]["ops"]) if "folded" in op else 1 for op in self.ops)
+
     def name(self, value: int) -> str:
         """What a value is called."""
         return self.names[value]
+
+    def kind(self, value: int) -> str:
+        """The kind of a leaf: a parameter stays one after a step of training; what is no leaf here was computed before."""
+        while value in self.updated:
+            value = self.updated[value]
+        kind = self.values[value]["kind"]
+        return kind if kind in ("input", "parameter", "constant") else "computed"
 
     def elements(self, value: int) -> int:
         """How many numbers a value holds; 0 where the record does not know it."""
@@ -95,9 +126,9 @@ class Graph:
         """The value that is the tangent of `value`."""
         return self.values.get(self.tangents.get(value))
 
-    def contributions(self, value: int) -> list[dict]:
-        """The values that add up to the gradient of `value`, one for each edge back into it."""
-        return [self.values[flow["gives"]] for flow in self.back.get(value, ()) if flow["gives"] in self.values]
+    def contributions(self, value: int) -> list[dict | None]:
+        """The values that add up to the gradient of `value`, one for each edge back into it; None for one not known."""
+        return [self.values.get(flow["gives"]) for flow in self.back.get(value, ())]
 
     def saved(self, op: dict, freed: bool = False) -> dict[int, int]:
         """Bytes by value that an operation keeps for backward, or of these only what backward has `freed`."""
@@ -133,7 +164,7 @@ class Graph:
         first: dict[int, int] = {}  # by leaf, when it is first used
         copies: Counter = Counter()
         for time, op in enumerate(self.ops):
-            node = Node(f"op-{op['id']}", "function" if op.get("function") else "op", op, op["outputs"])
+            node = _operation(op)
             pending = list(self.flows[op["id"]])
             slot = 0
             for value in op["inputs"]:
@@ -154,22 +185,21 @@ class Graph:
                 slot += 1
             homes[op["id"]] = node
             self.nodes.append(node)
-        for value in sorted(self.outputs - set(made)):  # an output that is an input
+        for value in sorted(self.outputs - set(made) - set(self.gradients.values())):  # an output that is an input
             self._leaf(value, leaves)
 
     def _leaf(self, value: int, leaves: dict[int, Node]) -> Node:
         if value not in leaves:
-            kind = self.values[self._origin(value)]["kind"]
-            kind = kind if kind in ("input", "parameter", "constant") else "computed"
-            leaves[value] = Node(f"value-{value}", kind, self.values[value], [value])
+            leaves[value] = Node(f"value-{value}", self.kind(value), self.values[value], [value])
             self.nodes.append(leaves[value])
         return leaves[value]
 
-    def _origin(self, value: int) -> int:
-        """What a value was before it was updated: a parameter stays one after a step of training."""
-        while value in self.updated:
-            value = self.updated[value]
-        return value
+
+def _operation(op: dict) -> Node:
+    """The node of an operation, or of several that were folded."""
+    if inner := op.get("folded"):
+        return Node(f"fold-{inner['ops'][0]}-{inner['ops'][-1]}", "fold", op, op["outputs"])
+    return Node(f"op-{op['id']}", "function" if op.get("function") else "op", op, op["outputs"])
 
 
 def _take(flows: list[dict], value: int) -> dict | None:

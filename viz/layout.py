@@ -1,14 +1,17 @@
 """Where the cards lie and how the edges run: one layout for all passes.
 
-Graphviz places graphs of up to some hundred nodes, in this process; larger ones are placed by `layered.py`, because
-Graphviz takes minutes for ten thousand nodes and prints its coordinates with five digits only.  Either gets boxes
-(card and label strip) with ports, so that labels can neither overlap nor be cut.
+Graphviz places graphs of up to some hundred nodes; larger ones, and those on which it would spend too long, are placed by
+`layered.py`: Graphviz takes minutes for ten thousand nodes and prints its coordinates with five digits only.  Either gets
+boxes (card and label strip) with ports, so that labels can neither overlap nor be cut.  The way that a picture runs is a
+matter of turning the layout (ways.py).
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -17,11 +20,18 @@ from dataclasses import dataclass
 from .cards import Card
 from .graph import Graph
 from .layered import layered
+from .ways import WAYS, Way
 
 SMALL = 600  # nodes that Graphviz lays out in about half a second
+HERE = 60  # nodes that it lays out at once whatever the edges are
+LIMIT = 10.0  # seconds that it may take for more
 EXACT = 99_999  # the largest coordinate that five digits hold to a point
 
 HALO = 10  # points around a box that Graphviz keeps edges out of
+IN_A_PROCESS = """
+import sys, pygraphviz
+sys.stdout.buffer.write(pygraphviz.AGraph(string=sys.stdin.buffer.read().decode()).draw(format="json0", prog="dot"))
+"""
 
 Point = tuple[float, float]
 
@@ -40,15 +50,22 @@ def layout(graph: Graph, cards: dict[str, Card]) -> Layout:
     """Place the cards of a graph."""
     if not cards:
         return Layout({}, {}, 0, 0)
-    if len(cards) <= SMALL:
-        placed = _graphviz(graph, cards)
-        if max(placed.width, placed.height) <= EXACT:
-            return placed
-    return _own(graph, cards)
+    placed = _graphviz(graph, cards) if len(cards) <= SMALL else None
+    if placed is None or max(placed.width, placed.height) > EXACT:
+        placed = _own(graph, cards)
+    return turned(placed, cards, WAYS[graph.view.rankdir])
+
+
+def turned(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
+    """A layout from top to bottom, the way that is wanted."""
+    total = placed.height
+    corners = {key: way.corner(corner, cards[key].along, total) for key, corner in placed.corners.items()}
+    routes = {key: [way.point(point, total) for point in points] for key, points in placed.routes.items()}
+    return Layout(corners, routes, *way.size(placed.width, total))
 
 
 def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
-    boxes = {key: (card.width, card.height) for key, card in cards.items()}
+    boxes = {key: (card.across, card.along) for key, card in cards.items()}
     links = [
         (
             edge.key,
@@ -62,9 +79,8 @@ def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
     return Layout(*layered(boxes, links, {node.key for node in graph.nodes if not node.is_op}))
 
 
-def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout:
-    import pygraphviz
-
+def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
+    """The layout by Graphviz, or None where it would take too long."""
     numbers = {key: i for i, key in enumerate(cards)}  # neutral names: nothing of the user's reaches Graphviz
     text = ["digraph {", "ranksep=0.3; nodesep=0.1; node [shape=plain]; edge [dir=none]"]
     text += [f"{numbers[key]} [label=<{_ports(card)}>]" for key, card in cards.items()]
@@ -73,14 +89,14 @@ def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout:
         f"weight={5 if e.source.is_op else 1}]"
         for e in graph.edges
     ]  # the main line straight, leaves beside it
-    with quiet():
-        told = pygraphviz.AGraph(string="\n".join([*text, "}"])).draw(format="json0", prog="dot")
-    drawn = json.loads(told or b"{}")
+    drawn = placed_by_dot("\n".join([*text, "}"]), len(cards))
+    if drawn is None:
+        return None
     width, height = (float(end) - 2 * HALO for end in drawn["bb"].split(",")[2:])
     corners, routes = {}, {}
     for (key, card), thing in zip(cards.items(), drawn["objects"]):
         x, y = map(float, thing["pos"].split(","))
-        corners[key] = (x - HALO - card.width / 2, height - (y - HALO) - card.height / 2)
+        corners[key] = (x - HALO - card.across / 2, height - (y - HALO) - card.along / 2)
     for edge, thing in zip(graph.edges, drawn.get("edges", ())):
         points = [tuple(map(float, point.split(","))) for point in thing["pos"].split()]
         inner = [(x - HALO, height - (y - HALO)) for x, y in points]
@@ -103,10 +119,33 @@ def _ports(card: Card) -> str:
         return f"<TR><TD>{table}<TR>{cells}</TR></TABLE></TD></TR>"
 
     outputs = len(card.node.outputs)
-    wide, tall = card.width + 2 * HALO, card.height + 2 * HALO - 2
+    wide, tall = card.across + 2 * HALO, card.along + 2 * HALO - 2
     rows = row("i", [card.inset + HALO, *card.slots, card.inset + HALO], 1)
     rows += f'<TR><TD FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{tall:.0f}"></TD></TR>'
-    return table + rows + row("o", [HALO, *[card.width / outputs] * outputs, HALO], 1) + "</TABLE>"
+    return table + rows + row("o", [HALO, *[card.across / outputs] * outputs, HALO], 1) + "</TABLE>"
+
+
+def placed_by_dot(text: str, nodes: int) -> dict | None:
+    """What dot says about a graph; None after LIMIT seconds, and where there is no Graphviz.
+
+    Nothing can stop it in this process, where it also keeps all threads from running: but for small graphs it gets its own.
+    """
+    if importlib.util.find_spec("pygraphviz") is None:
+        return None
+    if nodes > HERE:
+        command = [sys.executable, "-P", "-c", IN_A_PROCESS]
+        try:
+            done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=LIMIT, check=True)
+        except subprocess.TimeoutExpired:
+            return None
+        except subprocess.CalledProcessError as error:
+            error.add_note("Graphviz says: " + error.stderr.decode(errors="replace").strip())
+            raise
+        return json.loads(done.stdout)
+    import pygraphviz
+
+    with quiet():
+        return json.loads(pygraphviz.AGraph(string=text).draw(format="json0", prog="dot") or b"{}")
 
 
 @contextmanager

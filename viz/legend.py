@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .graph import Graph
 from .shapes import Group, Path, Text, outline
 from .style import measure
@@ -14,16 +16,17 @@ KINDS = (
     ("computed", "value from before", "cut", 0),
     ("op", "operation", "round", 3),
     ("function", "custom Function", "round", 3),
+    ("fold", "several operations in one", "round", 3),
     ("copy", "the same leaf, used again", "cut", 4),
 )
 
 Entry = tuple[list, str]  # the sign, drawn at the origin, and its words
 
 
-def legend(graph: Graph, name: str, width: float, at: tuple[float, float]) -> Group:
-    """The legend of a pass in lines of at most `width`."""
+def legend(graph: Graph, passes: Sequence[str], width: float, at: tuple[float, float]) -> Group:
+    """The legend of a picture of these passes, in lines of at most `width`."""
     items, x, y = [], 0.0, 0.0
-    for sign, words in _entries(graph, name):
+    for sign, words in _entries(graph, passes):
         wide = SIGN + 7 + measure(words, "note")
         if x and x + wide > width:
             x, y = 0.0, y + ROW
@@ -32,33 +35,27 @@ def legend(graph: Graph, name: str, width: float, at: tuple[float, float]) -> Gr
     return Group("", "legend", items, shift=at)
 
 
-def height(graph: Graph, name: str, width: float) -> float:
+def height(graph: Graph, passes: Sequence[str], width: float) -> float:
     """The height of that legend."""
-    return legend(graph, name, width, (0, 0)).items[-1].shift[1] + ROW if graph.nodes else 0.0
+    return legend(graph, passes, width, (0, 0)).items[-1].shift[1] + ROW if graph.nodes else 0.0
 
 
-def _entries(graph: Graph, name: str) -> list[Entry]:
+def _entries(graph: Graph, passes: Sequence[str]) -> list[Entry]:
     kinds = {node.kind for node in graph.nodes}
-    entries: list[Entry] = [
-        (
-            [
-                Path(outline(0, 1, SIGN, 14, [corner] * 4, form), "paper-" + kind),
-                *(
-                    [Path(outline(0.7, 1.7, SIGN - 1.4, 6, [corner - 1] * 2 + [0, 0], form), "band-" + kind)]
-                    if kind != "copy"
-                    else []
-                ),
-            ],
-            words,
-        )
-        for kind, words, form, corner in KINDS
-        if kind in kinds
-    ]
-    if "function" in kinds:
-        entries[-1 - ("copy" in kinds)][0].append(Path(outline(0.7, 8, 4, 6.3, [0] * 4, "cut"), "bar"))
+    entries: list[Entry] = [(_sign(kind, form, corner), words) for kind, words, form, corner in KINDS if kind in kinds]
     if graph.outputs:
         entries.append(([Path(outline(1, 1, SIGN - 2, 14, [4] * 4, "round"), "ring")], "output"))
-    return entries + {"forward": _forward, "backward": _backward, "jvp": _jvp}[name](graph)
+    return entries + [entry for name in passes for entry in PASSES[name](graph)]
+
+
+def _sign(kind: str, form: str, corner: int) -> list:
+    """A small card of a kind."""
+    sign = [Path(outline(0, 1, SIGN, 14, [corner] * 4, form), "paper-" + kind)]
+    if kind != "copy":
+        sign.append(Path(outline(0.7, 1.7, SIGN - 1.4, 6, [corner - 1] * 2 + [0, 0], form), "band-" + kind))
+    if kind == "function":
+        sign.append(Path(outline(0.7, 8, 4, 6.3, [0] * 4, "cut"), "bar"))
+    return sign
 
 
 def _swatch(look: str) -> list:
@@ -84,3 +81,6 @@ def _backward(graph: Graph) -> list[Entry]:
 
 def _jvp(graph: Graph) -> list[Entry]:
     return [(_swatch("tangent"), "tangent (dx: the tangent of x)")]
+
+
+PASSES = {"forward": _forward, "backward": _backward, "jvp": _jvp}

@@ -1,25 +1,89 @@
-"""How a tensor and a record show themselves in a notebook: by the graph that computed them."""
+"""How things show themselves in a notebook: a tensor, a node and a record by the graph behind them; and `%%trace`.
+
+`%load_ext minigrad` comes here through minigrad.program.show.
+"""
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
-from .drawing import draw
+from .drawing import Drawing, draw, passes_of
+from .program import leading_to_outputs, names_of_tensors
 
 SMALL = 300  # operations: larger graphs are not drawn unasked
 
 
 def mimebundle(what: Any) -> dict[str, str]:
-    """What a notebook shows for a tensor or a record: its text, and its picture if it has a graph of a size to look at.
+    """What a notebook shows for a tensor, a node or a record: its text, and if it has a graph the viewer and the picture.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
     >>> sorted(mimebundle(w * w)), sorted(mimebundle(tensor(1.0)))
-    (['image/svg+xml', 'text/plain'], ['text/plain'])
+    (['image/svg+xml', 'text/html', 'text/plain'], ['text/plain'])
     """
+    if hasattr(what, "to_dict"):
+        return drawn(what.to_dict(), getattr(what, "notes", ())).shown()
     shown = {"text/plain": repr(what)}
-    if hasattr(what, "to_dict") or what.grad_fn is not None:
-        drawing = draw(what)
+    if hasattr(what, "next_functions") or what.grad_fn is not None:
+        drawing = draw(what, passes=("forward", "backward"))
         if len(drawing.graph.ops) <= SMALL:
-            shown["image/svg+xml"] = drawing.svg()
+            shown = {**drawing.shown(), **shown}
     return shown
+
+
+def drawn(record: dict, notes: Any = ()) -> Drawing:
+    """A record with all passes that it holds."""
+    return Drawing(record, passes_of(record, notes)[0], notes)
+
+
+def load(shell: Any) -> None:
+    """Give an IPython shell the magic `%%trace`."""
+
+    def magic(line: str, cell: str) -> Drawing | None:
+        """Run the cell under a recording and show its passes: %%trace, or %%trace NAME for what led to that tensor."""
+        return trace(shell, line.strip(), cell)
+
+    shell.register_magic_function(magic, "cell", "trace")
+
+
+def trace(shell: Any, name: str, cell: str) -> Drawing | None:
+    """Run a cell in a shell, and draw what led to its result: to the tensor `name`, else to what its last line gives.
+
+    Backward and jvp are run for it, seeded with ones, where the cell does not run them itself.
+    """
+    import minigrad
+    from minigrad.core.wiring import tensors_in
+
+    names = shell.user_ns
+    file = shell.compile.cache(cell, shell.execution_count)  # so that the cell's lines are found
+    tree = ast.parse(shell.transform_cell(cell), file)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+
+    def program() -> Any:
+        exec(compile(tree, file, "exec"), names)
+        value = None if last is None else eval(compile(ast.Expression(last.value), file, "eval"), names)
+        if name:
+            return names[name]
+        return value if list(tensors_in(value)) else _assigned(tree, names)
+
+    rec = minigrad.record(program, name=name or "cell", inside=True)
+    called = names_of_tensors({key: value for key, value in names.items() if not key.startswith("_")})
+    for value in rec.values:
+        value.name = value.name or called.get(id(value.tensor), "")
+    rec.file = file
+    record = leading_to_outputs(rec.to_dict())
+    if not record["ops"]:
+        print("%%trace: no operation ran that leads to a tensor. Let the last line be one, or write %%trace NAME.")
+        return None
+    for one, why in passes_of(record, rec.notes)[1].items():
+        print(f"%%trace: the {one} pass is left out: {why}")
+    return drawn(record, rec.notes)
+
+
+def _assigned(tree: ast.Module, names: dict[str, Any]) -> Any:
+    """What the last assignment of a cell gave."""
+    from .formula import target
+
+    words = [target(ast.unparse(line)) for line in tree.body]
+    return next((names[word] for word in reversed(words) if word in names), None)

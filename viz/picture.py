@@ -7,23 +7,31 @@ record's ids.  Title above, legend below, edges under the cards, labels over the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from . import legend, text
-from .cards import ABOVE, SIDE, Block, Card, Line
+from .cards import ABOVE, SIDE, Block, Card, Line, label_size, sections
 from .graph import Edge, Graph
 from .layout import Layout
 from .shapes import Group, Path, Text, outline
 from .style import TEXTS
+from .ways import WAYS, Way
 
 MARGIN, HEADING = 26.0, 56.0
-TITLES = {"forward": "Forward pass", "backward": "Backward pass", "jvp": "Jvp pass: values and tangents"}
+TITLES = {
+    "forward": "Forward pass",
+    "backward": "Backward pass",
+    "jvp": "Jvp pass: values and tangents",
+}
 TIP = 8.0  # length of an arrow head
+WIDE = 1.4  # times as wide as high: such pictures lie one below the other
 RING = 4.0  # distance of the ring around an output
 PLUS = 9.0  # radius of the mark where contributions add
 SHAPES = {
     "op": ("round", 6),
     "function": ("round", 6),
+    "fold": ("round", 6),
     "input": ("round", 16),
     "parameter": ("cut", 10),
     "constant": ("cut", 0),
@@ -34,50 +42,62 @@ SHAPES = {
 
 @dataclass
 class Picture:
-    """Shapes on a page."""
+    """Shapes on a page; `beat` seconds for each step, if they appear one after the other."""
 
     width: float
     height: float
     items: list[Group] = field(default_factory=list)
+    beat: float = 0.0
 
 
 def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> Picture:
     """The picture of one pass."""
-    page = Picture(*_page_size(graph, placed))
-    shift = (MARGIN + (page.width - 2 * MARGIN - placed.width) / 2, MARGIN + HEADING)
     here = Placed(graph, cards, placed, name)
-    page.items = [
-        _title(graph, name),
+    made, shift = page(graph, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
+    made.items = [
+        Group("", "heading", headings(graph, TITLES[name])),
         Group("", "edges", [here.edge(edge) for edge in graph.edges], shift=shift),
         Group("", "nodes", [here.card(card) for card in cards.values()], shift=shift),
         Group("", "sums", here.sums(), shift=shift),
-        legend.legend(graph, name, page.width - 2 * MARGIN, (MARGIN, MARGIN + HEADING + placed.height + 22)),
+        *made.items,
     ]
-    return page
+    return made
 
 
-def _page_size(graph: Graph, placed: Layout) -> tuple[float, float]:
-    """The same for all passes: the widest title and the longest legend count."""
-    names = graph.passes or ["forward"]
-    wide = max([placed.width, 460.0, *(line.width for name in names for line in _heading(graph, name))])
-    tall = max(legend.height(graph, name, wide) for name in names)
-    return round(wide + 2 * MARGIN), round(MARGIN + HEADING + placed.height + 22 + tall + MARGIN / 2)
+def page(
+    graph: Graph, placed: Layout, shown: Sequence[str], titles: Sequence[str]
+) -> tuple[Picture, tuple[float, float]]:
+    """A page with the legend of what is shown, of one size whatever pass and title that is, and where the graph lies on it."""
+    wide = max([placed.width, 460.0, *(line.width for title in titles for line in headings(graph, title))])
+    tall = max(legend.height(graph, each, wide) for each in ([], shown, *([name] for name in graph.passes)))
+    made = Picture(round(wide + 2 * MARGIN), round(MARGIN + HEADING + placed.height + 22 + tall + MARGIN / 2))
+    made.items = [legend.legend(graph, shown, wide, (MARGIN, MARGIN + HEADING + placed.height + 22))]
+    return made, (MARGIN + (wide - placed.width) / 2, MARGIN + HEADING)
 
 
-def _heading(graph: Graph, name: str) -> list[Text]:
+def arranged(pictures: dict[str, Picture]) -> tuple[list[tuple[str, Picture, float, float]], float, float]:
+    """Pictures with their corners, side by side or, where they are wide, one below the other, and the size of it all."""
+    pages = list(pictures.items())
+    stacked = all(page.width > WIDE * page.height for page in pictures.values())
+    placed, x, y = [], 0.0, 0.0
+    for name, each in pages:
+        placed.append((name, each, x, y))
+        x, y = (x, y + each.height) if stacked else (x + each.width, y)
+    most = max(each.width for _, each in pages), max(each.height for _, each in pages)
+    return placed, most[0] if stacked else x, y if stacked else most[1]
+
+
+def headings(graph: Graph, title: str) -> list[Text]:
+    """The title of a picture and the line below it."""
     program = graph.record["program"]
     what = text.shorten(program.get("name") or "", 60)
     file = text.shorten(text.file_name(program.get("file")), 60)
-    counts = [f"{len(graph.ops)} operation{'s' * (len(graph.ops) != 1)}"]
+    counts = [f"{graph.operations} operation{'s' * (graph.operations != 1)}"]
     counts += [f"{text.size(graph.saved_bytes())} saved for backward"] if graph.saved_bytes() else []
     return [
-        Text(MARGIN, MARGIN + 14, TITLES[name] + (f" · {what}" if what else ""), "title"),
+        Text(MARGIN, MARGIN + 14, title + (f" · {what}" if what else ""), "title"),
         Text(MARGIN, MARGIN + 33, " · ".join([file, *counts] if file else counts), "note"),
     ]
-
-
-def _title(graph: Graph, name: str) -> Group:
-    return Group("", "heading", _heading(graph, name))
 
 
 @dataclass
@@ -89,53 +109,51 @@ class Placed:
     placed: Layout
     name: str
 
+    @property
+    def way(self) -> Way:
+        """The way the picture runs."""
+        return WAYS[self.graph.view.rankdir]
+
     def card(self, card: Card) -> Group:
         """A card: paper, band under the head, sections, texts."""
-        node, (x, y) = card.node, self.placed.corners[card.node.key]
-        y, tall = y + card.strip, card.height - card.strip
+        node, (x, y) = card.node, self.way.paper(self.placed.corners[card.node.key], card.strip)
         form, corner = SHAPES[node.kind]
-        head, body, extra, foot = card.parts
+        head, body, _, foot = card.parts
         items: list = []
         if self.graph.outputs & set(node.outputs) and node.kind != "copy":
-            items.append(
-                Path(
-                    outline(x - RING, y - RING, card.width + 2 * RING, tall + 2 * RING, [corner + RING] * 4, form),
-                    "ring",
-                )
-            )
-        items.append(Path(outline(x, y, card.width, tall, [corner] * 4, form), "paper-" + node.kind))
+            items.append(Path(around(x, y, card, RING, corner, form), "ring"))
+        for behind in (6, 3) if node.kind == "fold" else ():  # several sheets, beside the edges
+            wide, tall = self.way.size(card.across, card.along - card.strip - 2 * behind)
+            sheet = outline(x + behind, y + behind, wide, tall, [corner] * 4, form)
+            items.append(Path(sheet, "paper-fold"))
+        items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "paper-" + node.kind))
         if node.kind != "copy":
             edge = 0.7  # the band stays inside the outline
-            items.append(
-                Path(
-                    outline(x + edge, y + edge, card.width - 2 * edge, head - edge, [corner - edge] * 2 + [0, 0], form),
-                    "band-" + node.kind,
-                )
-            )
+            band = outline(x + edge, y + edge, card.width - 2 * edge, head - edge, [corner - edge] * 2 + [0, 0], form)
+            items.append(Path(band, "band-" + node.kind))
         if node.kind == "function":
-            items.append(Path(outline(x + 0.7, y + head, 5, tall - head - corner, [0] * 4, "cut"), "bar"))
+            items.append(Path(outline(x + 0.7, y + head, 5, card.height - head - corner, [0] * 4, "cut"), "bar"))
         items += self._section(card.head, x, y, card)
         items += self._section(card.body, x, y + head, card)
-        items += self._extra(card, x, y + head + body, extra)
-        items += self._section(card.foot, x, y + tall - foot, card)
+        items += self._extra(card, x, y + head + body)
+        items += self._section(card.foot, x, y + card.height - foot, card)
         classes = f"node {node.kind}" + " output" * bool(self.graph.outputs & set(node.outputs))
-        data = {"op": node.record["id"]} if node.is_op else {"value": node.outputs[0]}
-        return Group(node.key, classes, items, data, _tip(card))
+        return Group(node.key, classes, items, _record_ids(card), _tip(card))
 
-    def _extra(self, card: Card, x: float, y: float, tall: float) -> list:
+    def _extra(self, card: Card, x: float, y: float) -> list:
         """The section that differs between the passes, on a tint of its own."""
-        blocks = card.passes.get(self.name)
-        if not blocks:
-            return []
-        filled = sum(block.height for block in blocks) + 2 * ABOVE
-        inset = 6.0 if card.node.kind == "function" else 0.7
-        low = 16.0 if card.node.kind == "input" else 8.0 if card.node.kind == "parameter" else 0
-        corners = [0, 0, low, low] if filled >= tall else [0] * 4
-        tint = Path(
-            outline(x + inset, y, card.width - inset - 0.7, filled - 0.7, corners, SHAPES[card.node.kind][0]),
-            blocks[0].role,
-        )
-        return [tint, *self._section(blocks, x, y, card)]
+        items, kind = [], card.node.kind
+        inset = 6.0 if kind == "function" else 0.7
+        low = {"input": 16.0, "parameter": 8.0}.get(kind, 0.0)
+        end = y + card.parts[2]
+        for blocks in sections(card.passes.get(self.name, [])):
+            filled = sum(block.height for block in blocks) + 2 * ABOVE
+            corners = [0, 0, low, low] if y + filled >= end else [0] * 4
+            wide = card.width - inset - 0.7
+            tint = Path(outline(x + inset, y, wide, filled - 0.7, corners, SHAPES[kind][0]), blocks[0].role)
+            items.append(Group("", blocks[0].role, [tint, *self._section(blocks, x, y, card)]))
+            y += filled
+        return items
 
     def _section(self, blocks: list[Block], x: float, y: float, card: Card) -> list:
         items, y = [], y + ABOVE
@@ -152,24 +170,33 @@ class Placed:
 
     def edge(self, edge: Edge) -> Group:
         """An edge with its arrow head and, in the backward pass, its label."""
-        card, (x, y) = self.cards[edge.target.key], self.placed.corners[edge.target.key]
-        ring = RING + 1 if self.graph.outputs & set(edge.target.outputs) else 0
-        end = (x + card.entry(edge.slot), y + card.strip - ring)
+        card, (x, y) = self.cards[edge.target.key], self.way.ahead
         points = self.placed.routes[edge.key]
-        look = self._look(edge)
-        stop = end[1] - (TIP - 1 if self.name != "backward" else 0)
+        box = points[-1]
+        ring = RING + 1 if self.graph.outputs & set(edge.target.outputs) else 0
+        end = (box[0] + x * (card.strip - ring), box[1] + y * (card.strip - ring))
+        look, back = self._look(edge), self.name == "backward"
+        stop = 0 if back else TIP - 1
         steps = [("M", *points[0])]
         steps += [("C", *points[i], *points[i + 1], *points[i + 2]) for i in range(1, len(points) - 2, 3)]
-        items: list = [Path([*steps, ("L", end[0], stop)], "edge" + look)]
-        if self.name != "backward":
-            items.append(Path(_tip_at(end, (0.0, 1.0)), "tip" + look))
+        items: list = [Path([*steps, ("L", end[0] - x * stop, end[1] - y * stop)], "edge" + look)]
+        if not back:
+            items.append(Path(_tip_at(end, (x, y)), "tip" + look))
         elif edge.flow:
             gap = 2 * PLUS if self._adds(edge.source.key, edge.value) else 0.5
-            items.append(Path(_tip_back(points, gap), "tip" + look))
-            items.append(_label(card.labels[edge.slot], edge.flow, (end[0], end[1] - card.strip / 2)))
-        classes = "edge" + " no-gradient" * (self.name == "backward" and not edge.flow)
+            items.append(Path(tip_back(points, gap), "tip" + look))
+            items += self.label(edge)
+        classes = "edge" + " no-gradient" * (back and not edge.flow)
         data = {"value": edge.value, "op": edge.target.record["id"]}
         return Group(edge.key, classes, items, data)
+
+    def label(self, edge: Edge) -> list[Group]:
+        """What goes back along an edge, in the middle of the strip before its card."""
+        card, (x, y), box = self.cards[edge.target.key], self.way.ahead, self.placed.routes[edge.key][-1]
+        lines = card.labels[edge.slot]
+        if not lines or edge.flow is None:
+            return []
+        return [_label(lines, edge.flow, (box[0] + x * card.strip / 2, box[1] + y * card.strip / 2))]
 
     def _look(self, edge: Edge) -> str:
         if self.name == "backward":
@@ -183,35 +210,46 @@ class Placed:
     def sums(self) -> list[Group]:
         """In the backward pass, a plus where contributions meet."""
         marks = []
-        for key, card in self.cards.items() if self.name == "backward" else ():
+        for key, card in self.cards.items() if self.name in ("backward", "together") else ():
             for port, value in enumerate(card.node.outputs):
                 if self._adds(key, value):
-                    x, y = self.placed.corners[key]
-                    x, y = x + card.exit(port), y + card.height + PLUS
-                    circle = outline(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS, [PLUS] * 4, "round")
-                    marks.append(
-                        Group(
-                            "",
-                            f"sum value-{value}",
-                            [Path(circle, "plus"), Text(x, y + TEXTS["plus"].size * 0.36, "+", "plus", "middle")],
-                            {"value": value},
-                        )
-                    )
+                    marks.append(self._sum(card, port, value))
         return marks
+
+    def _sum(self, card: Card, port: int, value: int) -> Group:
+        way = self.way
+        start = way.point((card.exit(port), card.along + PLUS), card.along)
+        corner = self.placed.corners[card.node.key]
+        x, y = corner[0] + start[0], corner[1] + start[1]
+        circle = outline(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS, [PLUS] * 4, "round")
+        sign = Text(x, y + TEXTS["plus"].size * 0.36, "+", "plus", "middle")
+        return Group("", f"sum value-{value}", [Path(circle, "plus"), sign], {"value": value})
 
 
 def _label(lines: list[Line], flow: dict, middle: tuple[float, float]) -> Group:
     """What flows along an edge, on paper of its own."""
-    wide = max(line.width for line in lines) + 12
-    tall = sum(line.height for line in lines) + 8
+    wide, tall = label_size(lines)
     x, y = middle[0] - wide / 2, middle[1] - tall / 2
     items: list = [Path(outline(x, y, wide, tall, [5] * 4, "round"), "label")]
     y += 4
     for line in lines:
         items += _texts(line, x + 6, x + wide - 6, y)
         y += line.height
-    data = {"upstream": flow["upstream"], "gives": flow["gives"]}
-    return Group("", f"flow value-{flow['gives']}", items, data)
+    data = {key: flow[key] for key in ("upstream", "gives") if flow[key] is not None}
+    return Group("", "flow" + "".join(f" value-{id}" for key, id in data.items() if key == "gives"), items, data)
+
+
+def around(x: float, y: float, card: Card, gap: float, corner: float, form: str) -> list[tuple]:
+    """An outline around a card."""
+    return outline(x - gap, y - gap, card.width + 2 * gap, card.height + 2 * gap, [corner + gap] * 4, form)
+
+
+def _record_ids(card: Card) -> dict[str, int | str]:
+    """The ids that a card has in the record."""
+    node = card.node
+    if node.kind == "fold":
+        return {"ops": " ".join(map(str, node.record["folded"]["ops"]))}
+    return {"op": node.record["id"]} if node.is_op else {"value": node.outputs[0]}
 
 
 def _texts(line: Line, start: float, end: float, top: float) -> list[Text]:
@@ -246,7 +284,7 @@ def _tip_at(point: tuple[float, float], direction: tuple[float, float]) -> list[
     ]
 
 
-def _tip_back(points: list[tuple[float, float]], gap: float) -> list[tuple]:
+def tip_back(points: list[tuple[float, float]], gap: float) -> list[tuple]:
     """A triangle at the start of a curve, looking back along it, `gap` away from the start."""
     (x0, y0), (x1, y1) = (
         points[0],

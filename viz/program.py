@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
-import difflib
+import linecache
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
+
+from .files import nearest
 
 
 class Usage(Exception):
@@ -25,55 +29,141 @@ class Failure(Exception):
         return cls("".join(_trimmed(traceback.TracebackException.from_exception(error)).format()).rstrip())
 
 
-def run(file: Path) -> dict[str, Any]:
-    """Run a file as `python file` would, and give the names it leaves behind."""
-    module = ModuleType("__main__")
-    module.__file__ = str(file)
-    path = str(file.resolve())
-    sys.modules["__main__"], sys.argv = module, [str(file)]
-    sys.path.insert(0, str(Path(path).parent))
+@dataclass
+class Program:
+    """A user's program: its text, what it is called, and the words on its command line."""
+
+    file: str  # as the user wrote it; <stdin> for what came from there
+    text: bytes
+    words: Sequence[str] = ()
+    names: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, file: str, words: Sequence[str] = ()) -> Program:
+        """The program in a file, or, for -, in the standard input."""
+        if file != "-":
+            if not Path(file).is_file():
+                raise Usage(f"there is no file {file}.{_beside(file)}")
+            return cls(file, Path(file).read_bytes(), words)
+        text = sys.stdin.buffer.read()
+        lines = text.decode(errors="replace").splitlines(keepends=True)
+        linecache.cache["<stdin>"] = (len(text), None, lines, "<stdin>")  # where lines of code are looked up
+        return cls("<stdin>", text, words)
+
+    def run(self) -> None:
+        """Run it as `python file` would, and keep the names that it leaves behind."""
+        module = ModuleType("__main__")
+        here = self.file == "<stdin>"
+        path = self.file if here else str(Path(self.file).resolve())
+        if not here:
+            module.__file__ = self.file
+        sys.modules["__main__"], sys.argv = module, ["-" if here else self.file, *self.words]
+        sys.path.insert(0, "" if here else str(Path(path).parent))
+        try:
+            exec(compile(self.text, path, "exec"), module.__dict__)
+        except SystemExit as ended:
+            if ended.code not in (None, 0):
+                raise Failure(f"{self.file} ended itself with {ended.code!r} before it could be drawn.") from ended
+        except Exception as error:
+            raise Failure.of(error) from error
+        self.names = module.__dict__
+
+    def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
+        """Run it and record how its tensor `name` comes about, or its function `name` on `args`; with the recording's notes.
+
+        A program that only defines the function is not recorded while it runs.
+        """
+        import minigrad
+
+        def program():
+            self.run()
+            return self.find(name)
+
+        if defines(self.text, name):
+            program()
+            return self.record_function(name, passes, args)
+        rec = minigrad.record(program, passes=passes, name=name, inside=True)
+        if not isinstance(self.names[name], minigrad.Tensor):
+            return self.record_function(name, passes, args)
+        if args is not None:
+            raise Usage(f"--args is for functions, and {name} is a tensor.")
+        called = names_of_tensors(self.names)
+        for value in rec.values:
+            value.name = value.name or called.get(id(value.tensor), "")
+        made = leading_to_outputs(rec.to_dict())
+        if not any(op["phase"] == "forward" for op in made["ops"]):
+            raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of operations.")
+        return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
+        """Record what a function of the program does."""
+        import minigrad
+
+        given = self.arguments(name, args)
+        try:
+            rec = minigrad.record(self.names[name], *given, passes=passes, name=name, inside=True)
+        except Exception as error:
+            raise Failure.of(error) from error
+        made = rec.to_dict()
+        if not made["ops"]:
+            raise Usage(f"{name} in {self.file} has no graph: it runs no operation on these arguments.")
+        return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def find(self, name: str) -> Any:
+        """The tensor or function that the program calls `name`."""
+        from minigrad import Tensor
+
+        own = [
+            key
+            for key, value in self.names.items()
+            if not key.startswith("_")
+            and (isinstance(value, Tensor) or isinstance(value, FunctionType) and value.__module__ == "__main__")
+        ]
+        if name not in self.names:
+            have = nearest(name, own) or f"It has: {', '.join(own) or 'nothing that can be drawn'}."
+            raise Usage(f"{self.file} has no {name}. {have}")
+        what = self.names[name]
+        if not isinstance(what, Tensor) and (not callable(what) or isinstance(what, type)):
+            have = ", ".join(own) or "none"
+            raise Usage(
+                f"{name} in {self.file} is a {type(what).__name__}, neither a tensor nor a function. Such are: {have}."
+            )
+        return what
+
+    def arguments(self, name: str, text: str | None) -> tuple:
+        """A function's arguments: from the command line, else the program's `example_inputs`."""
+        if text is None:
+            if "example_inputs" not in self.names:
+                raise Usage(
+                    f"{name} is a function: give its arguments with --args, or let {self.file} define example_inputs."
+                )
+            given = self.names["example_inputs"]
+            return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+        import minigrad
+
+        try:
+            return eval(f"{text},", {**vars(minigrad), **self.names}) if text.strip() else ()
+        except Exception as error:
+            raise Usage(f"--args {text!r} is not a list of Python values: {type(error).__name__}: {error}.") from error
+
+
+def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
+    """What a program calls its tensors, by id: by a variable, or by a module and a parameter's name in it."""
+    from minigrad import Tensor
+
+    inside = {
+        id(parameter): f"{key}.{path}"
+        for key, value in names.items()
+        if hasattr(value, "named_parameters") and not isinstance(value, type)
+        for path, parameter in value.named_parameters()
+    }
+    return inside | {id(value): key for key, value in names.items() if isinstance(value, Tensor)}
+
+
+def defines(text: bytes, name: str) -> bool:
+    """Whether a program defines a function of this name, as far as its text tells."""
     try:
-        exec(compile(file.read_bytes(), path, "exec"), module.__dict__)
-    except SystemExit as ended:
-        if ended.code not in (None, 0):
-            raise Failure(f"{file} ended itself with {ended.code!r} before it could be drawn.") from ended
-    except Exception as error:
-        raise Failure.of(error) from error
-    return module.__dict__
-
-
-def record_program(file: Path, name: str, passes: Sequence[str]) -> tuple[Any, dict[str, Any]]:
-    """Run a file under a recording: the record of the tensor `name` and what led to it, and the names of the program.
-
-    Where `name` is a function the record is empty.  A program that only defines it is not recorded while it runs.
-    """
-    import minigrad
-
-    names: dict[str, Any] = {}
-
-    def program():
-        names.update(run(file))
-        return find(names, name, file)
-
-    if defines(file, name):
-        program()
-        return {}, names
-    rec = minigrad.record(program, passes=passes, name=name, inside=True)
-    called = {id(value): key for key, value in names.items() if isinstance(value, minigrad.Tensor)}
-    for value in rec.values:
-        value.name = value.name or called.get(id(value.tensor), "")
-    if not isinstance(names[name], minigrad.Tensor):
-        return {}, names
-    made = leading_to_outputs(rec.to_dict())
-    if not any(op["phase"] == "forward" for op in made["ops"]):
-        raise Usage(f"{name} in {file} has no graph: no operation made it.")
-    return {**made, "program": {**made["program"], "file": str(file)}}, names
-
-
-def defines(file: Path, name: str) -> bool:
-    """Whether a file defines a function of this name, as far as its text tells."""
-    try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(text)
     except (SyntaxError, ValueError):  # running it will say so
         return False
     return any(isinstance(line, ast.FunctionDef) and line.name == name for line in tree.body)
@@ -82,57 +172,69 @@ def defines(file: Path, name: str) -> bool:
 def leading_to_outputs(record: dict) -> dict:
     """The part of a record that its outputs depend on, with the same ids.
 
-    >>> ops = [{"id": i, "phase": "forward", "inputs": [i], "outputs": [i + 1], "of": None} for i in range(3)]
+    Where an output is itself a gradient, as the result of a transform may be, the operations that it is the gradient of
+    belong to it.
+
+    >>> op = {"phase": "forward", "of": None, "edges": [], "tangents": {}}
+    >>> ops = [{**op, "id": i, "inputs": [i], "outputs": [i + 1]} for i in range(3)]
     >>> values = [{"id": i} for i in range(4)]
-    >>> part = leading_to_outputs({"ops": ops, "values": values, "outputs": [2], "gradients": {"3": 1}})
+    >>> record = {"program": {"passes": ["forward"]}, "ops": ops, "values": values, "outputs": [2]}
+    >>> part = leading_to_outputs({**record, "gradients": {"3": 1}})
     >>> [op["id"] for op in part["ops"]], part["gradients"]
     ([0, 1], {})
     """
     wanted, kept = set(record["outputs"]), set()
+    of = {gradient: int(value) for value, gradient in record["gradients"].items()}
+    flows = [(flow, op) for op in record["ops"] for flow in op["edges"]]
+    for gradient in wanted & set(of):  # a sum that the engine made: what it is the sum of
+        wanted = wanted | {flow["gives"] for flow, _ in flows if flow["input"] == of[gradient]}
+    kept |= {op["id"] for flow, op in flows if flow["gives"] in wanted}
     for op in reversed(record["ops"]):
-        if op["phase"] in ("forward", "update") and wanted & set(op["outputs"]):
-            kept.add(op["id"])
-            read = op["inputs"] if op["phase"] == "forward" else op["inputs"][:1]  # an update: what the parameter was
+        if op["phase"] != "jvp" and (op["id"] in kept or wanted & set(op["outputs"])):
+            kept |= {op["id"]} | ({op["of"]} if op["of"] is not None else set())
+            read = op["inputs"][:1] if op["phase"] == "update" else op["inputs"]  # an update: what the parameter was
             wanted.update(value for value in read if not isinstance(value, dict))
+            wanted.update(op["outputs"] if op["phase"] == "forward" else ())
     ops = [op for op in record["ops"] if op["id"] in kept or op["of"] in kept]
     wanted.update(value for op in ops for value in op["outputs"])
     gradients = {value: gradient for value, gradient in record["gradients"].items() if int(value) in wanted}
-    return {**record, "ops": ops, "gradients": gradients}
+    has = {"forward": True, "backward": any(op["edges"] for op in ops), "jvp": any(op["tangents"] for op in ops)}
+    program = {**record["program"], "passes": [name for name in record["program"]["passes"] if has[name]]}
+    part = {**record, "program": program, "values": list(record["values"]), "ops": ops, "gradients": gradients}
+    return added_up(part, Counter(flow["input"] for flow, _ in flows))
 
 
-def find(names: dict[str, Any], name: str, file: Path) -> Any:
-    """The tensor or function that the program calls `name`."""
-    from minigrad import Tensor
+def added_up(part: dict, before: Counter[int]) -> dict:
+    """A part of a record whose gradients are the sums of what flows in this part; `before` counts what flowed in the whole."""
+    arrives: dict[int, list[int]] = {}
+    for op in part["ops"]:
+        for flow in op["edges"]:
+            arrives.setdefault(flow["input"], []).append(flow["gives"])
+    values = {value["id"]: value for value in part["values"]}
+    for value, gives in arrives.items():
+        if len(gives) == before[value]:
+            continue
+        if len(gives) == 1:
+            part["gradients"][str(value)] = gives[0]
+        elif all("values" in values[one]["summary"] for one in gives):
+            total = {"values": _sum([values[one]["summary"]["values"] for one in gives])}
+            part["gradients"][str(value)] = len(part["values"])
+            part["values"].append({**values[gives[0]], "id": len(part["values"]), "summary": total})
+    return part
 
-    own = [
-        key
-        for key, value in names.items()
-        if not key.startswith("_")
-        and (isinstance(value, Tensor) or isinstance(value, FunctionType) and value.__module__ == "__main__")
-    ]
-    if name not in names:
-        near = difflib.get_close_matches(name, own, 1)
-        meant = f"Did you mean {near[0]}?" if near else f"It has: {', '.join(own) or 'nothing that can be drawn'}."
-        raise Usage(f"{file} has no {name}. {meant}")
-    what = names[name]
-    if not isinstance(what, Tensor) and (not callable(what) or isinstance(what, type)):
-        raise Usage(f"{name} in {file} is a {type(what).__name__}, neither a tensor nor a function.")
-    return what
+
+def _sum(terms: list) -> Any:
+    """The sum of nested lists of numbers, element by element; NaN and infinities may be words."""
+    if isinstance(terms[0], list):
+        return [_sum(list(each)) for each in zip(*terms)]
+    return sum(map(float, terms))
 
 
-def arguments(names: dict[str, Any], text: str | None, name: str, file: Path) -> tuple:
-    """A function's arguments: from the command line, else the program's `example_inputs`."""
-    if text is None:
-        if "example_inputs" not in names:
-            raise Usage(f"{name} is a function: give its arguments with --args, or let {file} define example_inputs.")
-        given = names["example_inputs"]
-        return tuple(given) if isinstance(given, (tuple, list)) else (given,)
-    import minigrad
-
-    try:
-        return eval(f"{text},", {**vars(minigrad), **names}) if text.strip() else ()
-    except Exception as error:
-        raise Usage(f"--args {text!r} is not a list of Python values: {type(error).__name__}: {error}.") from error
+def _beside(file: str) -> str:
+    """A file of nearly this name in the same folder, as a question."""
+    folder = Path(file).parent
+    found = [path.name for path in folder.glob("*.py")] if folder.is_dir() else []
+    return " " + meant if (meant := nearest(Path(file).name, found)) else ""
 
 
 def _trimmed(error: traceback.TracebackException) -> traceback.TracebackException:
@@ -140,9 +242,10 @@ def _trimmed(error: traceback.TracebackException) -> traceback.TracebackExceptio
     import minigrad
 
     ours = tuple(str(Path(package).parent) for package in (minigrad.__file__, __file__))
-    for one in (error, error.__cause__, error.__context__):
-        if one is not None:
-            one.stack = traceback.StackSummary.from_list(
-                [frame for frame in one.stack if not frame.filename.startswith(ours)]
-            )
+    todo: list[traceback.TracebackException | None] = [error]
+    while todo:
+        if (one := todo.pop()) is not None:
+            kept = [frame for frame in one.stack if not frame.filename.startswith(ours)]
+            one.stack = traceback.StackSummary.from_list(kept)
+            todo += [one.__cause__, one.__context__]
     return error

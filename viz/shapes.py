@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .style import measure
@@ -36,14 +36,19 @@ class Text:
 
 @dataclass
 class Group:
-    """Things that belong together; `data` becomes data-... attributes, `tip` what shows under the pointer."""
+    """Things that belong together; `data` becomes data-... attributes, `tip` what shows under the pointer.
+
+    In a picture that moves they appear `at` a step, and go `until` another.
+    """
 
     id: str
     classes: str
     items: list
-    data: dict[str, int] = field(default_factory=dict)
+    data: Mapping[str, int | str] = field(default_factory=dict)
     tip: str = ""
     shift: tuple[float, float] = (0.0, 0.0)
+    at: int | None = None
+    until: int | None = None
 
 
 def outline(x: float, y: float, width: float, height: float, corners: Sequence[float], form: str) -> list[tuple]:

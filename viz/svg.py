@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from html import escape
 
-from .picture import Picture
+from .picture import Picture, arranged
 from .shapes import Group, Path, Text
 from .style import LOOKS, TEXTS
 
@@ -16,24 +16,35 @@ FAMILIES = {
     "mono": "'DejaVu Sans Mono',Menlo,Consolas,'Liberation Mono',monospace",
 }
 
+# what appears stays, a pulse goes again, and a heading goes when the next one comes; the end stands there at once for those
+# who want no motion, and on paper
+MOVING = """
+.minigrad .at{animation:minigrad-show .35s ease-out calc(var(--at)*BEAT) both}
+.minigrad .until{animation:minigrad-show .2s calc(var(--at)*BEAT) both,minigrad-hide .2s calc(var(--until)*BEAT) forwards}
+.minigrad .pulse{animation:minigrad-pulse calc(1.15*BEAT) linear calc(var(--at)*BEAT) both}
+@keyframes minigrad-show{from{opacity:0}to{opacity:1}}
+@keyframes minigrad-hide{from{opacity:1}to{opacity:0}}
+@keyframes minigrad-pulse{0%,100%{opacity:0}20%,75%{opacity:1}}
+@media (prefers-reduced-motion:reduce){.minigrad .at{animation:none}.minigrad .until,.minigrad .pulse{display:none}}
+@media print{.minigrad .at{animation:none}.minigrad .until,.minigrad .pulse{display:none}}
+"""
+
 
 def svg(pictures: dict[str, Picture]) -> str:
-    """Pictures by pass as one SVG, side by side; with more than one, ids begin with the pass."""
-    width = sum(page.width for page in pictures.values())
-    height = max(page.height for page in pictures.values())
+    """Pictures by pass as one SVG; with more than one, ids begin with the pass."""
+    pages, width, height = arranged(pictures)
+    beat = max(page.beat for page in pictures.values())
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="minigrad" width="{_n(width)}" height="{_n(height)}" '
         f'viewBox="0 0 {_n(width)} {_n(height)}" role="img">',
-        f"<style>{_css()}</style>",
+        f"<style>{_css()}{MOVING.replace('BEAT', f'{beat:.2f}s') if beat else ''}</style>",
     ]
-    side = 0.0
-    for name, page in pictures.items():
+    for name, page, x, y in pages:
         prefix = f"{name}-" if len(pictures) > 1 else ""
-        out.append(f'<g id="pass-{name}" class="pass" transform="translate({_n(side)} 0)">')
+        out.append(f'<g id="pass-{name}" class="pass" transform="translate({_n(x)} {_n(y)})">')
         for group in page.items:
             _group(group, prefix, out)
         out.append("</g>")
-        side += page.width
     return "\n".join([*out, "</svg>", ""])
 
 
@@ -55,7 +66,12 @@ def _css() -> str:
 
 def _group(group: Group, prefix: str, out: list[str]) -> None:
     attributes = f' id="{prefix}{group.id}"' if group.id else ""
-    attributes += f' class="{escape(group.classes)}"' if group.classes else ""
+    classes = " ".join(
+        filter(None, (group.classes, "at" * (group.at is not None), "until" * (group.until is not None)))
+    )
+    attributes += f' class="{escape(classes)}"' if classes else ""
+    times = {name: step for name, step in (("at", group.at), ("until", group.until)) if step is not None}
+    attributes += f' style="{";".join(f"--{name}:{step}" for name, step in times.items())}"' if times else ""
     attributes += "".join(f' data-{key}="{value}"' for key, value in group.data.items())
     if group.shift != (0.0, 0.0):
         attributes += f' transform="translate({_n(group.shift[0])} {_n(group.shift[1])})"'

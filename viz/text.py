@@ -7,9 +7,11 @@ Everything a user may have typed passes through `clean`, so that no name can bre
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 import unicodedata
 
+NOTEBOOK = re.compile(r"<ipython-input-(\d+)-\w+>|[/\\]ipykernel_\d+[/\\]\d+\.py$")
 WHOLE = 6  # values with more elements are summed up
 
 
@@ -144,11 +146,13 @@ def source(where: dict | None) -> str:
 
 
 def file_name(path: str | None) -> str:
-    """The last part of a path, of whichever system.
+    """The last part of a path, of whichever system; a notebook's cells have no files, whatever they are called.
 
-    >>> file_name("C:\\\\ada\\\\net.py"), file_name(None)
-    ('net.py', '')
+    >>> file_name("C:\\\\ada\\\\net.py"), file_name(None), file_name("<ipython-input-3-0f1e2d>")
+    ('net.py', '', 'In[3]')
     """
+    if path and (cell := NOTEBOOK.search(path)):
+        return f"In[{cell[1]}]" if cell[1] else "cell"
     return clean(path or "").replace("\\", "/").rsplit("/", 1)[-1]
 
 

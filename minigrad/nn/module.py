@@ -14,6 +14,7 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.context import recordings
 from ..core.device import device
 from ..core.hooks import Handle
 from ..core.tensor import Tensor, wrap
@@ -64,6 +65,15 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for recording in recordings:
+            recording.entered(self)
+        try:
+            return self._run(args, kwargs)
+        finally:
+            for recording in recordings:
+                recording.left(self)
+
+    def _run(self, args: tuple, kwargs: dict) -> Any:
         for key, hook in list(self._forward_pre_hooks.items()):
             if key in self._with_kwargs:
                 changed = hook(self, args, kwargs)

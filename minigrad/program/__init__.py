@@ -8,14 +8,16 @@ A compiled function, from compile.py on: environment.py and capture.py note what
 rowloops.py, statements.py), specialise.py runs it, and road.py writes out the call.
 """
 
+from ..core.node import Node
 from ..core.tensor import Tensor
 from .compile import compile
 from .from_graph import record_of
 from .passes import record
 from .recording import Record
 from .schema import SCHEMA
-from .show import mimebundle
+from .show import load_ipython_extension, mimebundle
 
-Tensor._repr_mimebundle_ = mimebundle  # type: ignore[attr-defined]
+for _shown in (Tensor, Node):
+    _shown._repr_mimebundle_ = mimebundle  # type: ignore[attr-defined]
 
-__all__ = ["SCHEMA", "Record", "compile", "record", "record_of"]
+__all__ = ["SCHEMA", "Record", "compile", "load_ipython_extension", "record", "record_of"]

@@ -16,6 +16,7 @@ from ..core.device import CPU
 from ..core.saved import Freed
 from ..kernels import formula
 from . import schema
+from .callers import columns
 from .inside import Inside
 from .noted import Group, Noted
 from .recording import Record
@@ -151,6 +152,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         g.inplace,
         where(g),
         g.function,
+        module=g.modules,
     )
     if g.phase == "forward" and g.events:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
@@ -179,7 +181,17 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
             ]
             made.append(
                 schema.Op(
-                    start + len(made), "jvp", g.name, words(g), g.layers, *refs, ids[g], False, where(g), g.function
+                    start + len(made),
+                    "jvp",
+                    g.name,
+                    words(g),
+                    g.layers,
+                    *refs,
+                    ids[g],
+                    False,
+                    where(g),
+                    g.function,
+                    module=g.modules,
                 )
             )
     return made
@@ -187,7 +199,13 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
 
 def where(g: Group) -> schema.Where:
     """The user's line."""
-    return schema.Where(g.place.file, g.place.line, g.place.code) if g.place is not None else schema.Where("", 0, "")
+    if g.place is None:
+        return schema.Where("", 0, "")
+    if g.asked is None:
+        return schema.Where(g.place.file, g.place.line, g.place.code)
+    code, instruction = g.asked
+    name = "" if code.co_name == "<module>" else code.co_qualname
+    return schema.Where(g.place.file, g.place.line, g.place.code, name, columns(code, instruction))
 
 
 def words(g: Group) -> str:

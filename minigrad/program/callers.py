@@ -8,6 +8,8 @@ objects of ours are told by their ids (their hash goes through all of their code
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import lru_cache
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
@@ -64,6 +66,32 @@ def called(frame: FrameType | None) -> tuple:
                 signed = frame
         frame = frame.f_back
     return name, outer, signed, frame
+
+
+def module_names(around: list, paths: dict[Any, dict]) -> list[str]:
+    """What modules that are being called in each other are named: the outermost by its class, others by their path in it.
+
+    `paths` keeps the paths from one question to the next.
+    """
+    names: list[str] = []
+    inside: dict = {}
+    for module in around:
+        if module in inside:
+            names.append(inside[module])
+            continue
+        if module not in paths:
+            paths[module] = {part: path for path, part in module.named_modules() if part is not module}
+        inside = paths[module]
+        names.append(type(module).__name__)
+    return names
+
+
+@lru_cache(maxsize=4096)
+def columns(code: CodeType, instruction: int) -> list[int]:
+    """The first and last column, from 1, of the expression that an instruction belongs to; empty where that is not known."""
+    nowhere = (None,) * 4
+    line, last, start, end = next(islice(code.co_positions(), instruction // 2, None), nowhere)
+    return [] if start is None or end is None or line != last else [start + 1, end]
 
 
 def tensor_arguments(frame: FrameType) -> dict:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core import engine
-from ..core.edges import Leaf, key, producer
-from ..core.node import Ctx
+from ..core.edges import Leaf, Port, key, meta, producer
+from ..core.node import Ctx, Node
 from ..core.saved import Freed, Saved
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
@@ -19,23 +19,28 @@ from ..ops.primitive import ShapeOf
 from .noted import Event, Group, Noted, bottom
 from .recording import Record
 
+FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
 
-def record_of(tensor: Tensor) -> Record:
-    """The record of what has made `tensor`, with its backward pass (no `.grad` is touched).
 
-    Raises ValueError for a tensor that no recorded operation has made.
+def record_of(what: Tensor | Node) -> Record:
+    """The record of what has made a tensor, or of a node of the graph (`y.grad_fn`), with its backward pass.
+
+    No `.grad` is touched.  Raises ValueError for a tensor that no recorded operation has made.
 
     >>> import minigrad
     >>> w = minigrad.tensor(3., requires_grad=True)
     >>> [op["name"] for op in record_of(w * w).to_dict()["ops"]]
     ['mul', 'mul']
     """
-    edge = history(tensor)
+    if isinstance(what, Node):
+        edge = what if len(what._meta) == 1 else Port(what, 0)
+    else:
+        edge = history(what)
     if edge is None or type(edge) is Leaf:
         raise error(
             ValueError,
             "record_of",
-            f"a tensor of shape {tuple(tensor.shape)} that no recorded operation has made has no graph",
+            f"a tensor of shape {tuple(what.shape)} that no recorded operation has made has no graph",
             "pass the result of operations on tensors that require grad",
         )
     rec = Record(name="", file="")
@@ -43,13 +48,14 @@ def record_of(tensor: Tensor) -> Record:
     for node in older_first(producer(edge)):
         note_node(rec, node, known)
     rec.outputs = [known[key(edge)]]
-    describe(rec, known[key(edge)], tensor)
+    if isinstance(what, Tensor):
+        describe(rec, known[key(edge)], what)
     if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
-        rec.notes.append("the backward pass has freed what it needs; call backward(retain_graph=True) to keep it")
+        rec.notes.append(FREED)
     else:
         with rec:
-            ones = wrap(np.ones(tensor.shape, tensor._np_dtype))
-            engine.run([edge], [ones], {(leaf, 0) for leaf in rec.leaves}, keep=True)
+            shape, dtype = meta(edge)
+            engine.run([edge], [wrap(np.ones(shape, dtype))], {(leaf, 0) for leaf in rec.leaves}, keep=True)
     return rec
 
 

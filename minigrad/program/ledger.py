@@ -30,7 +30,7 @@ from ..ops.dispatch.plan import is_pointwise
 from ..ops.families import ViewScatter
 from ..ops.primitive import read_by
 from . import schema
-from .callers import OURS, Places
+from .callers import OURS, Places, module_names
 from .copies import memory_key, same_view
 from .noted import Event, Group, Noted, bottom
 
@@ -55,6 +55,9 @@ class Ledger:
         self._last: Event | None = None
         self._open: Group | None = None  # of the function on the stack, or of the backward that is running
         self._closed: list = []  # those that are open again when a backward has run
+        self._around: list = []  # the modules that are being called
+        self._modules: list[str] = []  # their names
+        self._paths: dict[Any, dict] = {}  # module -> the paths of those in it
         self._running = 0  # how many backwards
         self._has_run = False  # one has, so that what changes parameters now is an update
         self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
@@ -164,7 +167,8 @@ class Ledger:
 
     def written(self, fn: Any, args: tuple, edges: list, call: Any, offset: int, copy: np.ndarray) -> None:
         """A write in plain code under no_grad, which changed no history; `copy` is the memory as it was before."""
-        group = self.group_of(fn, self.phase(False), call, offset, NO_LAYERS)
+        phase = "update" if type(edges[0]) is Leaf and not self._running else self.phase(False)
+        group = self.group_of(fn, phase, call, offset, NO_LAYERS)
         group.inplace = True
         event = Event(fn, group, [self.ref(a, "", e) for a, e in zip(args, edges)])
         self.freeze(args[0], copy)
@@ -249,6 +253,7 @@ class Ledger:
         )
         place = None if code is None else self._places(code, offset)
         group = Group(phase, name or cls.__name__, place, layers)
+        group.modules, group.asked = self._modules, None if code is None else (code, offset)
         if arguments:
             group.arguments = {n: self.ref(t, "", edge) for n, (t, edge) in arguments.items()}
         if not cls.primitive:
@@ -256,6 +261,17 @@ class Ledger:
         self.groups.append(group)
         self._open = group
         return group
+
+    def module_entered(self, module: Any) -> None:
+        """What is computed from here on belongs to a module."""
+        self._around.append(module)
+        self._modules = module_names(self._around, self._paths)
+
+    def module_left(self, module: Any) -> None:
+        """Its call is over; it may have begun before the recording."""
+        if self._around and self._around[-1] is module:
+            self._around.pop()
+            self._modules = module_names(self._around, self._paths)
 
     # ------------------------------------------------------------------ what the engine tells
     def run_began(self) -> None:
@@ -286,7 +302,7 @@ class Ledger:
         if self.groups and (last := self.groups[-1]).of is group and last.phase == "backward":
             return last
         made = Group("backward", group.name, group.place, group.layers, group)
-        made.function = group.function
+        made.function, made.modules, made.asked = group.function, group.modules, group.asked
         self.groups.append(made)
         return made
 

@@ -6,6 +6,7 @@ them.  Values go by their number in the recording, so that a holder can be read 
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,14 @@ class Event:
 class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
-    __slots__ = ("arguments", "edges", "events", "function", "inplace", "kept", "layers", "name", "nodes", "of", "phase",
-                 "place", "tangents", "upstream")  # fmt: skip
+    __slots__ = ("arguments", "asked", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
+                 "of", "phase", "place", "tangents", "upstream")  # fmt: skip
 
     def __init__(self, phase: str, name: str, place: Place | None, layers: Any, of: Group | None = None):
         self.phase, self.name, self.place, self.layers, self.of = phase, name, place, layers, of
         self.function: str | None = None
+        self.modules: list[str] = []  # the modules around it, outermost first
+        self.asked: tuple[CodeType, int] | None = None  # the user's code and its instruction
         self.inplace = False
         self.events: list[Event] = []
         self.nodes: list = []

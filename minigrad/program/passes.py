@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..core.edges import Leaf
+from ..core.edges import Leaf, producer
+from ..core.saved import Freed
 from ..core.tensor import Tensor, history
 from ..core.wiring import tensors_in
 from ..errors import error, user_frame
+from .from_graph import FREED, older_first
 from .recording import Record
 
 PASSES = ("forward", "backward", "jvp")
@@ -51,7 +53,7 @@ def record(
         rec.settle()
         outs = list(tensors_in(result))
         rec.outputs = [rec.ref(o, "computed") for o in outs]
-        if "backward" in wanted and not rec.ran_backward:
+        if "backward" in wanted and not any(o in rec.gradients for o in rec.outputs):
             run_backward(rec, outs)
     rec.settle()
     name_values(rec, fn)
@@ -75,6 +77,9 @@ def tracks(fn: Callable, args: tuple) -> bool:
 def run_backward(rec: Record, outs: list) -> None:
     """Backward from all results that require grad, seeded with ones, without touching anybody's `.grad`."""
     roots = [o for o in outs if o.requires_grad]
+    if any(type(node._saved) is Freed for o in roots for node in older_first(producer(history(o)))):
+        rec.notes.append(FREED)
+        return
     leaves = [v.tensor for v in rec.values if v.kind == "parameter" and type(history(v.tensor)) is Leaf]
     if roots and leaves:
         autograd.grad(roots, leaves, [o.new_ones(o.shape) for o in roots], retain_graph=False, allow_unused=True)

@@ -201,6 +201,8 @@ class Record(Ledger, Layer):
         event = self.begin(frame, fn, args)
         self.settle()
         event.group.inplace = True
+        if event.group.phase == "forward" and not frame.grad and type(history(x)) is Leaf:
+            event.group.phase = "update"  # a parameter is given numbers: no part of what is differentiated
         self.freeze(x)
         below = self.with_tangents(below, fn, frame.grad)
         bases = [(base, self.ref(base)) for base in bases_of(x)]
@@ -275,11 +277,19 @@ class Record(Ledger, Layer):
         if node._layer is not None:
             self.log.append([Ledger.claimed, node, node._saved])
 
-    # ------------------------------------------------------------------ what layers and Functions tell
+    # ------------------------------------------------------------------ what layers, Functions and modules tell
     def saw(self, layer: Layer, args: tuple) -> None:
         """A transform handles an operation: it sees these arguments, before it passes the operation on."""
         if not isinstance(layer, Record):
             self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
+
+    def entered(self, module: Any) -> None:
+        """A module is called."""
+        self.log.append([Ledger.module_entered, module])
+
+    def left(self, module: Any) -> None:
+        """Its call is over."""
+        self.log.append([Ledger.module_left, module])
 
     def watching(self, cls: Any, name: str, method: Any) -> Any:
         """A method of a custom Function, to be run under a recording of its own where it is to be looked into."""

@@ -38,6 +38,8 @@ class Where:
     file: str
     line: int
     code: str
+    function: str = ""  # the qualified name of the function that the line stands in
+    columns: list = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -98,6 +100,7 @@ class Op:
     tangents: dict = dataclasses.field(default_factory=dict)
     views: list = dataclasses.field(default_factory=list)
     inside: list = dataclasses.field(default_factory=list)
+    module: list = dataclasses.field(default_factory=list)
 
     def to_dict(self) -> dict:
         """The operation as JSON has it."""

@@ -1,5 +1,7 @@
-"""How tensors and records show themselves in a notebook.  The drawing package is looked up by name when something is to be
-shown, so that minigrad itself never depends on it; without it there is text.
+"""How tensors, nodes and records show themselves in a notebook, and `%load_ext minigrad`.
+
+The drawing package is looked up by name when something is to be shown, so that minigrad itself never depends on it; without
+it there is text.
 """
 
 from __future__ import annotations
@@ -15,3 +17,8 @@ def mimebundle(what: Any, include: Any = None, exclude: Any = None) -> dict:
     except ImportError:
         return {"text/plain": repr(what)}
     return notebook.mimebundle(what)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext minigrad` calls: the notebook gets `%%trace`, which records a cell and draws its passes."""
+    importlib.import_module("viz.notebook").load(shell)

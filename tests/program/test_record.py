@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,6 +147,27 @@ def test_where_is_the_users_whole_line():
     op = forward(minigrad.record(program).to_dict())[0]
     assert op["where"]["file"] == __file__
     assert op["where"]["code"] == "return minigrad.exp(x) * 2  # this very line"
+    assert op["where"]["function"] == "test_where_is_the_users_whole_line.<locals>.program"
+    first, last = op["where"]["columns"]
+    code = Path(__file__).read_text().split("\n")[op["where"]["line"] - 1]
+    assert code[first - 1 : last] == "minigrad.exp(x)"
+
+
+def test_an_operation_names_the_modules_that_were_being_called():
+    class Net(minigrad.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = minigrad.nn.Sequential(minigrad.nn.Linear(2, 2), minigrad.nn.Tanh())
+
+        def forward(self, x):
+            return self.parts(x) * 2
+
+    document = minigrad.record(Net(), minigrad.ones(1, 2), passes="forward").to_dict()
+    assert [(op["name"], op["module"]) for op in document["ops"]] == [
+        ("linear", ["Net", "parts", "parts.0"]),
+        ("tanh", ["Net", "parts", "parts.1"]),
+        ("mul", ["Net"]),
+    ]
 
 
 def test_in_place_write_makes_a_new_value():
@@ -430,3 +452,36 @@ def test_each_transform_shows_the_shapes_that_it_saw():
 
 def test_an_operation_outside_of_all_transforms_has_no_views():
     assert forward(minigrad.record(layer, *inputs()).to_dict())[0]["views"] == []
+
+
+def test_backward_is_run_for_a_result_whatever_else_ran_backward():
+    def program(x):
+        (x * 3).sum().backward()
+        return (x * x).sum()
+
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    document = minigrad.record(program, x).to_dict()
+    assert document["gradients"][str(document["outputs"][0])] is not None
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_freed_graph_is_noted_rather_than_run_again():
+    def program(x):
+        h = x * x
+        h.sum().backward()
+        return h * 2
+
+    rec = minigrad.record(program, minigrad.tensor(2.0, requires_grad=True))
+    assert "retain_graph=True" in rec.notes[0]
+
+
+def test_the_first_numbers_of_a_parameter_are_an_update():
+    def program():
+        layer = minigrad.nn.Linear(2, 1)
+        return layer(minigrad.ones(1, 2))
+
+    document = minigrad.record(program).to_dict()
+    (linear,) = [op for op in forward(document) if op["name"] == "linear"]
+    writers = [op for op in document["ops"] if op["inplace"]]
+    assert {op["phase"] for op in writers} == {"update"}
+    assert set(linear["inputs"][1:]) <= {value for op in writers for value in op["outputs"]}

@@ -19,9 +19,13 @@ def test_the_demonstration_trains_checks_and_draws_in_less_than_a_minute(tmp_pat
         "forward.svg",
         "backward.svg",
         "jvp.svg",
+        "film.svg",
         "gradients.png",
+        "gradients.gif",
+        "memory.png",
+        "histograms.png",
     }
-    assert "by finite differences" in done.stdout and done.stdout.count("wrote demo/") == 4
+    assert "by finite differences" in done.stdout and done.stdout.count("wrote demo/") == 8
     boxes = [
         ET.parse(tmp_path / "demo" / f"{name}.svg").getroot().get("viewBox") for name in ("forward", "backward", "jvp")
     ]

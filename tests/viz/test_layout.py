@@ -7,6 +7,7 @@ import pytest
 
 import viz
 from viz import layout as layouts
+from viz.ways import WAYS
 
 from . import records
 
@@ -16,7 +17,7 @@ RECORDS = {"two uses": records.two_uses, "network": records.mlp, "odd": records.
 def boxes(drawing):
     for key, (x, y) in drawing.layout.corners.items():
         card = drawing.cards[key]
-        yield key, x, y, x + card.width, y + card.height
+        yield key, x, y, x + card.width, y + card.along
 
 
 @pytest.mark.parametrize("make", RECORDS.values(), ids=RECORDS)
@@ -38,7 +39,7 @@ def test_edges_run_from_the_foot_of_a_card_to_their_own_place_above_the_next(sma
         source, target = drawing.cards[edge.source.key], drawing.cards[edge.target.key]
         (x0, y0), (x1, y1) = drawing.layout.corners[edge.source.key], drawing.layout.corners[edge.target.key]
         start, end = drawing.layout.routes[edge.key][0], drawing.layout.routes[edge.key][-1]
-        assert start == pytest.approx((x0 + source.exit(edge.port), y0 + source.height), abs=2)
+        assert start == pytest.approx((x0 + source.exit(edge.port), y0 + source.along), abs=2)
         assert end == pytest.approx((x1 + target.entry(edge.slot), y1), abs=2)
 
 
@@ -59,14 +60,14 @@ def test_all_passes_share_one_layout():
 def test_ten_thousand_nodes_are_drawn_in_seconds():
     record = records.recurrent(steps=8_000)
     start = time.process_time()
-    drawing = viz.draw(record)
+    drawing = viz.draw(record, max_nodes=None)
     drawing.svg()
     assert len(drawing.cards) > 10_000
     assert time.process_time() - start < 20  # of the processor, so that a busy machine does not matter
 
 
 def test_rows_are_in_the_order_of_the_program():
-    drawing = viz.draw(records.recurrent(steps=700))
+    drawing = viz.draw(records.recurrent(steps=700), max_nodes=None)
     tops = [drawing.layout.corners[f"op-{i}"][1] for i in range(700)]
     assert tops == sorted(tops)
 
@@ -74,3 +75,53 @@ def test_rows_are_in_the_order_of_the_program():
 def test_graphviz_messages_are_kept_from_the_terminal(capfd):
     viz.draw(records.two_uses()).svg()
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["TB", "BT", "LR", "RL"])
+@pytest.mark.parametrize("make", RECORDS.values(), ids=RECORDS)
+def test_cards_and_labels_overlap_in_no_direction(name, make):
+    drawing = viz.draw(
+        make(), rankdir=name, passes="backward" if "backward" in make()["program"]["passes"] else "forward"
+    )
+    way = WAYS[name]
+    areas = [
+        (*corner, *way.size(drawing.cards[key].across, drawing.cards[key].along))
+        for key, corner in drawing.layout.corners.items()
+    ]
+    for (x, y, wide, tall), (x2, y2, wide2, tall2) in itertools.combinations(areas, 2):
+        assert x + wide <= x2 + 1e-6 or x2 + wide2 <= x + 1e-6 or y + tall <= y2 + 1e-6 or y2 + tall2 <= y + 1e-6
+
+
+@pytest.mark.parametrize("name, axis, sign", [("TB", 1, 1), ("BT", 1, -1), ("LR", 0, 1), ("RL", 0, -1)])
+def test_the_program_runs_the_way_that_is_asked_for(name, axis, sign):
+    corners = viz.draw(records.two_uses(), rankdir=name).layout.corners
+    places = [sign * corners[f"op-{i}"][axis] for i in range(4)]
+    assert places == sorted(places)
+
+
+def test_edges_end_at_their_cards_in_every_direction():
+    for name, way in WAYS.items():
+        drawing = viz.draw(records.mlp(), rankdir=name)
+        for edge in drawing.graph.edges:
+            for key, end in ((edge.source.key, 0), (edge.target.key, -1)):
+                card, (x, y) = drawing.cards[key], drawing.layout.corners[key]
+                wide, tall = way.size(card.across, card.along)
+                at = drawing.layout.routes[edge.key][end]
+                assert x - 2 <= at[0] <= x + wide + 2 and y - 2 <= at[1] <= y + tall + 2
+
+
+def test_a_graph_on_which_graphviz_takes_too_long_is_laid_out_all_the_same(monkeypatch):
+    monkeypatch.setattr(layouts, "LIMIT", 0.01)
+    drawing = viz.draw(records.recurrent(steps=100))
+    assert len(drawing.layout.corners) == len(drawing.cards) > layouts.HERE
+
+
+def test_without_graphviz_pictures_are_drawn_all_the_same(monkeypatch):
+    monkeypatch.setattr(layouts.importlib.util, "find_spec", lambda name: None)
+    assert viz.draw(records.two_uses()).svg().startswith("<svg")
+
+
+def test_graphviz_in_a_process_of_its_own_says_the_same(monkeypatch):
+    here = viz.draw(records.two_uses()).layout
+    monkeypatch.setattr(layouts, "HERE", 0)
+    assert viz.draw(records.two_uses()).layout == here

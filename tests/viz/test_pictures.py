@@ -217,11 +217,11 @@ def test_png_shows_ink_in_each_card():
     drawing = viz.draw(records.two_uses())
     pixels = imread(io.BytesIO(drawing.png(scale=1)))
     page = drawing.pictures()["forward"]
-    shift = page.items[2].shift
+    shift = next(group.shift for group in page.items if group.classes == "nodes")
     for key, (x, y) in drawing.layout.corners.items():
         card = drawing.cards[key]
         x, y = int(x + shift[0]), int(y + shift[1] + card.strip)
-        inside = pixels[y + 3 : y + int(card.height - card.strip) - 3, x + 12 : x + int(card.width) - 12, :3]
+        inside = pixels[y + 3 : y + int(card.height) - 3, x + 12 : x + int(card.width) - 12, :3]
         assert np.ptp(inside) > 0.5, key
 
 
@@ -276,3 +276,37 @@ def test_a_record_without_operations_is_drawn():
 
 def test_a_notebook_gets_the_svg():
     assert viz.draw(records.two_uses())._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
+
+
+def test_letters_that_no_font_has_are_named_before_png_and_pdf(tmp_path):
+    record = records.two_uses()
+    record["values"][0]["name"] = "名前"
+    drawing = viz.draw(record)
+    with pytest.warns(UserWarning, match="no font here has 前名"):
+        drawing.save(tmp_path / "x.png")
+    assert drawing.warnings("pdf") and not drawing.warnings("svg")
+    assert not viz.draw(records.two_uses(), passes="all").warnings("png")
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    (tmp_path / "x.svg").write_text("precious")
+
+    def refuse(*names):
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError):
+        patched.setattr(viz.files.os, "replace", refuse)
+        viz.draw(records.two_uses()).save(tmp_path / "x.svg")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_new_file_has_the_rights_that_new_files_have(tmp_path):
+    (tmp_path / "usual").write_text("")
+    made = viz.draw(records.two_uses()).save(tmp_path / "x.svg")
+    assert made.stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_inner_values_that_are_saved_count_as_one_entry():
+    record = records.two_uses()
+    record["ops"][2]["saved"] += [{"value": value, "bytes": 24, "freed_by": None} for value in (7, 8)]
+    assert "saved for backward: h (4 B), 2 inner values (48 B)" in words(by_id(tree(viz.draw(record)))["op-2"])

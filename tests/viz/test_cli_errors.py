@@ -1,0 +1,137 @@
+"""What the command says when something is wrong, what it ends with, and that it then writes nothing."""
+
+import pytest
+
+from .command import PROGRAM, minigrad, refused, written
+
+
+def test_an_error_in_a_program_from_the_standard_input_shows_its_line(net):
+    done = minigrad(net, "render", "-:loss", given=b"x = 1\nx / 0\n")
+    assert done.returncode == 1 and b"x / 0" in done.stderr and b'File "<stdin>", line 2' in done.stderr
+
+
+def test_an_error_of_the_program_ends_with_1_and_only_its_own_lines(net):
+    (net / "net.py").write_text(PROGRAM + "def broken(a, b):\n    return a / 0 / undefined\n")
+    done = minigrad(net, "render", "net.py:broken")
+    message = done.stderr.decode()
+    assert done.returncode == 1 and not written(net)
+    assert "NameError" in message and "return a / 0 / undefined" in message
+    assert message.count('File "') == 1
+
+
+def test_an_error_while_the_program_runs_shows_its_line(net):
+    (net / "net.py").write_text(PROGRAM + "1 / 0\n")
+    done = minigrad(net, "render", "net.py:loss")
+    assert done.returncode == 1 and b"ZeroDivisionError" in done.stderr and b"1 / 0" in done.stderr
+    assert done.stderr.count(b'File "') == 1 and not written(net)
+
+
+def test_a_syntax_error_is_the_programs(net):
+    (net / "net.py").write_text("def f(:\n")
+    done = minigrad(net, "render", "net.py:f")
+    assert done.returncode == 1 and b"SyntaxError" in done.stderr and b"def f(:" in done.stderr
+
+
+def test_a_program_that_exits_with_an_error_is_not_drawn(net):
+    (net / "net.py").write_text(PROGRAM + "raise SystemExit(3)\n")
+    done = minigrad(net, "render", "net.py:loss")
+    assert done.returncode == 1 and b"3" in done.stderr and not written(net)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    assert "there is no file nowhere.py" in refused(tmp_path, "render", "nowhere.py:x")
+
+
+def test_a_target_without_a_name_says_how_to_write_it(net):
+    assert "PROG.py:NAME" in refused(net, "render", "net.py")
+
+
+def test_a_name_that_is_not_there_suggests_the_nearest(net):
+    assert "Did you mean loss?" in refused(net, "render", "net.py:los")
+
+
+def test_a_name_far_from_all_lists_what_there_is(net):
+    message = refused(net, "render", "net.py:zebra")
+    assert "w, x, plain, h, loss, f, g" in message
+
+
+def test_what_is_no_tensor_is_refused(net):
+    assert "rate in net.py is a float" in refused(net, "render", "net.py:rate")
+
+
+def test_a_tensor_that_no_operation_made_is_refused(net):
+    assert "plain in net.py has no graph" in refused(net, "render", "net.py:plain")
+
+
+def test_a_pass_without_anything_that_requires_grad_is_refused(net):
+    (net / "net.py").write_text(PROGRAM + "still = plain * x\n")
+    assert "still in net.py" in refused(net, "render", "net.py:still", "--pass", "backward")
+
+
+def test_an_unknown_suffix_is_refused_before_the_program_runs(net):
+    (net / "net.py").write_text("1 / 0\n")
+    message = refused(net, "render", "net.py:loss", "-o", "x.bmp")
+    assert "'.bmp'" in message and ".svg .png" in message
+
+
+def test_a_suffix_nearly_right_is_recognised(net):
+    assert "Did you mean .svg?" in refused(net, "render", "net.py:loss", "-o", "x.svgg")
+
+
+def test_a_file_nearly_there_is_recognised(net):
+    assert "Did you mean net.py?" in refused(net, "render", "nett.py:loss")
+
+
+WRONG = {
+    'Did you mean "render"?': ["rendr", "net.py:loss"],
+    "Did you mean --output?": ["render", "net.py:loss", "--outptu", "x.svg"],
+    'Did you mean "backward"?': ["render", "net.py:loss", "--pass", "backwrd"],
+    "Did you mean grads?": ["render", "net.py:loss", "--show", "values,gradss"],
+    'Choose from: "TB"': ["render", "net.py:loss", "--rankdir", "UP"],
+    "--open needs a file": ["render", "net.py:loss", "--open", "-o", "-"],
+    "--json needs a file": ["render", "net.py:loss", "--json", "-o", "-"],
+    "--depth -1 is less than 0": ["render", "net.py:loss", "--depth", "-1"],
+    'unable to convert "many" into int': ["render", "net.py:loss", "--max-nodes", "many"],
+    "requires an argument": ["render"],
+    'Choose from: "bash"': ["completion", "tcsh"],
+    "it is a folder": ["render", "net.py:loss", "-o", "."],
+    "There": ["diff", "one.json", "net.py:loss"],
+    "is a tensor, and only a function": ["source", "net.py:loss"],
+    "rate in net.py is a float": ["step", "net.py:rate"],
+}
+
+
+@pytest.mark.parametrize(
+    "message, words", WRONG.items(), ids=["-".join(w[:2]) + str(i) for i, w in enumerate(WRONG.values())]
+)
+def test_what_is_wrong_with_a_command_ends_with_2_and_says_what_to_do(net, message, words):
+    assert message.replace("There", "cannot be read") in refused(net, *words)
+
+
+def test_a_missing_folder_is_refused_before_the_program_runs(net):
+    (net / "net.py").write_text("1 / 0\n")
+    assert "there is no folder" in refused(net, "render", "net.py:loss", "-o", "none/x.svg")
+
+
+def test_a_function_without_arguments_says_where_to_give_them(net):
+    (net / "net.py").write_text(PROGRAM.replace("example_inputs", "others"))
+    message = refused(net, "render", "net.py:f")
+    assert "--args" in message and "example_inputs" in message
+
+
+def test_arguments_that_are_no_python_are_refused(net):
+    assert "--args" in refused(net, "render", "net.py:f", "--args", "tensor(")
+
+
+def test_arguments_for_a_tensor_are_refused(net):
+    assert "--args is for functions" in refused(net, "render", "net.py:loss", "--args", "1")
+
+
+def test_an_unknown_pass_is_refused(net):
+    assert "sideways" in refused(net, "render", "net.py:loss", "--pass", "sideways")
+
+
+def test_a_place_that_cannot_be_written_is_refused(net):
+    (net / "x.svg").mkdir()
+    done = minigrad(net, "render", "net.py:loss", "-o", "x.svg")
+    assert done.returncode == 2 and b"x.svg cannot be written" in done.stderr

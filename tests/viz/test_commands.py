@@ -1,0 +1,154 @@
+"""The commands beside render: step, diff, source, completion; run as a user runs them."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from viz.compare import compare
+
+from . import records
+from .command import PROGRAM, minigrad, refused
+
+
+def test_step_tells_all_passes_where_there_is_no_terminal(net):
+    done = minigrad(net, "step", "net.py:loss")
+    text = done.stdout.decode()
+    assert done.returncode == 0 and text.count("forward · step") == text.count("backward · step") == 3, done.stderr
+    assert text.index("gives  h = 0.7616") < text.index("back to h:") < text.index("tangent = 1.182")
+    assert "contribution 1 of 2 to the gradient of w" in text
+    assert "with all 2 contributions: gradient of w = 1.182" in text
+    assert "\033" not in text
+
+
+def test_step_as_json_names_the_operations(net):
+    steps = json.loads(minigrad(net, "step", "net.py:loss", "-p", "backward", "--json").stdout)
+    assert [(one["phase"], one["op"]) for one in steps] == [("backward", 2), ("backward", 1), ("backward", 0)]
+
+
+def by_hand(folder, keys, **variables):
+    """What `step` writes to a terminal at which somebody types."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "viz.cli", "step", "net.py:loss"]
+    environment = {**os.environ, "TERM": "xterm", **variables}
+    run = subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    os.write(ours, keys)
+    said = b""
+    try:
+        while part := os.read(ours, 4096):
+            said += part
+    except OSError:  # the other end is closed
+        pass
+    assert run.wait(60) == 0
+    os.close(ours)
+    return said.decode()
+
+
+def test_step_at_a_terminal_goes_as_the_reader_says(net):
+    said = by_hand(net, b"\nb\n5\nq\n")
+    assert [f"step {n} of 9" in said for n in (1, 2, 3, 5)] == [True, True, False, True]
+    assert "\033[1;36mforward" in said
+
+
+def test_no_color_is_heeded(net):
+    assert "\033[" not in by_hand(net, b"q\n", NO_COLOR="1").replace("\033[?2004h", "").replace("\033[?2004l", "")
+
+
+def test_diff_of_a_program_with_itself_finds_nothing(net):
+    assert minigrad(net, "render", "net.py:loss", "-o", "before.json").returncode == 0
+    assert minigrad(net, "diff", "before.json", "net.py:loss").stdout == b"no difference\n"
+
+
+def test_diff_tells_what_a_change_did(net):
+    assert minigrad(net, "render", "net.py:loss", "-o", "before.json").returncode == 0
+    (net / "net.py").write_text(
+        PROGRAM.replace("x = tensor(2.0)", "x = tensor(3.0)").replace("loss = h * w", "loss = h * w + 1.0")
+    )
+    done = minigrad(net, "diff", "before.json", "net.py:loss")
+    text = done.stdout.decode()
+    assert done.returncode == 0 and "x: 2 → 3" in text and "+ op 3  add(" in text and "1 added" in text, done.stderr
+    changes = json.loads(minigrad(net, "diff", "before.json", "net.py:loss", "--json").stdout)
+    assert {change["kind"] for change in changes} == {"added", "changed"}
+
+
+def test_diff_refuses_what_is_no_record(net):
+    (net / "list.json").write_text("[1]")
+    (net / "broken.json").write_text("{")
+    for name, words in (("list.json", "is no record"), ("broken.json", "is no JSON")):
+        done = minigrad(net, "diff", name, "net.py:loss")
+        assert done.returncode == 2 and words in done.stderr.decode()
+
+
+@pytest.mark.parametrize("make", [records.two_uses, records.mlp, records.odd])
+def test_a_record_does_not_differ_from_itself(make):
+    assert compare(make(), make()) == []
+
+
+def test_numbers_count_as_the_same_within_the_tolerance():
+    one, other = records.two_uses(), records.two_uses()
+    other["values"][5]["summary"]["values"] *= 1 + 1e-4
+    assert [change.lines for change in compare(one, other, 1e-6)] and not compare(one, other, 1e-3)
+
+
+def test_operations_that_went_are_told():
+    one, other = records.recurrent(steps=5), records.recurrent(steps=3)
+    assert [change.kind for change in compare(one, other)] == ["removed", "removed"]
+
+
+def test_source_writes_the_generated_program_and_the_graph(net):
+    done = minigrad(net, "source", "net.py:f")
+    text = done.stdout.decode()
+    assert done.returncode == 0 and "def f(" in text and "def f_backward(" in text and "■  mul(a, b)" in text, (
+        done.stderr
+    )
+
+
+def test_source_lies_beside_the_graph_in_a_wide_terminal(net):
+    text = minigrad(net, "source", "net.py:f", COLUMNS="220").stdout.decode()
+    assert any("njit" in line and "│" in line for line in text.splitlines())
+
+
+def test_source_as_json(net):
+    made = json.loads(minigrad(net, "source", "net.py:g", "--args", "tensor(2.0)", "--json").stdout)
+    assert "def g(" in made["forward"] and made["backward"] is None and made["graph"]["schema"] == "minigrad.record/1"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_commands_and_options(tmp_path, shell):
+    text = minigrad(tmp_path, "completion", shell).stdout.decode()
+    assert "render" in text and "max-nodes" in text and "backward" in text
+
+
+def test_a_failing_program_ends_step_and_source_with_1(net):
+    (net / "net.py").write_text(PROGRAM + "def broken(a, b):\n    return a / undefined\n")
+    for command in ("step", "source"):
+        done = minigrad(net, command, "net.py:broken")
+        assert done.returncode == 1 and b"NameError" in done.stderr and done.stderr.count(b'File "') == 1, done.stderr
+
+
+def test_a_failing_import_is_the_programs_error(net):
+    (net / "net.py").write_text("import nothing_of_that_name\n")
+    done = minigrad(net, "render", "net.py:loss")
+    assert done.returncode == 1 and b"ModuleNotFoundError" in done.stderr and done.stderr.count(b'File "') == 1
+
+
+def test_what_takes_long_is_told_at_a_terminal(net):
+    (net / "net.py").write_text("import time\ntime.sleep(1.3)\n" + PROGRAM)
+    assert "running net.py …" in by_hand(net, b"q\n")
+    assert b"running" not in minigrad(net, "step", "net.py:loss").stderr
+
+
+def test_refusals_write_nothing(net):
+    assert "there is no file" in refused(net, "step", "nowhere.py:x")
+
+
+def test_a_pass_by_name_that_is_not_there_is_refused_with_the_reason(net):
+    (net / "net.py").write_text(PROGRAM + "still = plain * x\n")
+    for command in ("render", "step"):
+        assert "still in net.py has no jvp pass: nothing in it requires grad" in refused(
+            net, command, "net.py:still", "-p", "jvp"
+        )

@@ -1,0 +1,150 @@
+"""Folding: what becomes a box, what is in it, and that every format draws it."""
+
+import json
+import time
+import xml.etree.ElementTree as ET
+
+import pytest
+
+import minigrad
+import viz
+from minigrad import nn
+from viz.fold import fold
+from viz.graph import Graph
+
+from . import records
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.linear(x).tanh() + x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Layer() for _ in range(4)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x.sum()
+
+
+@pytest.fixture(scope="module")
+def net():
+    return minigrad.record(Net(), minigrad.ones(2, 3)).to_dict()
+
+
+def boxes(graph):
+    return [node.record for node in graph.nodes if node.kind == "fold"]
+
+
+def test_a_small_graph_is_left_as_it_is():
+    graph = Graph(records.two_uses())
+    assert fold(graph) is graph
+
+
+@pytest.mark.parametrize("depth, names", [(1, ["Net"]), (2, [f"layers.{i}" for i in range(4)]), (9, [])])
+def test_depth_says_how_many_levels_of_modules_are_open(net, depth, names):
+    assert [box["name"] for box in boxes(viz.draw(net, depth=depth).graph)] == names
+
+
+def test_a_box_counts_its_operations_and_the_parameters_in_it(net):
+    (first, *_) = boxes(viz.draw(net, depth=2).graph)
+    inner = first["folded"]
+    assert inner["names"] == {"linear": 1, "tanh": 1, "add": 1}
+    assert (inner["kind"], inner["parameters"], inner["elements"]) == ("module", 2, 12)
+
+
+def test_without_modules_functions_are_the_levels():
+    def inner(x):
+        return (x * x).sin()
+
+    def program(x):
+        return inner(x) + 1
+
+    record = minigrad.record(program, minigrad.tensor(1.0)).to_dict()
+    (box,) = boxes(viz.draw(record, depth=1).graph)
+    assert box["name"].endswith("inner") and len(box["folded"]["ops"]) == 2
+
+
+@pytest.mark.parametrize("most", [3, 10, 40, 200])
+def test_folding_leaves_at_most_so_many_nodes(most):
+    graph = viz.draw(records.recurrent(steps=300), max_nodes=most).graph
+    assert len(graph.nodes) <= max(most, 10)  # of a single box the parameters that are inputs stay
+    assert graph.operations == 300
+
+
+def test_rounds_of_a_loop_are_boxes():
+    graph = viz.draw(records.recurrent(steps=300), max_nodes=100).graph
+    assert {box["folded"]["kind"] for box in boxes(graph)} == {"round"}
+    assert boxes(graph)[0]["name"].startswith("rounds 1 to ")
+
+
+def test_every_operation_is_in_one_place_in_its_order(net):
+    whole = Graph(net)
+    for most in (5, 8, 12):
+        found = [
+            op
+            for node in fold(whole, most).nodes
+            if node.is_op
+            for op in (node.record["folded"]["ops"] if node.kind == "fold" else [node.record["id"]])
+        ]
+        assert found == [op["id"] for op in whole.ops]
+
+
+def test_gradients_and_tangents_of_what_leaves_a_box_are_those_of_the_record(net):
+    whole, graph = Graph(net), viz.draw(net, depth=2).graph
+    for box in boxes(graph):
+        for value in box["outputs"]:
+            assert graph.gradient(value) == whole.gradient(value) is not None
+            assert graph.tangent(value) == whole.tangent(value) is not None
+
+
+def test_an_edge_out_of_a_box_carries_the_sum_of_what_flows_inside(net):
+    graph = viz.draw(net, depth=2).graph
+    second = [node for node in graph.nodes if node.kind == "fold"][1]
+    (edge,) = second.inputs
+    assert edge.flow["partial"] == "2 contributions"  # through the layer and past it
+    assert edge.flow["gives"] == graph.gradients[edge.value]
+
+
+def test_names_are_those_of_the_whole_graph(net):
+    whole, graph = Graph(net), viz.draw(net, depth=1).graph
+    assert graph.names == whole.names
+
+
+@pytest.mark.parametrize("suffix", [name for name in viz.files.SUFFIXES])
+def test_every_format_draws_boxes(net, suffix):
+    drawing = viz.draw(net, depth=2, passes="all")
+    made = drawing.rendered(suffix)
+    if suffix in (".dot", ".gv", ".mmd", ".mermaid", ".txt", ".json"):
+        assert b"layers.2" in made
+
+
+def test_a_box_is_an_element_that_names_its_operations(net):
+    root = ET.fromstring(viz.draw(net, depth=2).svg())
+    found = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "node fold"]
+    assert found[0].get("id") == "fold-0-2" and found[0].get("data-ops") == "0 1 2"
+
+
+def test_json_of_a_folded_graph_has_boxes_for_operations(net):
+    document = json.loads(viz.draw(net, depth=2).json())
+    assert [len(op["folded"]["ops"]) for op in document["ops"] if "folded" in op] == [3] * 4
+    assert document["values"] == net["values"]
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_operations_fold_in_seconds():
+    record = records.recurrent(steps=100_000)
+    start = time.process_time()
+    drawing = viz.draw(record)
+    for made in (drawing.svg(), drawing.dot(), drawing.text(), drawing.mermaid()):
+        assert len(made) < 3_000_000
+    assert len(drawing.graph.nodes) <= 500
+    assert time.process_time() - start < 30  # 5 s on an idle machine

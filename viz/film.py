@@ -1,0 +1,141 @@
+"""The three passes as one picture in which everything appears in its turn: values, then gradients, then tangents.
+
+The picture is that of all passes together; each part only learns when it appears.  CSS in svg.py does the rest, without
+any script, and where motion is not wanted or not possible the end stands there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from .cards import Card
+from .graph import Edge, Graph
+from .layout import Layout
+from .picture import RING, SHAPES, Picture, Placed, around, headings, page, tip_back
+from .shapes import Group, Path
+
+LONGEST, BEAT = 40.0, 0.9  # seconds: of a film, of a step
+CAPTIONS = {"forward": "Forward: values appear", "backward": "Backward: gradients, against the arrows",
+            "jvp": "Jvp: tangents beside the values"}  # fmt: skip
+
+
+def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[str]) -> Picture:
+    """The picture with its times; `cards` are those for these passes together."""
+    times = Times(graph, passes)
+    here = Placed(graph, cards, placed, "together")
+    titles = [CAPTIONS[name] for name in passes] + [_whole(passes)]
+    made, shift = page(graph, placed, passes, titles)
+    layers = {
+        "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
+        "nodes": [_timed(here.card(card), card, times) for card in cards.values()],
+        "sums": [replace(mark, at=times.arrived(int(mark.data["value"]))) for mark in here.sums() if times.backward],
+        "flows": [
+            replace(label, at=times.backward[edge.target.key])
+            for edge in graph.edges
+            for label in here.label(edge)
+            if edge.target.key in times.backward
+        ],
+        "pulses": list(_pulses(here, times)),
+    }
+    groups = [Group("", name, items, shift=shift) for name, items in layers.items()]
+    made.items = [*_titles(graph, times, titles), *groups, *made.items]
+    made.beat = min(BEAT, LONGEST / max(times.end, 1))
+    return made
+
+
+class Times:
+    """The step at which each pass reaches each node."""
+
+    def __init__(self, graph: Graph, passes: Sequence[str]):
+        ops = [node for node in graph.nodes if node.is_op]
+        self.forward: dict[str, int] = {}
+        self.backward: dict[str, int] = {}
+        self.jvp: dict[str, int] = {}
+        self.starts: dict[str, int] = {}
+        now = 0
+        if "forward" in passes:
+            self.starts["forward"] = now
+            for node in ops:
+                self.forward[node.key] = now = now + 1
+        if "backward" in passes:
+            self.starts["backward"] = now = now + 2 if now else 0
+            for node in reversed(ops):
+                if any(edge.flow for edge in node.inputs):
+                    self.backward[node.key] = now = now + 1
+        if "jvp" in passes:
+            self.starts["jvp"] = now = now + 2 if now else 0
+            for node in ops:
+                if any(graph.tangent(value) for value in node.outputs):
+                    self.jvp[node.key] = now = now + 1
+        self.end = now + 2
+        self.last: dict[int, int] = {}  # value -> when the last contribution to its gradient comes
+        for edge in graph.edges:
+            if edge.flow and edge.target.key in self.backward:
+                self.last[edge.value] = max(self.last.get(edge.value, 0), self.backward[edge.target.key])
+
+    def arrived(self, value: int) -> int:
+        """When a value's gradient is whole; the operation that gave the value passes it on a step later."""
+        return self.last.get(value, self.starts["backward"])
+
+    def of(self, role: str, card: Card) -> int | None:
+        """When a section of a card appears; None for what is there from the start."""
+        key = card.node.key
+        if role in ("value", "saved"):
+            return self.forward.get(key)
+        if role == "gradient":
+            return max(map(self.arrived, card.node.outputs))
+        return self.jvp.get(key, self.starts.get("jvp", 0) + 1) if role == "tangent" else None
+
+
+def _timed(group: Group, card: Card, times: Times) -> Group:
+    """A card whose sections know when they appear."""
+    items = [
+        replace(item, at=times.of(item.classes.split()[0], card)) if isinstance(item, Group) else item
+        for item in group.items
+    ]
+    return replace(group, items=items)
+
+
+def _titles(graph: Graph, times: Times, titles: list[str]) -> Iterator[Group]:
+    """One heading after the other."""
+    starts = [*times.starts.values(), times.end]
+    for title, start, end in zip(titles, starts, [*starts[1:], None]):
+        yield Group("", "heading", headings(graph, title), at=start, until=end)
+
+
+def _whole(passes: Sequence[str]) -> str:
+    """The title at the end.
+
+    >>> _whole(["forward", "backward", "jvp"]), _whole(["forward"])
+    ('Forward, backward and jvp pass', 'Forward pass')
+    """
+    *first, last = passes
+    return f"{', '.join(first)} and {last} pass".capitalize() if first else f"{last} pass".capitalize()
+
+
+def _flashes(here: Placed, times: Times) -> Iterator[Group]:
+    """Edges in the colour of the pass that runs along them."""
+    for edge in here.graph.edges:
+        points = here.placed.routes[edge.key]
+        if edge.flow and edge.target.key in times.backward:
+            line = _line(here, edge, "edge-backward")
+            yield Group("", "pulse", [line, Path(tip_back(points, 0.5), "tip-backward")],
+                        at=times.backward[edge.target.key])  # fmt: skip
+        if here.graph.tangent(edge.value) and edge.target.key in times.jvp:
+            yield Group("", "pulse", [_line(here, edge, "edge-jvp")], at=times.jvp[edge.target.key])
+
+
+def _line(here: Placed, edge: Edge, look: str) -> Path:
+    shape = here.edge(edge).items[0]
+    return Path(shape.steps, look)
+
+
+def _pulses(here: Placed, times: Times) -> Iterator[Group]:
+    """A ring around the card in play."""
+    for name, steps in (("forward", times.forward), ("backward", times.backward), ("jvp", times.jvp)):
+        for key, at in steps.items():
+            card = here.cards[key]
+            x, y = here.way.paper(here.placed.corners[key], card.strip)
+            form, corner = SHAPES[card.node.kind]
+            yield Group("", "pulse", [Path(around(x, y, card, RING + 1, corner, form), f"pulse-{name}")], at=at)

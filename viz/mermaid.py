@@ -1,0 +1,77 @@
+"""A graph as Mermaid text, which code hosts, wikis and notebooks turn into a picture by themselves.
+
+Nodes are called by the ids of the SVG (op_3 for op-3), and their kinds are classes.  Mermaid cannot turn an arrow without
+turning the graph: the backward pass is drawn from below, with its arrows as the gradients run.
+"""
+
+from __future__ import annotations
+
+from .cards import Card, flow_text, words
+from .graph import Graph
+from .style import LOOKS
+
+SHAPES = {
+    "op": '["{}"]',
+    "function": '[["{}"]]',
+    "fold": '[("{}")]',
+    "input": '(["{}"])',
+    "parameter": '{{{{"{}"}}}}',
+    "constant": '("{}")',
+    "computed": '("{}")',
+    "copy": '>"{}"]',
+}
+TURNED = {"TB": "BT", "BT": "TB", "LR": "RL", "RL": "LR"}
+
+
+def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
+    """Mermaid text of the passes; with more than one, a subgraph for each."""
+    way = graph.view.rankdir
+    if len(passes) == 1:
+        name = passes[0]
+        out = [f"flowchart {TURNED[way] if name == 'backward' else way}", *_pass(graph, cards, name, "")]
+    else:
+        out = [f"flowchart {way}"]
+        for name in passes:
+            out += [f"  subgraph {name}", f"    direction {TURNED[way] if name == 'backward' else way}"]
+            out += ["  " + line for line in _pass(graph, cards, name, name + "_")] + ["  end"]
+    kinds = dict.fromkeys(node.kind for node in graph.nodes)
+    for kind in kinds:
+        paper = LOOKS[f"paper-{kind}"]
+        fill = LOOKS.get(f"band-{kind}", paper).fill
+        out.append(f"  classDef {kind} fill:{fill},stroke:{paper.stroke},color:#18202b,text-align:left")
+    if graph.outputs:
+        out.append("  classDef output stroke-width:3px")
+    return "\n".join([*out, ""])
+
+
+def escaped(line: str) -> str:
+    """A line of a label: what Mermaid or HTML would read is written as its number.
+
+    >>> escaped('a "b" <c>')
+    'a #34;b#34; #60;c#62;'
+    """
+    return "".join(c if c.isalnum() or c in " .,:=()[]+-/_'·×∂" else f"#{ord(c)};" for c in line)
+
+
+def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[str]:
+    lines = []
+    for key, card in cards.items():
+        node = card.node
+        label = "<br/>".join(map(escaped, words(card, name)))
+        lines.append(f"  {_id(prefix, key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}")
+        if graph.outputs & set(node.outputs) and node.kind != "copy":
+            lines.append(f"  class {_id(prefix, key)} output")
+    for edge in graph.edges:
+        ends = [_id(prefix, edge.source.key), _id(prefix, edge.target.key)]
+        if name == "backward":
+            label = escaped(" ".join(flow_text(cards, edge)))
+            arrow = "-.-" if edge.flow is None else f'-->|"{label}"|' if label else "-->"
+            ends.reverse()
+        else:
+            arrow = "-->"
+        lines.append(f"  {ends[0]} {arrow} {ends[1]}")
+    return lines
+
+
+def _id(prefix: str, key: str) -> str:
+    return prefix + key.replace("-", "_")

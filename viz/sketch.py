@@ -1,0 +1,130 @@
+"""A graph as a text drawing, for terminals, mails and comments: one node below the other, values running beside them.
+
+A value that is still wanted has a column of its own: a line from the node that made it to its last use.  Beside the
+node stands what its card shows, in all passes that are asked for.  Text always runs from top to bottom.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from . import text
+from .cards import Card, flow_text, words
+from .graph import Graph, Node
+
+KINDS = {
+    "input": ("○", "input"),
+    "parameter": ("◆", "parameter (requires grad)"),
+    "constant": ("□", "constant"),
+    "computed": ("□", "value from before"),
+    "copy": ("◇", "the same leaf, used again"),
+    "op": ("■", "operation"),
+    "function": ("▣", "custom Function"),
+    "fold": ("▤", "several operations in one"),
+}
+UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
+LINES = dict(zip(range(16), " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"))  # by the sides that a line goes to
+
+Lane = tuple[str, int]  # a value on its way: node and output
+
+
+def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
+    """The drawing, under a heading and over a legend."""
+    lanes = Lanes(Counter((edge.source.key, edge.port) for edge in graph.edges))
+    lines = []
+    for card in cards.values():
+        lines += lanes.into(card.node)
+        column = lanes.column
+        shown = _beside(graph, cards, card, passes)
+        lines.append(f"{lanes.row(column, KINDS[card.node.kind][0])}  {shown[0]}".rstrip())
+        lines += lanes.out_of(card.node)
+        lines += [f"{lanes.row()}  {line}".rstrip() for line in shown[1:]]
+    kinds = dict.fromkeys(node.kind for node in graph.nodes)
+    legend = "   ".join(" ".join(KINDS[kind]) for kind in kinds)
+    return "\n".join([*_heading(graph, passes), "", *lines, "", legend, ""])
+
+
+def _heading(graph: Graph, passes: list[str]) -> list[str]:
+    program = graph.record["program"]
+    name, file = text.clean(program.get("name") or ""), text.file_name(program.get("file"))
+    saved = f"{text.size(graph.saved_bytes())} saved for backward" if graph.saved_bytes() else ""
+    counts = f"{graph.operations} operation{'s' * (graph.operations != 1)}"
+    return [" · ".join(filter(None, (name, file, counts, saved))), "passes: " + ", ".join(passes)]
+
+
+def _beside(graph: Graph, cards: dict[str, Card], card: Card, passes: list[str]) -> list[str]:
+    """The lines beside a node: what its card shows, and what goes back along its edges."""
+    lines = words(card, *passes)
+    if graph.outputs & set(card.node.outputs) and not card.node.is_op and "output" not in lines[0]:
+        lines[0] += "  output"
+    back = []
+    for edge in card.node.inputs if "backward" in passes else ():
+        if flow := flow_text(cards, edge):
+            back.append(f"back to {text.shorten(graph.name(edge.value), 16)}: {' '.join(flow)}")
+    return [*lines, *back]
+
+
+class Lanes:
+    """The columns of values on their way, from left to right; None where one is free."""
+
+    def __init__(self, uses: Counter[Lane]):
+        self.uses, self.lanes, self.column = uses, [], 0
+
+    def row(self, column: int = -1, sign: str = "") -> str:
+        """A row of lines, with a sign in one column."""
+        width = max(len(self.lanes), column + 1)
+        marks = [sign if i == column else "│" if i < len(self.lanes) and self.lanes[i] else " " for i in range(width)]
+        return " ".join(marks)
+
+    def into(self, node: Node) -> list[str]:
+        """Take what a node reads out of its columns, and choose the node's column; the row that joins them, if any."""
+        read = Counter((edge.source.key, edge.port) for edge in node.inputs)
+        places = [i for i, lane in enumerate(self.lanes) if lane in read]
+        for lane, many in read.items():
+            self.uses[lane] -= many
+        ended = [i for i in places if not self.uses[self.lanes[i]]]
+        free = [i for i, lane in enumerate(self.lanes) if lane is None]
+        self.column = (ended or free or [len(self.lanes)])[0]
+        joined = [*places, self.column]
+        sides = [UP | DOWN if lane else 0 for lane in self.lanes] + [0] * (self.column + 1 - len(self.lanes))
+        for i in ended:
+            sides[i] = UP
+        sides[self.column] |= DOWN
+        crossed = range(min(joined), max(joined) + 1)
+        for i in joined:
+            sides[i] |= (LEFT if i > crossed[0] else 0) | (RIGHT if i < crossed[-1] else 0)
+        bridges = {i for i in crossed if i not in joined and sides[i]}  # lines that are only crossed
+        row = ""
+        for i, side in enumerate(sides):
+            row += "│" if i in bridges else LINES[side] if side or i not in crossed else "─"
+            row += "─" if crossed[0] <= i < crossed[-1] else " "
+        self.lanes = [None if i in ended else lane for i, lane in enumerate(self.lanes)]
+        self.trim()
+        return [row.rstrip()] if len(set(joined)) > 1 else []
+
+    def out_of(self, node: Node) -> list[str]:
+        """Give a column to each value that leaves a node; the row that leads to them, if there are several."""
+        wanted = [(node.key, port) for port in range(len(node.outputs)) if self.uses[node.key, port]]
+        places = []
+        for lane in wanted:
+            free = [i for i, taken in enumerate(self.lanes) if taken is None and i not in places]
+            place = self.column if not places else next((i for i in free if i > self.column), len(self.lanes))
+            self.lanes += [None] * (place + 1 - len(self.lanes))
+            self.lanes[place] = lane
+            places.append(place)
+        self.trim()
+        if len(places) < 2:
+            return []
+        crossed = range(places[0], places[-1] + 1)
+        row = ""
+        for i, lane in enumerate(self.lanes):
+            side = (UP if i == self.column else 0) | DOWN if i in places else 0
+            side |= (LEFT if i > crossed[0] else 0) | (RIGHT if i < crossed[-1] else 0) if i in places else 0
+            row += LINES[side] if i in places else "│" if lane else "─" if i in crossed else " "
+            row += "─" if crossed[0] <= i < crossed[-1] else " "
+        return [row.rstrip()]
+
+    def trim(self) -> None:
+        """Give up free columns at the right."""
+        while self.lanes and self.lanes[-1] is None:
+            self.lanes.pop()

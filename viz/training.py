@@ -1,0 +1,95 @@
+"""The film of a training run: each layer's gradient as a bar, step by step, as a GIF or as a page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .figures import running_mean
+from .files import write
+from .text import shorten
+
+FRAMES = 120  # of a longer run every so many steps are shown
+PACE = 12  # frames a second
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Gradients of a training run</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<style>body{{margin:1rem;font:15px sans-serif;background:#fff;color:#18202b}}img{{max-width:100%}}</style>
+<img alt="The norm of each layer's gradient, step by step" src="data:image/gif;base64,{data}">
+</html>
+"""
+
+
+def training_film(history: Mapping[str, Sequence[float]], path: str | Path) -> Path:
+    """Write the film of a training run.
+
+    Args:
+        history: for each layer, the norm of its gradient at each step.
+        path: a file with the suffix .gif or .html.
+
+    Returns:
+        The path.  Each bar is the running mean of a layer's norms; the mark on it is the norm at that step.
+
+    Raises ValueError for another suffix, and for a history without steps.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(training_film({"hidden": [1.0, 0.5], "out": [2.0, 1.0]}, Path(folder) / "run.gif").read_bytes()[:3])
+    b'GIF'
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".gif", ".html"):
+        raise ValueError(f"training_film: {path.suffix!r} is no format of films. Use .gif or .html.")
+    if not any(len(steps) for steps in history.values()):
+        raise ValueError("training_film: the history holds no step. Give the norms of at least one step.")
+    made = gif(history)
+    return write(path, made if path.suffix.lower() == ".gif" else page(made))
+
+
+def page(made: bytes) -> bytes:
+    """A GIF as a page of its own."""
+    return PAGE.format(data=base64.b64encode(made).decode()).encode()
+
+
+def gif(history: Mapping[str, Sequence[float]]) -> bytes:
+    """The frames of the film."""
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    names, steps = list(history), max(map(len, history.values()))
+    means = {name: running_mean(history[name]) for name in names}
+    figure = Figure(figsize=(7, 0.45 * len(names) + 1.3), dpi=100, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    frames = []
+    for step in range(0, steps, -(-steps // FRAMES)):
+        figure.clear()
+        _frame(figure, names, history, means, step, steps)
+        canvas.draw()
+        frames.append(
+            Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("P", palette=Image.Palette.ADAPTIVE, colors=32)
+        )
+    out = io.BytesIO()
+    frames[0].save(out, "GIF", save_all=True, append_images=frames[1:], duration=1000 // PACE, loop=0)
+    return out.getvalue()
+
+
+def _frame(figure, names: list[str], history: Mapping, means: Mapping, step: int, steps: int) -> None:
+    """One frame: the same scale in all of them."""
+    positive = [x for norms in history.values() for x in norms if x > 0]
+    axes = figure.add_subplot(xlabel="norm of the gradient", xscale="log" if positive else "linear")
+    least, most = (min(positive) / 2, max(positive) * 2) if positive else (0.0, 1.0)
+    now = [history[name][min(step, len(history[name]) - 1)] if len(history[name]) else 0.0 for name in names]
+    mean = [means[name][min(step, len(means[name]) - 1)] if means[name] else 0.0 for name in names]
+    rows = range(len(names))
+    axes.barh(rows, [x - least for x in mean], left=least, color="#1f4e8c", height=0.6)
+    axes.plot(now, rows, linestyle="none", marker="d", color="#b2443c")
+    axes.set_xlim(least, most)
+    axes.set_yticks(rows, [shorten(name, 32) for name in names], parse_math=False)
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"step {step + 1} of {steps}", loc="left", fontweight="bold")
