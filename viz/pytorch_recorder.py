@@ -1,0 +1,324 @@
+"""The recording of a PyTorch program while it runs: a TorchFunctionMode sees each call as the user wrote it.
+
+What is called inside one is not seen again.  pytorch_graph.py listens to backward, pytorch_tangents.py pushes tangents,
+pytorch_document.py makes the document.
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+from torch._functorch.autograd_function import custom_function_call
+from torch.autograd.function import _SingleLevelFunction
+from torch.overrides import TorchFunctionMode
+
+from minigrad.errors import PACKAGE, Place
+from minigrad.ops.registry import MODULES
+from minigrad.program import schema
+from minigrad.program.callers import columns, module_names
+
+from .pytorch_document import Call, Noted, bottom, formula_of, parameters_of, primitive_of
+from .pytorch_graph import Backward, run_now
+from .pytorch_tangents import Tangents, tensors_in, version
+
+OWN = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (torch.__file__, __file__, PACKAGE + "x"))
+OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rtruediv": "div", "rdiv": "div", "rpow": "pow",
+             "rmatmul": "matmul", "floordiv": "floor_divide", "mod": "remainder", "invert": "bitwise_not",
+             "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "true_divide": "div"}  # fmt: skip
+SWAPPED = ("__rsub__", "__rdiv__", "__rtruediv__", "__rpow__", "__rmatmul__")  # x.__rsub__(y) is y - x
+INPLACE = {f"i{name}": OPERATORS.get(name, name) for name in "add sub mul truediv div pow and or xor floordiv mod".split()}
+PROPERTIES = {"T": "permute", "mT": "transpose", "H": "adjoint", "mH": "adjoint", "real": "real", "imag": "imag"}
+SIZES = ("view", "reshape", "permute", "expand", "repeat", "tile", "flip")  # methods that take numbers one by one
+SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_dual")  # other tensors of the same value
+MODULES.add(torch.nn.Module._wrapped_call_impl.__code__)
+
+
+class Recorder:
+    """Notes what happens while `with recorder.running():` is open."""
+
+    def __init__(self, jvp: bool):
+        self.calls: list[Call] = []
+        self.backward, self.tangents = Backward(self), Tangents(self, jvp)
+        self.tensors: dict[Noted, torch.Tensor] = {}
+        self._known: dict[int, tuple] = {}  # id -> (tensor, version, value)
+        self._places: dict[tuple, Noted] = {}  # where in memory -> the value that lies there
+        self._views: dict[int, Call] = {}  # id of a tensor that is a view -> the operation that made it
+        self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
+        self._paths: dict[Any, dict] = {}
+        self._busy = False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Record what this thread does."""
+        thread = threading.get_ident()
+
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            def run(*args: Any, **kwargs: Any) -> Any:
+                return super(_SingleLevelFunction, cls).apply(*args, **kwargs)
+
+            if threading.get_ident() != thread or self.passes_by():
+                return run(*args, **kwargs)
+            return self.call(run, cls.__name__, args, kwargs, cls)
+
+        before = vars(_SingleLevelFunction).get("apply")  # a recording around this one
+        _SingleLevelFunction.apply = classmethod(apply)
+        try:
+            with Calls(self):
+                yield
+        finally:
+            if before is None:
+                del _SingleLevelFunction.apply
+            else:
+                _SingleLevelFunction.apply = before
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What runs here is not the program's."""
+        before, self._busy = self._busy, True
+        try:
+            yield
+        finally:
+            self._busy = before
+
+    def passes_by(self) -> bool:
+        """Whether calls are not noted now: inside another one, and in backward, whose hooks tell all."""
+        return self._busy or run_now() != -1
+
+    # ------------------------------------------------------------------------------------------------------- calls
+    def asked(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        """A call of the user's: an operation, or only a question."""
+        name = getattr(func, "__name__", type(func).__name__)
+        if name in ("__get__", "__set__", "__delete__"):
+            attribute = func.__self__.__name__
+            if name == "__get__" and attribute in PROPERTIES:
+                return self.call(func, PROPERTIES[attribute], args, kwargs)
+            name = attribute if name == "__get__" and attribute in ("data", "grad") else ""
+            if not name:
+                return func(*args, **kwargs)
+        if func is custom_function_call:
+            return self.call(func, args[0].__name__, args, kwargs, args[0])
+        if name not in (*SAME, "grad"):
+            return self.call(func, name, args, kwargs)
+        out = func(*args, **kwargs)
+        with self.aside():
+            if isinstance(out, tuple) and name == "grad":
+                inputs = args[1] if len(args) > 1 else kwargs["inputs"]
+                self.backward.returned([inputs] if isinstance(inputs, torch.Tensor) else inputs, out)
+            elif isinstance(out, torch.Tensor) and name == "grad":
+                self.backward.stored(args[0], out)
+            elif name != "grad" and (given := tensors_in(args)):
+                for t in tensors_in(out)[:1]:
+                    self.know(t, self.ref(given[0]))
+        return out
+
+    def call(self, run: Callable, name: str, args: tuple, kwargs: dict, cls: Any = None) -> Any:
+        """Make a call and note it, if it was an operation: if it gave new tensors from tensors, or wrote to some."""
+        with self.aside():
+            given = {id(t): (t, self.ref(t)) for t in tensors_in((args, kwargs))}
+            bases = [t._base for t, _ in given.values() if t._is_view()]  # what is written to a view is written to its base
+            around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
+            versions = {key: version(t) for key, (t, _) in around.items()}
+            boundary = self.backward.edges(around)
+            push = self.tangents.before(run, name if cls is None else "custom", args, kwargs, given) if given else None
+            out = run(*args, **kwargs)
+            fresh = {id(t): t for t in tensors_in(out) if id(t) not in given}
+            written = {key: around[key] for key in around if version(around[key][0]) != versions[key]}
+            if not given or not written and (not fresh or name.endswith("_like") or name.startswith("new_")):
+                return out  # a question, or a tensor that is made of nothing
+            made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
+            made.boundary = boundary
+            made.inputs += [value for key, (_, value) in written.items() if key not in given]
+            made.inplace = bool(written) and next(iter(given)) in written
+            results = [(t, self.result(t, made)) for t in (*[t for t, _ in written.values()], *fresh.values())]
+            self._views |= {key: made for key, t in fresh.items() if t._is_view()}
+            made.outputs = [value for _, value in results]
+            self.backward.attach(made, results)
+            if push is not None and made.phase == "forward":
+                push(made, out, results)
+            return out
+
+    def begin(self, run: Any, name: str, cls: Any, args: tuple, kwargs: dict, given: dict[int, tuple]) -> Call:
+        """The entry of a call: who asked for what."""
+        phase = "update" if self.backward.ran and not torch.is_grad_enabled() else "forward"
+        frame = sys._getframe(2)
+        made = Call(phase, op_name(name) if cls is None else cls.__name__, where(frame))
+        made.modules, made.layers = module_names(frame, self._paths), self.layers()
+        args = args[::-1] if name in SWAPPED else args[1:] if args and args[0] is cls and cls is not None else args
+        if cls is None:
+            args = (args[0], args[1:]) if made.name in SIZES and len(args) > 2 else args
+            usual = defaults(run)
+            kwargs = {key: one for key, one in kwargs.items() if key not in usual or one is not usual[key]}
+            made.primitive = primitive_of(made.name, kwargs)
+            pointwise = getattr(made.primitive, "kernel", None) is not None
+            names = made.primitive.names if pointwise else parameters_of(made.name)
+        else:
+            made.function, names = cls.__name__, forward_parameters(cls)
+        said = [(names[i] if i < len(names) else f"x{i}", one) for i, arg in enumerate(args) for one in spread(arg)]
+        said += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
+        made.labels = [label for label, _ in said]
+        made.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in said]
+        made.formula = formula_of(made)
+        self.calls.append(made)
+        return made
+
+    def layers(self) -> list[str]:
+        """The transforms of torch.func that are running, outermost first."""
+        stack = torch._C._functorch.get_interpreter_stack() or []
+        return [str(one.key()).rsplit(".", 1)[-1].lower() for one in stack]
+
+    # ------------------------------------------------------------------------------------------------------ values
+    def ref(self, t: torch.Tensor) -> Noted:
+        """The value that a tensor holds now."""
+        t = bottom(t)
+        _, at, value = self._known.get(id(t), (None, None, None))
+        if value is not None and at == version(t):
+            return value
+        here = self._places.get(place(t))
+        if here is not None:
+            return self.know(t, here)
+        if value is not None:
+            return self.seen_again(t)
+        leaf = t.is_leaf and t.requires_grad
+        made = Noted(t, "parameter" if leaf else "input" if t.grad_fn is None else "computed")
+        self.tensors[made] = t
+        return self.know(t, made)
+
+    def know(self, t: torch.Tensor, value: Noted) -> Noted:
+        """From now on, and until it is written, a tensor holds this value.  It is kept alive, and so its memory its own."""
+        t = bottom(t)
+        self._known[id(t)] = (t, version(t), value)
+        if (at := place(t)) is not None:
+            self._places[at] = value
+        return value
+
+    def knows(self, t: torch.Tensor) -> bool:
+        """Whether a tensor's value is known."""
+        t = bottom(t)
+        return id(t) in self._known and self._known[id(t)][1] == version(t)
+
+    def result(self, t: torch.Tensor, call: Call) -> Noted:
+        """The value of what a call gave or wrote."""
+        self._writers[memory(t)] = call
+        return self.know(t, Noted(t, "computed"))
+
+    def kept(self, t: torch.Tensor, call: Call) -> Noted | None:
+        """The value of a tensor that a node keeps; None for a number in the program's text that it keeps as a tensor."""
+        at = place(t)
+        if at not in self._places and t.dim() == 0 and {"const": t.item()} in call.inputs:
+            return None
+        return self._places.get(at) or call.internal.setdefault(at, Noted(t, "computed"))
+
+    def seen_again(self, t: torch.Tensor) -> Noted:
+        """A tensor is read for the first time since its memory was written through another one.
+
+        It is a result of that write; where it is tracked, autograd takes the view of the new base, an operation of its own.
+        """
+        maker, writer = self._views.get(id(t)), self._writers.get(memory(t))
+        if t.grad_fn is None or t._base is None or maker is None:
+            value = self.know(t, Noted(t, "computed"))
+            if writer is not None:
+                writer.outputs.append(value)
+                self.tangents.note(writer, t, value)
+            return value
+        base = t._base
+        view = Call("forward", maker.name, maker.where)
+        view.formula, view.primitive, view.labels, view.modules = maker.formula, maker.primitive, maker.labels, maker.modules
+        view.inputs, view.boundary = [self.ref(base)], self.backward.edges({id(base): (base, self.ref(base))})
+        self.calls.append(view)
+        value = self.result(t, view)
+        view.outputs = [value]
+        self.backward.attach(view, [(t, value)])
+        self.tangents.note(view, base, view.inputs[0])
+        self.tangents.note(view, t, value)
+        return value
+
+    # --------------------------------------------------------------------------------------------------- at the end
+    def run_backward(self, outs: list[torch.Tensor]) -> None:
+        """Backward from all results that require grad, seeded with ones, unless the program ran it itself."""
+        roots = [o for o in outs if o.requires_grad]
+        leaves = [t for t in self.tensors.values() if t.requires_grad]
+        if not roots or not leaves or any(self.backward.gradient(self.ref(o)) is not None for o in outs):
+            return
+        try:
+            found = torch.autograd.grad(roots, leaves, [torch.ones_like(o) for o in roots], allow_unused=True)
+        except RuntimeError as e:
+            if "second time" not in str(e):
+                raise
+            self.tangents.notes.append("the program's own backward has freed its graph")
+            return
+        self.backward.returned(leaves, found)
+
+
+class Calls(TorchFunctionMode):
+    """Hands each call to the recorder."""
+
+    def __init__(self, recorder: Recorder):
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        return func(*args, **kwargs) if self.recorder.passes_by() else self.recorder.asked(func, args, kwargs)
+
+
+def op_name(name: str) -> str:
+    """minigrad's name for one of PyTorch's functions: `__rsub__` is sub, `add_` add."""
+    plain = name.strip("_")
+    return INPLACE.get(plain, OPERATORS.get(plain, plain)) if name.startswith("__") else OPERATORS.get(plain, plain)
+
+
+def defaults(run: Any) -> dict[str, Any]:
+    """What a function's parameters are unless they are given: PyTorch's own functions pass all of them on."""
+    try:
+        return {name: p.default for name, p in inspect.signature(run).parameters.items()}
+    except (TypeError, ValueError):  # a builtin
+        return {}
+
+
+def spread(arg: Any) -> list:
+    """An argument, or if it is a structure with tensors in it, what is in it."""
+    if isinstance(arg, (list, tuple)) and tensors_in(arg):
+        return [one for part in arg for one in spread(part)]
+    return [] if arg is None else [arg]
+
+
+def forward_parameters(cls: Any) -> list[str]:
+    """The parameters of a custom Function's forward, without ctx."""
+    names = list(inspect.signature(cls.forward).parameters)
+    return names[1:] if cls.setup_context is _SingleLevelFunction.setup_context else names
+
+
+def memory(t: torch.Tensor) -> int:
+    """What memory a tensor lies in."""
+    t = bottom(t)
+    return t.untyped_storage()._cdata if t.layout is torch.strided else id(t)
+
+
+def place(t: torch.Tensor) -> tuple | None:
+    """Where a tensor lies, and which write made what is there; None where that says nothing."""
+    t = bottom(t)
+    if t.layout is not torch.strided or t.is_meta or not t.numel():
+        return None
+    return t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, version(t)
+
+
+def where(frame: FrameType | None) -> schema.Where:
+    """The innermost line outside PyTorch and our own code."""
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    if frame is None:
+        return schema.Where("", 0, "")
+    code = frame.f_code
+    at = Place(code.co_filename, frame.f_lineno)
+    name = "" if code.co_name == "<module>" else code.co_qualname
+    return schema.Where(at.file, at.line, at.code, name, columns(code, frame.f_lasti))
