@@ -1,14 +1,13 @@
 """The recording of a PyTorch program while it runs: a TorchFunctionMode sees each call as the user wrote it.
 
-What is called inside one is not seen again.  pytorch_graph.py listens to backward, pytorch_tangents.py pushes tangents,
-pytorch_document.py makes the document.
+What is called inside one is not seen again.  graph.py listens to backward, tangents.py pushes tangents,
+document.py makes the document.
 """
 
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import threading
@@ -27,19 +26,26 @@ from minigrad.ops.registry import MODULES
 from minigrad.program import schema
 from minigrad.program.callers import columns, module_names
 
-from .pytorch_document import Call, Noted, bottom, formula_of, parameters_of, primitive_of
-from .pytorch_graph import Backward, run_now
-from .pytorch_tangents import Tangents, tensors_in, version
+from .document import Call, Noted, bottom
+from .graph import Backward, run_now
+from .tangents import Tangents, version
+from .words import (
+    PROPERTIES,
+    SAME,
+    SIZES,
+    SWAPPED,
+    defaults,
+    formula_of,
+    forward_parameters,
+    op_name,
+    parameters_of,
+    primitive_of,
+    spread,
+    tensors_in,
+)
 
-OWN = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (torch.__file__, __file__, PACKAGE + "x"))
-OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rtruediv": "div", "rdiv": "div", "rpow": "pow",
-             "rmatmul": "matmul", "floordiv": "floor_divide", "mod": "remainder", "invert": "bitwise_not",
-             "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "true_divide": "div"}  # fmt: skip
-SWAPPED = ("__rsub__", "__rdiv__", "__rtruediv__", "__rpow__", "__rmatmul__")  # x.__rsub__(y) is y - x
-INPLACE = {f"i{name}": OPERATORS.get(name, name) for name in "add sub mul truediv div pow and or xor floordiv mod".split()}
-PROPERTIES = {"T": "permute", "mT": "transpose", "H": "adjoint", "mH": "adjoint", "real": "real", "imag": "imag"}
-SIZES = ("view", "reshape", "permute", "expand", "repeat", "tile", "flip")  # methods that take numbers one by one
-SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_dual")  # other tensors of the same value
+VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+OWN = (os.path.dirname(torch.__file__) + os.sep, VIZ, PACKAGE)
 MODULES.add(torch.nn.Module._wrapped_call_impl.__code__)
 
 
@@ -125,7 +131,9 @@ class Recorder:
         """Make a call and note it, if it was an operation: if it gave new tensors from tensors, or wrote to some."""
         with self.aside():
             given = {id(t): (t, self.ref(t)) for t in tensors_in((args, kwargs))}
-            bases = [t._base for t, _ in given.values() if t._is_view()]  # what is written to a view is written to its base
+            bases = [
+                t._base for t, _ in given.values() if t._is_view()
+            ]  # what is written to a view is written to its base
             around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
             versions = {key: version(t) for key, (t, _) in around.items()}
             boundary = self.backward.edges(around)
@@ -167,7 +175,7 @@ class Recorder:
         said += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
         made.labels = [label for label, _ in said]
         made.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in said]
-        made.formula = formula_of(made)
+        made.formula = formula_of(made.name, made.primitive, said)
         self.calls.append(made)
         return made
 
@@ -183,7 +191,7 @@ class Recorder:
         _, at, value = self._known.get(id(t), (None, None, None))
         if value is not None and at == version(t):
             return value
-        here = self._places.get(place(t))
+        here = self._places.get(place(t) or ())
         if here is not None:
             return self.know(t, here)
         if value is not None:
@@ -216,7 +224,7 @@ class Recorder:
         at = place(t)
         if at not in self._places and t.dim() == 0 and {"const": t.item()} in call.inputs:
             return None
-        return self._places.get(at) or call.internal.setdefault(at, Noted(t, "computed"))
+        return self._places.get(at or ()) or call.internal.setdefault(at, Noted(t, "computed"))
 
     def seen_again(self, t: torch.Tensor) -> Noted:
         """A tensor is read for the first time since its memory was written through another one.
@@ -232,7 +240,12 @@ class Recorder:
             return value
         base = t._base
         view = Call("forward", maker.name, maker.where)
-        view.formula, view.primitive, view.labels, view.modules = maker.formula, maker.primitive, maker.labels, maker.modules
+        view.formula, view.primitive, view.labels, view.modules = (
+            maker.formula,
+            maker.primitive,
+            maker.labels,
+            maker.modules,
+        )
         view.inputs, view.boundary = [self.ref(base)], self.backward.edges({id(base): (base, self.ref(base))})
         self.calls.append(view)
         value = self.result(t, view)
@@ -269,33 +282,6 @@ class Calls(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         return func(*args, **kwargs) if self.recorder.passes_by() else self.recorder.asked(func, args, kwargs)
-
-
-def op_name(name: str) -> str:
-    """minigrad's name for one of PyTorch's functions: `__rsub__` is sub, `add_` add."""
-    plain = name.strip("_")
-    return INPLACE.get(plain, OPERATORS.get(plain, plain)) if name.startswith("__") else OPERATORS.get(plain, plain)
-
-
-def defaults(run: Any) -> dict[str, Any]:
-    """What a function's parameters are unless they are given: PyTorch's own functions pass all of them on."""
-    try:
-        return {name: p.default for name, p in inspect.signature(run).parameters.items()}
-    except (TypeError, ValueError):  # a builtin
-        return {}
-
-
-def spread(arg: Any) -> list:
-    """An argument, or if it is a structure with tensors in it, what is in it."""
-    if isinstance(arg, (list, tuple)) and tensors_in(arg):
-        return [one for part in arg for one in spread(part)]
-    return [] if arg is None else [arg]
-
-
-def forward_parameters(cls: Any) -> list[str]:
-    """The parameters of a custom Function's forward, without ctx."""
-    names = list(inspect.signature(cls.forward).parameters)
-    return names[1:] if cls.setup_context is _SingleLevelFunction.setup_context else names
 
 
 def memory(t: torch.Tensor) -> int:

@@ -1,9 +1,9 @@
 """A PyTorch program as a record, so that all our pictures can be made of it: `viz.from_torch(f, *args)`.
 
 PyTorch is needed for nothing else here and is imported only when this is called.  One run of the program gives all three
-passes: a TorchFunctionMode sees each call as the user wrote it (pytorch_recorder.py), hooks on the nodes of the graph see
-what backward sends along each edge (pytorch_graph.py), and each call made once more on dual tensors carries tangents along
-(pytorch_tangents.py).
+passes: a TorchFunctionMode sees each call as the user wrote it (recorder.py), hooks on the nodes of the graph see
+what backward sends along each edge (graph.py), and each call made once more on dual tensors carries tangents along
+(tangents.py).
 """
 
 # pyright: reportMissingImports=false
@@ -79,9 +79,9 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
         raise error(ModuleNotFoundError, "from_torch", "PyTorch is not installed", "pip install torch") from e
     from torch.utils._pytree import tree_map_only
 
-    from .pytorch_document import document
-    from .pytorch_recorder import Recorder
-    from .pytorch_tangents import tensors_in
+    from .document import Builder
+    from .recorder import Recorder
+    from .words import tensors_in
 
     if not tracks(fn, args):
         args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
@@ -102,7 +102,7 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
     name_values(recorder, fn)
     code = getattr(inspect.unwrap(fn), "__code__", None)
     program = {"file": code.co_filename if code else "", "name": name or title(fn)}
-    fields = document(recorder.calls, outputs, recorder.backward.gradients(), program)
+    fields = Builder(recorder.calls, outputs).document(recorder.backward.gradients(), program)
     return TorchRecord(**fields, notes=recorder.tangents.notes)
 
 
@@ -124,7 +124,7 @@ def surroundings(fn: Any) -> dict[str, Any]:
 
 def tracks(fn: Any, args: tuple) -> bool:
     """Whether anything that fn can see requires grad."""
-    from .pytorch_tangents import tensors_in
+    from .words import tensors_in
 
     seen = surroundings(fn)
     modules = [one for one in (*seen.values(), *args) if hasattr(one, "named_parameters")]

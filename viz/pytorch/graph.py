@@ -5,7 +5,7 @@ each result down to the edges that the arguments had before the call; whatever c
 sends to that argument.  So it does not matter who runs backward, how often, or in how many steps.
 """
 
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 
-from .pytorch_document import Call, Noted, kept_by, size_of, total
+from .document import Call, Noted, kept_by, size_of, total
 
 
 class Backward:
@@ -208,4 +208,6 @@ def levels(t: torch.Tensor) -> list[torch.Tensor]:
 
 def same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     """Whether two arrays hold the same numbers."""
-    return a is not None and b is not None and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    return (
+        a is not None and b is not None and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    )

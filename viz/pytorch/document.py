@@ -1,15 +1,15 @@
 """What a recording of a PyTorch program notes, and the document of the schema made of it.
 
 Values (Noted) and operations (Call) point at each other; they get their numbers when the document is made, each value
-when it is first mentioned.  pytorch_recorder.py and pytorch_graph.py fill them in.
+when it is first mentioned.  recorder.py and graph.py fill them in.
 """
 
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
 
 from __future__ import annotations
 
+import copy
 import functools
-import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,9 +18,6 @@ import numpy as np
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from minigrad.kernels import formula
-from minigrad.ops.primitive import Primitive
-from minigrad.ops.registry import TABLE
 from minigrad.program import schema
 
 
@@ -85,67 +82,90 @@ class Call:
         return f"∂{self.name}/∂{self.labels[i] if i < len(self.labels) else 'base'}"
 
 
-def document(calls: list[Call], outputs: list[Noted], gradients: dict[Noted, Noted], program: dict) -> dict:
-    """The fields of the document: values and operations numbered in program order."""
-    numbers_of: dict[Noted, int] = {}
+class Builder:
+    """Makes the document: a value gets its number when it is first mentioned."""
 
-    def number(one: Any) -> Any:
-        return schema.jsonable(one) if isinstance(one, dict) else numbers_of.setdefault(one, len(numbers_of))
+    def __init__(self, calls: list[Call], outputs: list[Noted]):
+        self.calls, self.returned = calls, outputs
+        self.numbers: dict[Noted, int] = {}
+        self.ids = {call: i for i, call in enumerate(calls)}
+        self.used = {one for call in calls for one in call.inputs if isinstance(one, Noted)} | set(outputs)
+        self.edges = {call: call.edges() for call in calls}
+        self.freeing = {call.of: i for call, i in self.ids.items() if call.of is not None}  # the last run of backward
 
-    ids = {call: i for i, call in enumerate(calls)}
-    used = {id(one) for call in calls for one in call.inputs} | {id(one) for one in outputs}
-    runs = {(call.of, run): ids[call] for call in calls if call.of is not None for run in call.upstream}
-    edges = {call: call.edges() for call in calls}
-    ops = []
-    for call in calls:
-        ins, outs = ends(call, edges, used)
-        op = schema.Op(ids[call], call.phase, call.name, call.formula, call.layers, [number(i) for i in ins],
-                       [number(o) for o in outs], None if call.of is None else ids[call.of], call.inplace, call.where,
-                       call.function, module=call.modules)  # fmt: skip
+    def number(self, one: Any) -> Any:
+        """A value's number in the document, or a constant as JSON has it."""
+        return schema.jsonable(one) if isinstance(one, dict) else self.numbers.setdefault(one, len(self.numbers))
+
+    def document(self, gradients: dict[Noted, Noted], program: dict) -> dict[str, Any]:
+        """The fields of the document."""
+        ops = [self.entry(call) for call in self.calls]
+        with_tangents = [call for call in self.calls if any(o in call.tangents for o in call.outputs)]
+        ops += [self.tangent_entry(call, len(ops) + i) for i, call in enumerate(with_tangents)]
+        outputs = [self.number(o) for o in self.returned]
+        whole = {self.number(v): self.number(gradients[v]) for v in list(self.numbers) if v in gradients}
+        values = [
+            schema.Value(i, v.name, v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
+            for v, i in self.numbers.items()
+        ]
+        ran = {"forward", *[op.phase for op in ops]}
+        passes = [one for one in ("forward", "backward", "jvp") if one in ran]
+        return {"program": {**program, "passes": passes}, "values": values, "ops": ops, "outputs": outputs,
+                "gradients": whole}  # fmt: skip
+
+    def entry(self, call: Call) -> schema.Op:
+        """One operation, or what backward ran for one."""
+        ins, outs = self.ends(call)
+        op = self.op(call, call.phase, self.ids[call], ins, outs)
+        op.of, op.inplace = None if call.of is None else self.ids[call.of], call.inplace
         if call.of is not None:
-            op.formula = "; ".join(dict.fromkeys(partial for _, _, partial, _, _ in own_edges(call, edges)))
-        op.edges = [schema.Edge(number(i), p, number(up), number(gives)) for _, i, p, up, gives in edges[call]]
-        last = max((at for (of, _), at in runs.items() if of is call), default=None)
-        op.saved = [schema.SavedValue(number(v), size, last if freed(node) else None) for v, size, node in call.kept]
-        op.tangents = {number(v): number(t) for v, t in call.tangents.items() if v in ins or v in outs}
-        ops.append(op)
-    for call in [c for c in calls if any(o in c.tangents for o in c.outputs)]:
-        sides = [[number(call.tangents[v]) for v in side if not isinstance(v, dict) and v in call.tangents]
-                 for side in ends(call, edges, used)]  # fmt: skip
-        ops.append(schema.Op(len(ops), "jvp", call.name, call.formula, call.layers, *sides, ids[call], False, call.where,
-                             call.function, module=call.modules))  # fmt: skip
-    known = sorted([v for v in gradients if v in numbers_of], key=number)
-    whole = {number(v): number(gradients[v]) for v in known}
-    returned = [number(o) for o in outputs]
-    values = [schema.Value(i, v.name, v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
-              for v, i in numbers_of.items()]  # fmt: skip
-    ran = {op.phase for op in ops}
-    passes = [one for one in ("forward", "backward", "jvp") if one == "forward" or one in ran]
-    return {"program": {**program, "passes": passes}, "values": values, "ops": ops, "outputs": returned, "gradients": whole}
+            op.formula = "; ".join(dict.fromkeys(partial for _, _, partial, _, _ in self.through(call)))
+        op.edges = [
+            schema.Edge(self.number(i), partial, self.number(up), self.number(gives))
+            for _, i, partial, up, gives in self.edges[call]
+        ]
+        last = self.freeing.get(call)
+        op.saved = [
+            schema.SavedValue(self.number(v), size, last if freed(node) else None) for v, size, node in call.kept
+        ]
+        op.tangents = {self.number(v): self.number(t) for v, t in call.tangents.items() if v in ins or v in outs}
+        return op
 
+    def tangent_entry(self, call: Call, id: int) -> schema.Op:
+        """What the jvp pass did for an operation."""
+        ins, outs = (
+            [call.tangents[v] for v in side if isinstance(v, Noted) and v in call.tangents] for side in self.ends(call)
+        )
+        op = self.op(call, "jvp", id, ins, outs)
+        op.of = self.ids[call]
+        return op
 
-def ends(call: Call, edges: dict, used: set) -> tuple[list, list]:
-    """What goes into an operation and what comes out of it; results that nobody uses are left out."""
-    if call.of is not None and not call.inputs:
-        through = own_edges(call, edges)
-        return list(dict.fromkeys(up for *_, up, _ in through)), list(dict.fromkeys(gives for *_, gives in through))
-    return call.inputs, [o for o in call.outputs if id(o) in used] or call.outputs
+    def op(self, call: Call, phase: str, id: int, ins: list, outs: list) -> schema.Op:
+        """What all entries of a call have in common."""
+        sides = [[self.number(one) for one in side] for side in (ins, outs)]
+        return schema.Op(id, phase, call.name, call.formula, call.layers, *sides, None, False, call.where, call.function,
+                         module=call.modules)  # fmt: skip
 
+    def ends(self, call: Call) -> tuple[list, list]:
+        """What goes into an operation and what comes out of it; results that nobody uses are left out."""
+        if call.of is not None and not call.inputs:
+            ups, gives = zip(*[edge[-2:] for edge in self.through(call)]) if self.through(call) else ((), ())
+            return list(dict.fromkeys(ups)), list(dict.fromkeys(gives))
+        return call.inputs, [o for o in call.outputs if o in self.used] or call.outputs
 
-def own_edges(call: Call, edges: dict) -> list:
-    """The edges of the forward operation along which this entry of backward sent something."""
-    return [edge for edge in edges[call.of] if edge[0] in call.upstream]
+    def through(self, call: Call) -> list[tuple]:
+        """The edges of the forward operation along which this entry of backward sent something."""
+        return [edge for edge in self.edges[call.of] if edge[0] in call.upstream] if call.of is not None else []
 
 
 def total(parts: list[Noted]) -> Noted:
     """The sum of gradients, which is the gradient itself where there is one."""
     if len(parts) == 1:
         return parts[0]
-    made = Noted.__new__(Noted)
-    made.__dict__.update(vars(parts[0]), array=None, summary={})
-    if all(p.array is not None for p in parts):
-        made.array = functools.reduce(np.add, [p.array for p in parts])
-        made.summary = summary(made.array)
+    made = copy.copy(parts[0])
+    arrays = [part.array for part in parts if part.array is not None]
+    made.array = np.asarray(sum(arrays)) if len(arrays) == len(parts) else None
+    made.summary = {} if made.array is None else summary(made.array)
     return made
 
 
@@ -211,44 +231,3 @@ def freed(node: Any) -> bool:
         return not kept_by(node)
     except RuntimeError:
         return True
-
-
-# ------------------------------------------------------------------------------------------------------------ words
-@functools.cache
-def primitives() -> dict[str, list]:
-    """minigrad's primitives by name."""
-    found: dict[str, list] = {}
-    pending: list[Any] = [Primitive]
-    while pending:
-        cls = pending.pop()
-        pending += cls.__subclasses__()
-        found.setdefault(cls.name, []).append(cls)
-    return found
-
-
-def primitive_of(name: str, keywords: dict) -> Any:
-    """minigrad's class for an operation, where it is one primitive under the same name and with the same parameters."""
-    entry = TABLE.get(name)
-    candidates = primitives().get(name, [])
-    if entry is not None and entry.cls is not None:
-        candidates = [entry.cls, *candidates]
-    elif len(candidates) > 1:
-        return None
-    return next((cls for cls in candidates if set(keywords) <= set(cls.names)), None)
-
-
-@functools.cache
-def parameters_of(name: str) -> tuple[str, ...]:
-    """The names of an operation's parameters."""
-    if name in ("getitem", "setitem"):
-        return "x", "index", "value"
-    return tuple(inspect.signature(TABLE[name].function).parameters) if name in TABLE else ()
-
-
-def formula_of(call: Call) -> str:
-    """What an operation computes: its kernel, or the call with the arguments that are no tensors."""
-    kernel = getattr(call.primitive, "kernel", None)
-    if kernel is not None and (text := formula.shown(kernel)):
-        return text
-    said = [f"{label}={one['const']!r}" if isinstance(one, dict) else label for label, one in zip(call.labels, call.inputs)]
-    return f"{call.name}({', '.join(dict.fromkeys(said))})"
