@@ -1,7 +1,7 @@
 """A PyTorch program as a record, so that all our pictures can be made of it: `viz.from_torch(f, *args)`.
 
 PyTorch is needed for nothing else here and is imported only when this is called.  One run of the program gives all three
-passes: a TorchFunctionMode sees each call as the user wrote it (recorder.py), hooks on the nodes of the graph see
+passes: a TorchFunctionMode sees each call as the user wrote it (calls.py, recorder.py), hooks on the nodes of the graph see
 what backward sends along each edge (graph.py), and each call made once more on dual tensors carries tangents along
 (tangents.py).
 """
@@ -79,6 +79,7 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
         raise error(ModuleNotFoundError, "from_torch", "PyTorch is not installed", "pip install torch") from e
     from torch.utils._pytree import tree_map_only
 
+    from .calls import watching
     from .document import Builder
     from .recorder import Recorder
     from .words import tensors_in
@@ -87,7 +88,7 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
         args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
     recorder = Recorder("jvp" in wanted)
     try:
-        with recorder.running():
+        with watching(recorder):
             name_arguments(recorder, fn, args)
             outs = tensors_in(fn(*args))
         if not outs:

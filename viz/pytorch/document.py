@@ -142,9 +142,9 @@ class Builder:
 
     def op(self, call: Call, phase: str, id: int, ins: list, outs: list) -> schema.Op:
         """What all entries of a call have in common."""
-        sides = [[self.number(one) for one in side] for side in (ins, outs)]
-        return schema.Op(id, phase, call.name, call.formula, call.layers, *sides, None, False, call.where, call.function,
-                         module=call.modules)  # fmt: skip
+        read, made = [self.number(one) for one in ins], [self.number(one) for one in outs]
+        return schema.Op(id, phase, call.name, call.formula, call.layers, read, made, None, False, call.where,
+                         call.function, module=call.modules)  # fmt: skip
 
     def ends(self, call: Call) -> tuple[list, list]:
         """What goes into an operation and what comes out of it; results that nobody uses are left out."""

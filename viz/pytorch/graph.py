@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
+from torch.autograd import forward_ad
 
 from .document import Call, Noted, kept_by, size_of, total
 
@@ -123,7 +124,7 @@ class Backward:
             self.given.setdefault(value, {}).setdefault(run, []).append(given)
             call.flows.append((run, value, call.upstream[run], given))
             gives.append((g, given))
-        if any(g.requires_grad for g in sent if g is not None):
+        if any(g.requires_grad for g in sent if g is not None) or forward_ad._current_level >= 0:
             self.again(call, entry, [g for g in arrived if g is not None], ups, gives)
 
     def again(self, call: Call, entry: Call, arrived: list, ups: dict, gives: list) -> None:
@@ -141,6 +142,8 @@ class Backward:
         entry.inputs, entry.labels = list(named), list(named.values())
         entry.outputs = list(dict.fromkeys([*entry.outputs, *[given for _, given in gives]]))
         self.attach(entry, gives)
+        if forward_ad._current_level >= 0:
+            self.recorder.tangents.own(entry, [(g, ups[id(g)]) for g in arrived if id(g) in ups], gives)
 
     def entry(self, call: Call, run: int) -> Call:
         """The entry of backward for a call, in one run."""

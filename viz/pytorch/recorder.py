@@ -1,30 +1,23 @@
-"""The recording of a PyTorch program while it runs: a TorchFunctionMode sees each call as the user wrote it.
+"""The recording of a PyTorch program while it runs: which of its calls are operations, and what values they read and made.
 
-What is called inside one is not seen again.  graph.py listens to backward, tangents.py pushes tangents,
-document.py makes the document.
+calls.py hands it each call as the user wrote it, graph.py listens to backward, tangents.py pushes tangents, document.py
+makes the document.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import torch
 from torch._functorch.autograd_function import custom_function_call
-from torch.autograd.function import _SingleLevelFunction
-from torch.overrides import TorchFunctionMode
 
-from minigrad.errors import PACKAGE, Place
 from minigrad.ops.registry import MODULES
-from minigrad.program import schema
-from minigrad.program.callers import columns, module_names
+from minigrad.program.callers import module_names
 
 from .document import Call, Noted, bottom
 from .graph import Backward, run_now
@@ -42,15 +35,15 @@ from .words import (
     primitive_of,
     spread,
     tensors_in,
+    where,
 )
 
-VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-OWN = (os.path.dirname(torch.__file__) + os.sep, VIZ, PACKAGE)
+RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without anybody being told
 MODULES.add(torch.nn.Module._wrapped_call_impl.__code__)
 
 
 class Recorder:
-    """Notes what happens while `with recorder.running():` is open."""
+    """Notes what happens while `with watching(recorder):` is open."""
 
     def __init__(self, jvp: bool):
         self.calls: list[Call] = []
@@ -62,30 +55,6 @@ class Recorder:
         self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
         self._paths: dict[Any, dict] = {}
         self._busy = False
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Record what this thread does."""
-        thread = threading.get_ident()
-
-        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            def run(*args: Any, **kwargs: Any) -> Any:
-                return super(_SingleLevelFunction, cls).apply(*args, **kwargs)
-
-            if threading.get_ident() != thread or self.passes_by():
-                return run(*args, **kwargs)
-            return self.call(run, cls.__name__, args, kwargs, cls)
-
-        before = vars(_SingleLevelFunction).get("apply")  # a recording around this one
-        _SingleLevelFunction.apply = classmethod(apply)
-        try:
-            with Calls(self):
-                yield
-        finally:
-            if before is None:
-                del _SingleLevelFunction.apply
-            else:
-                _SingleLevelFunction.apply = before
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -137,17 +106,20 @@ class Recorder:
             around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
             versions = {key: version(t) for key, (t, _) in around.items()}
             boundary = self.backward.edges(around)
-            push = self.tangents.before(run, name if cls is None else "custom", args, kwargs, given) if given else None
+            push = self.tangents.before(run, name, args, kwargs, given, cls) if given else None
             out = run(*args, **kwargs)
             fresh = {id(t): t for t in tensors_in(out) if id(t) not in given}
             written = {key: around[key] for key in around if version(around[key][0]) != versions[key]}
+            if name in RUNNING:
+                written |= {key: pair for key, pair in given.items() if not pair[0].requires_grad and changed(*pair)}
             if not given or not written and (not fresh or name.endswith("_like") or name.startswith("new_")):
                 return out  # a question, or a tensor that is made of nothing
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
             made.boundary = boundary
             made.inputs += [value for key, (_, value) in written.items() if key not in given]
             made.inplace = bool(written) and next(iter(given)) in written
-            results = [(t, self.result(t, made)) for t in (*[t for t, _ in written.values()], *fresh.values())]
+            sides = [[t for t, _ in written.values()], list(fresh.values())]
+            results = [(t, self.result(t, made)) for side in sides[:: 1 if made.inplace else -1] for t in side]
             self._views |= {key: made for key, t in fresh.items() if t._is_view()}
             made.outputs = [value for _, value in results]
             self.backward.attach(made, results)
@@ -272,16 +244,9 @@ class Recorder:
         self.backward.returned(leaves, found)
 
 
-class Calls(TorchFunctionMode):
-    """Hands each call to the recorder."""
-
-    def __init__(self, recorder: Recorder):
-        super().__init__()
-        self.recorder = recorder
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        kwargs = kwargs or {}
-        return func(*args, **kwargs) if self.recorder.passes_by() else self.recorder.asked(func, args, kwargs)
+def changed(t: torch.Tensor, value: Noted) -> bool:
+    """Whether a tensor holds something else than this value."""
+    return Noted(t, "").summary != value.summary
 
 
 def memory(t: torch.Tensor) -> int:
@@ -296,15 +261,3 @@ def place(t: torch.Tensor) -> tuple | None:
     if t.layout is not torch.strided or t.is_meta or not t.numel():
         return None
     return t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, version(t)
-
-
-def where(frame: FrameType | None) -> schema.Where:
-    """The innermost line outside PyTorch and our own code."""
-    while frame is not None and frame.f_code.co_filename.startswith(OWN):
-        frame = frame.f_back
-    if frame is None:
-        return schema.Where("", 0, "")
-    code = frame.f_code
-    at = Place(code.co_filename, frame.f_lineno)
-    name = "" if code.co_name == "<module>" else code.co_qualname
-    return schema.Where(at.file, at.line, at.code, name, columns(code, frame.f_lasti))

@@ -77,17 +77,17 @@ class Tangents:
             call.tangents[value] = found[1]
 
     # -------------------------------------------------------------------------------------------------- the pass
-    def before(self, run: Callable, name: str, args: tuple, kwargs: dict, given: dict[int, tuple]) -> Callable | None:
+    def before(self, run: Callable, name: str, args: tuple, kwargs: dict, given: dict, cls: Any) -> Callable | None:
         """What has to be kept of a call's arguments; the result pushes the tangents, once the call has been made.
 
         `given` has tensor and value of each argument by its identity.  None where nothing is to be pushed.
         """
         if forward_ad._current_level >= 0:
-            return lambda call, out, results: self.own(call, [*given.values(), *results])
+            return lambda call, out, results: self.own(call, list(given.values()), results)
         tangents = {key: found for key, (t, _) in given.items() if self.wanted and (found := self.of(t)) is not None}
         if not tangents:
             return None
-        may = may_write(run, name, args, kwargs)
+        may = not self.recorder.layers() and (cls is not None or may_write(run, name, args, kwargs))
         with quiet():
             copies = {key: t.detach().clone() for key, (t, _) in given.items()} if may else {}
         versions = {key: version(t) for key, (t, _) in given.items()}
@@ -97,7 +97,9 @@ class Tangents:
             """An argument as it was; it may be written to."""
             if id(t) in copies:
                 return copies[id(t)]
-            apart = version(t) != versions.get(id(t)) or torch._debug_has_internal_overlap(bottom(t))
+            constant = id(t) not in tangents  # maybe running statistics, which are written without anybody being told
+            changed = version(t) != versions.get(id(t))
+            apart = constant or changed or torch._debug_has_internal_overlap(bottom(t))
             return t.detach().clone() if apart else t.detach()
 
         def push(call: Call, out: Any, results: list) -> None:
@@ -105,13 +107,16 @@ class Tangents:
             call.tangents = {given[key][1]: noted for key, (_, noted) in tangents.items() if noted is not None}
             if len(known) < len(tangents):
                 return self.stop(results)
+            if cls is not None and cls.jvp is torch.autograd.Function.jvp:
+                self.notes.append(f"the jvp pass stops at {call.name}, which has no jvp")
+                return self.stop(results)
             again = self.nested if self.recorder.layers() else self.dual
             try:
                 with torch._C.DisableTorchFunction(), torch.no_grad(), random(), sdpa_kernel(SDPBackend.MATH):
                     pairs = {key: (given[key][0], one) for key, one in known.items()}
                     twins, inputs = again(run, args, kwargs, plain, pairs, out)
             except (NotImplementedError, RuntimeError) as e:
-                if call.function and type(e) is not NotImplementedError:
+                if cls is not None and type(e) is not NotImplementedError:
                     raise  # the user's own jvp
                 self.notes.append(f"the jvp pass stops at {call.name}: {str(e).splitlines()[0]}")
                 return self.stop(results)
@@ -175,14 +180,25 @@ class Tangents:
             raise NotImplementedError("its tangent is not batched as its result is")
         return [bottom(tangent) for tangent in found], {}
 
-    def own(self, call: Call, tensors: list) -> None:
-        """Note the tangents that the program itself has."""
-        for t, value in tensors:
-            with torch._C.DisableTorchFunction():
-                tangent = tangent_of(t)
-            if tangent is not None:
-                _, at, _, noted = self._known.get(id(bottom(t)), (None, None, None, None))
-                call.tangents[value] = noted if noted is not None and at == version(t) else self.put(t, tangent)[1]
+    def own(self, call: Call, given: list, results: list) -> None:
+        """Note the tangents that the program itself has.  What computed them in the graph belongs to the operation too."""
+        for side in (given, results):
+            found = []
+            for t, value in side:
+                with torch._C.DisableTorchFunction():
+                    try:
+                        tangent = tangent_of(t)
+                    except RuntimeError:  # under some stacks of transforms it cannot be asked for
+                        tangent = None
+                if tangent is not None:
+                    _, at, _, noted = self._known.get(id(bottom(t)), (None, None, None, None))
+                    noted = noted if noted is not None and at == version(t) else self.put(t, tangent)[1]
+                    call.tangents[value] = self.recorder.know(tangent, noted)
+                    found.append((tangent, noted))
+            if side is given:
+                call.boundary |= self.recorder.backward.edges(dict(enumerate(found)))
+            else:
+                self.recorder.backward.attach(call, found)
 
 
 def as_seen(t: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
@@ -229,7 +245,7 @@ def laid_out(base: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
 
 def may_write(run: Callable, name: str, args: tuple, kwargs: dict) -> bool:
     """Whether a call may write into its arguments, as far as its name and its arguments tell."""
-    if name in ("custom", "__setitem__") or "out" in kwargs:
+    if name == "__setitem__" or "out" in kwargs:
         return True
     if name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name != "__invert__":
         return True

@@ -1,4 +1,5 @@
-"""What a call of PyTorch's is called here: the names of minigrad's own record, its formulas, the names of parameters."""
+"""What a call of PyTorch's is called here: the names of minigrad's own record, its formulas, the names of parameters,
+and the user's line."""
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
 
@@ -6,16 +7,23 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.autograd.function import _SingleLevelFunction
 from torch.utils._pytree import tree_leaves
 
+from minigrad.errors import PACKAGE, Place
 from minigrad.kernels import formula
 from minigrad.ops.primitive import Primitive
 from minigrad.ops.registry import TABLE
+from minigrad.program import schema
+from minigrad.program.callers import columns
 
+VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+OWN = (os.path.dirname(torch.__file__) + os.sep, VIZ, PACKAGE)
 OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rtruediv": "div", "rdiv": "div", "rpow": "pow",
              "rmatmul": "matmul", "floordiv": "floor_divide", "mod": "remainder", "invert": "bitwise_not",
              "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "true_divide": "div"}  # fmt: skip
@@ -98,3 +106,15 @@ def formula_of(name: str, primitive: Any, said: list[tuple[str, Any]]) -> str:
 def tensors_in(tree: Any) -> list[torch.Tensor]:
     """The tensors in a structure, in order."""
     return [one for one in tree_leaves(tree) if isinstance(one, torch.Tensor)]
+
+
+def where(frame: FrameType | None) -> schema.Where:
+    """The innermost line outside PyTorch and our own code."""
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    if frame is None:
+        return schema.Where("", 0, "")
+    code = frame.f_code
+    at = Place(code.co_filename, frame.f_lineno)
+    name = "" if code.co_name == "<module>" else code.co_qualname
+    return schema.Where(at.file, at.line, at.code, name, columns(code, frame.f_lasti))
