@@ -609,6 +609,33 @@ def test_steps_of_training_are_updates_of_the_gradients():
             assert [op.inputs[1] for op in updates if record.values[op.inputs[0]].shape == [2, 3]] == [first, second]
 
 
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
+def test_training_goes_as_it_goes_unrecorded(kind):
+    def train(layers, x):
+        optimizer = kind(layers.parameters(), lr=0.1, foreach=kind is torch.optim.AdamW)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(layers(x), torch.tensor([0, 1]))
+            loss.backward()
+            nn.utils.clip_grad_norm_(layers.parameters(), 0.5)
+            optimizer.step()
+        return loss
+
+    trained = []
+    for record in (False, True):
+        torch.manual_seed(0)
+        layers = convolutional()
+        x = torch.randn(2, 1, 4, 4, dtype=torch.float64)
+        document = viz.from_torch(train, layers, x).to_dict() if record else train(layers, x)
+        trained.append((layers.state_dict(), [p.grad for p in layers.parameters()], torch.get_rng_state()))
+        assert all(p._backward_hooks is None for p in layers.parameters())
+    (state, grads, random), (state2, grads2, random2) = trained
+    assert all(torch.equal(state[k], state2[k]) for k in state) and all(map(torch.equal, grads, grads2))
+    assert torch.equal(random, random2)
+    assert_adds_up(document)
+    assert_holds_together(document)
+
+
 def test_gradients_of_two_runs_add_up_as_in_grad():
     x = leaf(3)
 
@@ -692,6 +719,39 @@ def test_hooks_are_taken_off_at_the_end():
     written = record.to_json()
     kept[0].sum().backward()
     assert record.to_json() == written and record.program["passes"] == ["forward"]
+
+
+def test_compiled_programs_are_recorded_as_they_were_written():
+    record = viz.from_torch(torch.compile(lambda x: x.sin() * 2, backend="eager"), leaf(3))
+    assert [op.name for op in ops(record)] == ["sin", "mul"] and not record.notes
+    assert [op.name for op in ops(record, "jvp")] == ["sin", "mul"]
+
+
+def test_what_is_not_seen_is_said():
+    record = viz.from_torch(torch.jit.trace(lambda x: x.sin() * 2, torch.ones(3)), leaf(3))
+    assert not ops(record) and "TorchScript" in record.notes[0]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_backward_that_pytorch_refuses_is_left_out_and_said():
+    def program(x):
+        return torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True)
+
+    record = viz.from_torch(program, leaf(3))
+    assert record.program["passes"] == ["forward"]
+    assert any("use_reentrant=True" in note for note in record.notes)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_nested_tensors_are_refused():
+    with pytest.raises(TypeError, match="a nested tensor cannot be recorded"):
+        viz.from_torch(lambda x: torch.nested.as_nested_tensor([x, x]) * 2, leaf(3).detach())
+
+
+def test_what_is_kept_in_another_shape_is_the_value_it_was():
+    record = viz.from_torch(nn.Linear(3, 2).double(), leaf(2, 4, 3))
+    (linear,) = ops(record)
+    assert sorted(s.value for s in linear.saved) == linear.inputs[:2]
 
 
 def test_only_the_passes_asked_for_are_run():

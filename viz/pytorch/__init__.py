@@ -95,7 +95,7 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
             fix = "let the function return a tensor, or a structure with tensors in it"
             raise error(TypeError, "from_torch", f"the result of {title(fn)} holds no tensor", fix)
         with recorder.aside():
-            outputs = [recorder.ref(o) for o in outs]
+            outputs = recorder.returned(outs)
             if "backward" in wanted:
                 recorder.run_backward(outs)
     finally:
@@ -104,7 +104,7 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
     code = getattr(inspect.unwrap(fn), "__code__", None)
     program = {"file": code.co_filename if code else "", "name": name or title(fn)}
     fields = Builder(recorder.calls, outputs).document(recorder.backward.gradients(), program)
-    return TorchRecord(**fields, notes=recorder.tangents.notes)
+    return TorchRecord(**fields, notes=recorder.notes)
 
 
 def title(fn: Any) -> str:

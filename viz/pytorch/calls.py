@@ -8,11 +8,13 @@ whether this thread is recording; so it does not matter if a program has bound `
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import torch
 from torch.autograd.function import _SingleLevelFunction
 from torch.overrides import TorchFunctionMode
 
@@ -66,7 +68,7 @@ def watching(recorder: Any) -> Iterator[None]:
         _SingleLevelFunction.apply = classmethod(apply)
     RUNNING.recorders.append(recorder)
     try:
-        with Calls(recorder):
+        with uncompiled(), Calls(recorder):
             yield
     finally:
         RUNNING.recorders.remove(recorder)
@@ -74,3 +76,8 @@ def watching(recorder: Any) -> Iterator[None]:
             everywhere -= 1
             if not everywhere:
                 del _SingleLevelFunction.apply
+
+
+def uncompiled() -> AbstractContextManager:
+    """What torch.compile has made runs as it was written, or nothing of it could be seen."""
+    return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
+from minigrad.errors import error
 from minigrad.program import schema
 
 
@@ -26,6 +27,10 @@ class Noted:
 
     def __init__(self, t: torch.Tensor, kind: str, array: np.ndarray | None = None):
         t = bottom(t)
+        if t.is_nested:
+            raise error(
+                TypeError, "from_torch", "a nested tensor cannot be recorded", "pad it: t.to_padded_tensor(0.0)"
+            )
         self.kind, self.name = kind, ""
         self.shape, self.dtype, self.device = list(t.shape), str(t.dtype).removeprefix("torch."), str(t.device)
         self.bytes = size_of(t)

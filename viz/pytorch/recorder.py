@@ -38,6 +38,11 @@ from .words import (
     where,
 )
 
+REFUSED = (  # where PyTorch cannot run another backward, whatever the program's own might do
+    "second time",  # the program's has freed the graph
+    "use_reentrant=True",  # a checkpoint of that kind wants a backward that writes to .grad
+    "_will_engine_execute_node",  # so does a hook for several gradients
+)
 RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without anybody being told
 MODULES.add(torch.nn.Module._wrapped_call_impl.__code__)
 
@@ -48,9 +53,11 @@ class Recorder:
     def __init__(self, jvp: bool):
         self.calls: list[Call] = []
         self.backward, self.tangents = Backward(self), Tangents(self, jvp)
+        self.notes: list[str] = []  # what could not be recorded, and why
         self.tensors: dict[Noted, torch.Tensor] = {}
         self._known: dict[int, tuple] = {}  # id -> (tensor, version, value)
         self._places: dict[tuple, Noted] = {}  # where in memory -> the value that lies there
+        self._extents: dict[tuple, Noted] = {}  # the same whatever its shape
         self._views: dict[int, Call] = {}  # id of a tensor that is a view -> the operation that made it
         self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
         self._paths: dict[Any, dict] = {}
@@ -179,6 +186,7 @@ class Recorder:
         self._known[id(t)] = (t, version(t), value)
         if (at := place(t)) is not None:
             self._places[at] = value
+            self._extents.setdefault(extent(t), value)
         return value
 
     def knows(self, t: torch.Tensor) -> bool:
@@ -192,11 +200,12 @@ class Recorder:
         return self.know(t, Noted(t, "computed"))
 
     def kept(self, t: torch.Tensor, call: Call) -> Noted | None:
-        """The value of a tensor that a node keeps; None for a number in the program's text that it keeps as a tensor."""
+        """The value of a tensor that a node keeps, be it in another shape; None for a number in the program's text."""
         at = place(t)
-        if at not in self._places and t.dim() == 0 and {"const": t.item()} in call.inputs:
+        known = self._places.get(at or ()) or self._extents.get(extent(t) if at else ())
+        if known is None and t.dim() == 0 and {"const": t.item()} in call.inputs:
             return None
-        return self._places.get(at or ()) or call.internal.setdefault(at, Noted(t, "computed"))
+        return known or call.internal.setdefault(at, Noted(t, "computed"))
 
     def seen_again(self, t: torch.Tensor) -> Noted:
         """A tensor is read for the first time since its memory was written through another one.
@@ -228,6 +237,16 @@ class Recorder:
         return value
 
     # --------------------------------------------------------------------------------------------------- at the end
+    def returned(self, outs: list[torch.Tensor]) -> list[Noted]:
+        """The values that the program returned."""
+        given = set(self.tensors)
+        values = [self.ref(o) for o in outs]
+        if any(v.kind == "computed" and v in self.tensors and v not in given for v in values):
+            self.notes.append(
+                "a result was computed where its operations are not seen: in TorchScript, or in another thread"
+            )
+        return values
+
     def run_backward(self, outs: list[torch.Tensor]) -> None:
         """Backward from all results that require grad, seeded with ones, unless the program ran it itself."""
         roots = [o for o in outs if o.requires_grad]
@@ -237,9 +256,9 @@ class Recorder:
         try:
             found = torch.autograd.grad(roots, leaves, [torch.ones_like(o) for o in roots], allow_unused=True)
         except RuntimeError as e:
-            if "second time" not in str(e):
+            if not any(said in str(e) for said in REFUSED):
                 raise
-            self.tangents.notes.append("the program's own backward has freed its graph")
+            self.notes.append(f"backward could not be run for the program: {str(e).splitlines()[0]}")
             return
         self.backward.returned(leaves, found)
 
@@ -261,3 +280,9 @@ def place(t: torch.Tensor) -> tuple | None:
     if t.layout is not torch.strided or t.is_meta or not t.numel():
         return None
     return t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, version(t)
+
+
+def extent(t: torch.Tensor) -> tuple:
+    """The memory that a tensor fills, in whatever shape, and which write made what is there."""
+    t = bottom(t)
+    return t.data_ptr(), t.numel(), t.dtype, t.device, version(t)

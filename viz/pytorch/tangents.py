@@ -34,7 +34,6 @@ class Tangents:
 
     def __init__(self, recorder: Any, wanted: bool):
         self.recorder, self.wanted = recorder, wanted
-        self.notes: list[str] = []  # where the pass stops, and why
         self._known: dict[int, tuple] = {}  # id -> (tensor, version, tangent, its value)
 
     def of(self, t: torch.Tensor) -> tuple[torch.Tensor | None, Noted | None] | None:
@@ -108,7 +107,7 @@ class Tangents:
             if len(known) < len(tangents):
                 return self.stop(results)
             if cls is not None and cls.jvp is torch.autograd.Function.jvp:
-                self.notes.append(f"the jvp pass stops at {call.name}, which has no jvp")
+                self.recorder.notes.append(f"the jvp pass stops at {call.name}, which has no jvp")
                 return self.stop(results)
             again = self.nested if self.recorder.layers() else self.dual
             try:
@@ -118,7 +117,7 @@ class Tangents:
             except (NotImplementedError, RuntimeError) as e:
                 if cls is not None and type(e) is not NotImplementedError:
                     raise  # the user's own jvp
-                self.notes.append(f"the jvp pass stops at {call.name}: {str(e).splitlines()[0]}")
+                self.recorder.notes.append(f"the jvp pass stops at {call.name}: {str(e).splitlines()[0]}")
                 return self.stop(results)
             with quiet():
                 for t, tangent in zip(tensors_in(out), twins):
