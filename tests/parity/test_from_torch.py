@@ -348,6 +348,20 @@ def writes(x):
     return y * y
 
 
+def writes_over_views(x):
+    y = x * 1
+    y[1:] *= x[0, 0]
+    y.view(-1)[0].add_(x[0, 1])
+    return y * y
+
+
+def third_derivative(x):
+    g = OldSquare.apply(OldSquare.apply(x)).sum()
+    for _ in range(2):
+        (g,) = torch.autograd.grad(g.sum(), x, create_graph=True)
+    return g
+
+
 def penalty(x):
     (g,) = torch.autograd.grad((x**3 + x.exp()).sum(), x, create_graph=True)
     return ((g.norm() - 1) ** 2 + x.sum()).sum()
@@ -392,6 +406,12 @@ PLAIN = {
     "function that uses one output": lambda: (lambda x: SinCos.apply(x)[1], leaf(3)),
     "function in place": lambda: (lambda x: Double_.apply(x * 1) * x, leaf(3)),
     "writes": lambda: (writes, leaf(3, 2)),
+    "writes over views": lambda: (writes_over_views, leaf(3, 2)),
+    "third derivative": lambda: (third_derivative, leaf(3)),
+    "batched gradients": lambda: (
+        lambda x: torch.autograd.functional.jacobian(torch.exp, x, vectorize=True) * x,
+        leaf(2),
+    ),
     "penalty": lambda: (penalty, leaf(3)),
     "checkpoint": lambda: (checkpointed, leaf(3)),
     "dropout": lambda: (lambda x: F.dropout(x, 0.5) * x, leaf(3, 4)),
@@ -432,6 +452,8 @@ def weight(document, value):
     """The sum of a value's elements, which the summary of a large one tells by their mean."""
     value = document["values"][value]
     whole = value["summary"].get("values")
+    if not value["summary"]:
+        return np.array(math.nan)  # not known, as in a batch of PyTorch's older vmap
     if whole is None:
         return np.array(value["summary"]["mean"]) * np.prod(value["shape"])
     return np.array(whole, complex if value["dtype"].startswith("complex") else float)
@@ -458,7 +480,8 @@ def assert_adds_up(document):
         if value in document["outputs"]:
             continue  # where backward starts, there is a one more
         whole = weight(document, document["gradients"][str(value)])
-        assert np.allclose(sum(parts), whole, rtol=1e-4, atol=1e-6), document["values"][value]
+        known = not any(np.isnan(part).any() for part in parts)
+        assert not known or np.allclose(sum(parts), whole, rtol=1e-4, atol=1e-6), document["values"][value]
 
 
 def grown(record, outs, leaves):
@@ -471,7 +494,15 @@ def grown(record, outs, leaves):
     return sum(given), sum(float(g.double().sum()) for g in grads if g is not None)
 
 
-STOPS = ("old function", "penalty", "grad", "grad in vmap", "hessian", "jvp")  # where no tangent can be whole
+STOPS = (
+    "old function",
+    "penalty",
+    "third derivative",
+    "grad",
+    "grad in vmap",
+    "hessian",
+    "jvp",
+)  # where no tangent can be whole
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._C import _functorch as functorch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from minigrad.errors import error
@@ -177,8 +178,8 @@ def total(parts: list[Noted]) -> Noted:
 # ---------------------------------------------------------------------------------------------------------- tensors
 def bottom(t: torch.Tensor) -> torch.Tensor:
     """The tensor underneath all transforms of torch.func."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(t):
-        t = torch._C._functorch.get_unwrapped(t)
+    while functorch.is_functorch_wrapped_tensor(t):
+        t = functorch.get_unwrapped(t)
     return t
 
 
@@ -190,17 +191,23 @@ def quiet() -> Iterator[None]:
 
 
 def numbers(t: torch.Tensor) -> np.ndarray | None:
-    """A copy of a tensor's elements; None where it has none, as on the device "meta"."""
-    if t.is_meta:
+    """A copy of a tensor's elements; None where they cannot be read, as on the device "meta"."""
+    if t.is_meta or functorch.is_legacy_batchedtensor(t):
         return None
     with quiet():
-        t = t.detach()
+        t = torch.zeros(t.shape, dtype=t.dtype) if t._is_zerotensor() else t.detach()
         t = t.dequantize() if t.is_quantized else t.to_dense() if t.layout is not torch.strided else t
         t = t.cpu().resolve_conj().resolve_neg()
         try:
             return np.array(t.numpy())
         except TypeError:  # NumPy has no bfloat16
             return np.array(t.float().numpy())
+
+
+def has_memory(t: torch.Tensor) -> bool:
+    """Whether a tensor lies in memory of its own kind: neither sparse nor meta, nor a zero that was never made."""
+    other = t.is_meta or t.is_nested or t._is_zerotensor() or functorch.is_legacy_batchedtensor(t)
+    return t.layout is torch.strided and not other
 
 
 def summary(a: np.ndarray) -> dict:

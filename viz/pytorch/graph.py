@@ -30,6 +30,7 @@ class Backward:
         self.leaves: dict[Any, Noted] = {}  # AccumulateGrad -> the value of its leaf
         self.arrived: dict[Noted, dict[int, Noted]] = {}  # the whole gradient of a value, by run of backward
         self.given: dict[Noted, dict[int, list[Noted]]] = {}  # its parts, one for each edge that leads to it
+        self.inner: set[tuple] = set()  # edges from one node of an operation to another
         self.entries: dict[tuple, Call] = {}
         self.sums: dict[tuple, Noted] = {}
         self._handles: list[Any] = []
@@ -42,19 +43,13 @@ class Backward:
     # -------------------------------------------------------------------------------------------------- the graph
     def edges(self, tensors: dict[int, tuple]) -> dict[tuple, Noted]:
         """The edge of each tensor in the graph, on all levels of transforms, and its value."""
-        return {
-            (level.grad_fn, level.output_nr): value
-            for t, value in tensors.values()
-            for level in levels(t)
-            if level.grad_fn is not None
-        }
+        return {edge: value for t, value in tensors.values() for edge in edges_of(t)}
 
     def attach(self, call: Call, results: list[tuple[torch.Tensor, Noted]]) -> None:
         """Find the nodes that a call made, note what they keep, and listen to them."""
-        pending = [level.grad_fn for t, _ in results for level in levels(t) if level.grad_fn is not None]
-        ends = {(level.grad_fn, level.output_nr): value for t, value in results for level in levels(t)}
+        ends = {edge: value for t, value in results for edge in edges_of(t)}
         known = {node for node, _ in call.boundary}  # a result may be an argument as it was
-        pending = [node for node in pending if node not in known]
+        pending = [node for node, _ in ends if node not in known]
         while pending:
             node = pending.pop()
             if node in self.owner or self.is_leaf(node):
@@ -69,12 +64,13 @@ class Backward:
                     leads[i] = self.leaf(below)
                 elif below is not None:
                     pending.append(below)
+                    self.inner.add((below, nr))
             tops = {nr: value for (one, nr), value in ends.items() if one is node}
             self._handles.append(node.register_hook(self.listener(call, node, tops, leads)))
             others = {value for value, _, _ in call.kept}  # what several nodes of a call keep is kept once
             kept = [(self.recorder.kept(t, call), size_of(t), node) for t in kept_by(node)]
             call.kept += [entry for entry in kept if entry[0] is not None and entry[0] not in others]
-        call.boundary |= {key: value for key, value in ends.items() if key[0] is not None}
+        call.boundary |= ends
 
     def is_leaf(self, node: Any) -> bool:
         """Whether a node of the graph adds what arrives to a leaf's `.grad`."""
@@ -99,22 +95,23 @@ class Backward:
 
         def hook(sent: tuple, arrived: tuple) -> None:
             with self.recorder.aside():
-                self.flowed(call, tops, leads, sent, arrived)
+                self.flowed(call, node, tops, leads, sent, arrived)
 
         return hook
 
-    def flowed(self, call: Call, tops: dict, leads: dict, sent: tuple, arrived: tuple) -> None:
+    def flowed(self, call: Call, node: Any, tops: dict, leads: dict, sent: tuple, arrived: tuple) -> None:
         """A node has run: each number it sent on belongs to the edge it was sent along."""
         self.ran, run = True, run_now()
         self.last = run
         ups: dict[int, Noted] = {}  # by the identity of the tensor: some nodes send on what arrived
         for nr, g in enumerate(arrived):
             if g is not None and nr in tops:
-                ups[id(g)] = self.arrive(tops[nr], run, g)
-        if ups:
-            call.upstream.setdefault(run, next(iter(ups.values())))
-        if run not in call.upstream:
+                ups[id(g)] = self.arrive(tops[nr], run, g, (node, nr) in self.inner)
+        first = next((g for g in arrived if g is not None), None)
+        if first is None:
             return
+        if run not in call.upstream:  # backward of backward may come by what an operation kept, not by its result
+            call.upstream[run] = next(iter(ups.values())) if ups else Noted(first, "gradient")
         entry = self.entry(call, run)
         gives: list[tuple[torch.Tensor, Noted]] = []
         for i, value in leads.items():
@@ -133,7 +130,7 @@ class Backward:
         for g in arrived:
             if id(g) in ups:
                 self.recorder.know(g, ups[id(g)])
-                entry.boundary |= {(one.grad_fn, one.output_nr): ups[id(g)] for one in levels(g) if one.grad_fn}
+                entry.boundary |= dict.fromkeys(edges_of(g), ups[id(g)])
         for g, given in gives:
             self.recorder.know(g, given)
         tracked = {*call.boundary.values(), *self.leaves.values()}
@@ -155,12 +152,16 @@ class Backward:
         return self.entries[call, run]
 
     # ---------------------------------------------------------------------------------------------------- gradients
-    def arrive(self, value: Noted, run: int, g: torch.Tensor) -> Noted:
-        """The whole gradient of a value in one run; where one edge alone gave it, it is what that edge gave."""
+    def arrive(self, value: Noted, run: int, g: torch.Tensor, inner: bool = False) -> Noted:
+        """The whole gradient of a value in one run; where one edge alone gave it, it is what that edge gave.
+
+        `inner`: it also got what went to another result of its operation, such as the view that was written to.
+        """
         known = self.arrived.setdefault(value, {})
         if run not in known:
             whole, parts = Noted(g, "gradient"), self.given.get(value, {}).get(run, [])
-            known[run] = parts[0] if len(parts) == 1 and same(parts[0].array, whole.array) else whole
+            alone = len(parts) == 1 and same(parts[0].array, whole.array)
+            known[run] = total(parts) if alone or inner and parts else whole
         return known[run]
 
     def gradient(self, value: Noted) -> Noted | None:
@@ -200,13 +201,17 @@ def run_now() -> int:
     return torch._C._current_graph_task_id()
 
 
-def levels(t: torch.Tensor) -> list[torch.Tensor]:
-    """A tensor as each transform around it sees it, and as it is underneath."""
-    found = [t]
-    while is_functorch_wrapped_tensor(t):
+def edges_of(t: torch.Tensor) -> list[tuple]:
+    """Node and number of the output that a tensor is, as each transform around it sees it, and as it is underneath."""
+    found = []
+    while True:
+        try:
+            found += [(t.grad_fn, t.output_nr)] if t.grad_fn is not None else []
+        except RuntimeError:  # a view whose base was written in another grad mode: PyTorch refuses to use it
+            return found
+        if not is_functorch_wrapped_tensor(t):
+            return found
         t = get_unwrapped(t)
-        found.append(t)
-    return found
 
 
 def same(a: np.ndarray | None, b: np.ndarray | None) -> bool:

@@ -19,8 +19,8 @@ from torch._functorch.autograd_function import custom_function_call
 from minigrad.ops.registry import MODULES
 from minigrad.program.callers import module_names
 
-from .document import Call, Noted, bottom
-from .graph import Backward, run_now
+from .document import Call, Noted, bottom, has_memory
+from .graph import Backward, edges_of, run_now
 from .tangents import Tangents, version
 from .words import (
     PROPERTIES,
@@ -175,8 +175,8 @@ class Recorder:
             return self.know(t, here)
         if value is not None:
             return self.seen_again(t)
-        leaf = t.is_leaf and t.requires_grad
-        made = Noted(t, "parameter" if leaf else "input" if t.grad_fn is None else "computed")
+        leaf = t.requires_grad and t.is_leaf
+        made = Noted(t, "parameter" if leaf else "computed" if edges_of(t) else "input")
         self.tensors[made] = t
         return self.know(t, made)
 
@@ -213,7 +213,7 @@ class Recorder:
         It is a result of that write; where it is tracked, autograd takes the view of the new base, an operation of its own.
         """
         maker, writer = self._views.get(id(t)), self._writers.get(memory(t))
-        if t.grad_fn is None or t._base is None or maker is None:
+        if not edges_of(t) or t._base is None or maker is None:
             value = self.know(t, Noted(t, "computed"))
             if writer is not None:
                 writer.outputs.append(value)
@@ -271,15 +271,13 @@ def changed(t: torch.Tensor, value: Noted) -> bool:
 def memory(t: torch.Tensor) -> int:
     """What memory a tensor lies in."""
     t = bottom(t)
-    return t.untyped_storage()._cdata if t.layout is torch.strided else id(t)
+    return t.untyped_storage()._cdata if has_memory(t) else id(t)
 
 
 def place(t: torch.Tensor) -> tuple | None:
     """Where a tensor lies, and which write made what is there; None where that says nothing."""
     t = bottom(t)
-    if t.layout is not torch.strided or t.is_meta or not t.numel():
-        return None
-    return t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, version(t)
+    return (t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, version(t)) if has_memory(t) and t.numel() else None
 
 
 def extent(t: torch.Tensor) -> tuple:

@@ -45,7 +45,7 @@ class Tangents:
         if not (t.is_floating_point() or t.is_complex()):
             return None
         with quiet():
-            if t.is_leaf and t.requires_grad:
+            if t.requires_grad and t.is_leaf:
                 return self.put(t, torch.ones_like(t.detach()))
             base = t._base if t._is_view() else None
             if base is not None and base.layout is torch.strided and (whole := self.of(base)) is not None:
@@ -124,7 +124,7 @@ class Tangents:
                     if id(t) not in given and tangent is not None and tangent.shape == bottom(t).shape:
                         self.put(t, tangent.clone())
                 for key, (t, _) in given.items():
-                    anew = t.is_leaf and t.requires_grad  # written without grad, a leaf starts with ones again
+                    anew = t.requires_grad and t.is_leaf  # written without grad, a leaf starts with ones again
                     if version(t) != versions[key] and not anew and (tangent := inputs.get(key)) is not None:
                         self.written(t, tangent.clone())
             for t, value in results:
