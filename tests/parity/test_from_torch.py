@@ -4,6 +4,8 @@ And any program of PyTorch's has one whose numbers are those that PyTorch comput
 """
 
 import math
+import subprocess
+import sys
 from collections import defaultdict
 
 import numpy as np
@@ -33,6 +35,13 @@ def program(*shapes, differs=()):
 def pointwise_with_broadcasting(torch, x, w):
     y = (3 - x) / 2 * w + w.exp()
     return (-y).sigmoid() ** 2
+
+
+@program((3,))
+def operators_and_aliases(torch, x):
+    y = (2**x + 1 / x - (7 % x.detach())) * (x.detach() // 1)
+    z = torch.multiply(x, abs(-x)).float().double()
+    return y.swapaxes(0, 0) + torch.concat([z]) + (x > 0) * ~(x < 1) + torch.true_divide(x, 3).clip(0)
 
 
 @program((4, 3), (3, 5), (5,))
@@ -818,7 +827,11 @@ def test_errors_say_what_to_do(error, said, call):
         call()
 
 
+def test_viz_alone_does_not_import_pytorch():
+    subprocess.run([sys.executable, "-c", "import sys, viz; assert 'torch' not in sys.modules"], check=True)
+
+
 def test_without_pytorch_the_error_says_so(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ModuleNotFoundError, match="PyTorch is not installed"):
         viz.from_torch(lambda x: x, 1)

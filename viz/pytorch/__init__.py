@@ -12,32 +12,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from minigrad.errors import error
-from minigrad.program import schema
-from minigrad.program.show import mimebundle
+if TYPE_CHECKING:
+    from .document import TorchRecord
 
 PASSES = ("forward", "backward", "jvp")
-
-
-@dataclass
-class TorchRecord(schema.Document):
-    """The record of a PyTorch program; `notes` say what could not be recorded, and why."""
-
-    notes: list[str] = field(default_factory=list)
-
-    def save(self, path: str | Path) -> None:
-        """Write the record to a JSON file."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
-
-    def __repr__(self) -> str:
-        forward = sum(op.phase == "forward" for op in self.ops)
-        return f"<TorchRecord {self.program['name']}: {forward} operations, {', '.join(self.program['passes'])}>"
-
-    _repr_mimebundle_ = mimebundle
 
 
 def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, name: str | None = None) -> TorchRecord:
@@ -70,6 +50,8 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
     >>> draw(record)
     <Drawing <lambda>: 2 operations, forward>
     """
+    from minigrad.errors import error
+
     wanted = (passes,) if isinstance(passes, str) else tuple(passes)
     if unknown := [one for one in wanted if one not in PASSES]:
         raise error(ValueError, "from_torch", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
@@ -80,7 +62,7 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
     from torch.utils._pytree import tree_map_only
 
     from .calls import watching
-    from .document import Builder
+    from .document import Builder, TorchRecord
     from .recorder import Recorder
     from .words import tensors_in
 

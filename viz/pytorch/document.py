@@ -12,6 +12,8 @@ import copy
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from minigrad.errors import error
 from minigrad.program import schema
+from minigrad.program.show import mimebundle
 
 
 class Noted:
@@ -86,6 +89,23 @@ class Call:
             if texts and (text := texts[min(i, len(texts) - 1)]):
                 return text
         return f"∂{self.name}/∂{self.labels[i] if i < len(self.labels) else 'base'}"
+
+
+@dataclass
+class TorchRecord(schema.Document):
+    """The record of a PyTorch program; `notes` say what could not be recorded, and why."""
+
+    notes: list[str] = field(default_factory=list)
+
+    def save(self, path: str | Path) -> None:
+        """Write the record to a JSON file."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        forward = sum(op.phase == "forward" for op in self.ops)
+        return f"<TorchRecord {self.program['name']}: {forward} operations, {', '.join(self.program['passes'])}>"
+
+    _repr_mimebundle_ = mimebundle
 
 
 class Builder:

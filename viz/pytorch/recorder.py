@@ -23,6 +23,7 @@ from .document import Call, Noted, bottom, has_memory
 from .graph import Backward, edges_of, run_now
 from .tangents import Tangents, version
 from .words import (
+    MADE,
     PROPERTIES,
     SAME,
     SIZES,
@@ -119,7 +120,8 @@ class Recorder:
             written = {key: around[key] for key in around if version(around[key][0]) != versions[key]}
             if name in RUNNING:
                 written |= {key: pair for key, pair in given.items() if not pair[0].requires_grad and changed(*pair)}
-            if not given or not written and (not fresh or name.endswith("_like") or name.startswith("new_")):
+            new = name in MADE or name.endswith("_like") or name.startswith("new_")
+            if not given or not written and (new or not fresh):
                 return out  # a question, or a tensor that is made of nothing
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
             made.boundary = boundary

@@ -25,21 +25,41 @@ from minigrad.program.callers import columns
 VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 OWN = (os.path.dirname(torch.__file__) + os.sep, VIZ, PACKAGE)
 OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rtruediv": "div", "rdiv": "div", "rpow": "pow",
-             "rmatmul": "matmul", "floordiv": "floor_divide", "mod": "remainder", "invert": "bitwise_not",
-             "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "true_divide": "div"}  # fmt: skip
-SWAPPED = ("__rsub__", "__rdiv__", "__rtruediv__", "__rpow__", "__rmatmul__")  # x.__rsub__(y) is y - x
+             "rmatmul": "matmul", "floordiv": "floor_divide", "rfloordiv": "floor_divide", "mod": "remainder",
+             "rmod": "remainder", "invert": "bitwise_not",
+             "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}  # fmt: skip
+SWAPPED = (
+    "__rsub__",
+    "__rdiv__",
+    "__rtruediv__",
+    "__rpow__",
+    "__rmatmul__",
+    "__rfloordiv__",
+    "__rmod__",
+)  # x.__rsub__(y) is y - x
 INPLACE = {
     f"i{name}": OPERATORS.get(name, name) for name in "add sub mul truediv div pow and or xor floordiv mod".split()
 }
 PROPERTIES = {"T": "permute", "mT": "transpose", "H": "adjoint", "mH": "adjoint", "real": "real", "imag": "imag"}
 SIZES = ("view", "reshape", "permute", "expand", "repeat", "tile", "flip")  # methods that take numbers one by one
+CONVERSIONS = "float double half bfloat16 int long short char byte bool type type_as".split()
+MADE = ("tensor", "__deepcopy__")  # these make new tensors, as zeros does, of what is in others
 SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_dual")  # other tensors of the same value
 
 
 def op_name(name: str) -> str:
-    """minigrad's name for one of PyTorch's functions: `__rsub__` is sub, `add_` add."""
+    """minigrad's name for one of PyTorch's functions: `__rsub__` is sub, `add_` add, `swapaxes` transpose."""
     plain = name.strip("_")
-    return INPLACE.get(plain, OPERATORS.get(plain, plain)) if name.startswith("__") else OPERATORS.get(plain, plain)
+    if name.startswith("__"):
+        plain = INPLACE.get(plain, OPERATORS.get(plain, plain))
+    return "to" if plain in CONVERSIONS else aliases().get(plain, plain)
+
+
+@functools.cache
+def aliases() -> dict[str, str]:
+    """The name of each operation by its names: of several for one function, the first."""
+    first: dict[Any, str] = {}
+    return {name: first.setdefault(entry.function, name) for name, entry in TABLE.items()}
 
 
 def defaults(run: Any) -> dict[str, Any]:
