@@ -171,7 +171,9 @@ class Backward:
             return None
         arrived = self.arrived.get(value, {})
         parts = tuple([part for run in runs for part in ([arrived[run]] if run in arrived else self.given[value][run])])
-        return self.sums.setdefault(parts, total(list(parts)))
+        if parts not in self.sums:
+            self.sums[parts] = total(list(parts))
+        return self.sums[parts]
 
     def gradients(self) -> dict[Noted, Noted]:
         """All gradients, by the value they belong to."""

@@ -55,7 +55,7 @@ class Recorder:
         self.calls: list[Call] = []
         self.backward, self.tangents = Backward(self), Tangents(self, jvp)
         self.notes: list[str] = []  # what could not be recorded, and why
-        self.tensors: dict[Noted, torch.Tensor] = {}
+        self.tensors: dict[Noted, torch.Tensor] = {}  # of the values that no operation here made
         self._known: dict[int, tuple] = {}  # id -> (tensor, version, value)
         self._places: dict[tuple, Noted] = {}  # where in memory -> the value that lies there
         self._extents: dict[tuple, Noted] = {}  # the same whatever its shape
@@ -108,9 +108,8 @@ class Recorder:
         """Make a call and note it, if it was an operation: if it gave new tensors from tensors, or wrote to some."""
         with self.aside():
             given = {id(t): (t, self.ref(t)) for t in tensors_in((args, kwargs))}
-            bases = [
-                t._base for t, _ in given.values() if t._is_view()
-            ]  # what is written to a view is written to its base
+            # what is written to a view is written to its base
+            bases = [t._base for t, _ in given.values() if t._is_view()]
             around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
             versions = {key: version(t) for key, (t, _) in around.items()}
             boundary = self.backward.edges(around)
