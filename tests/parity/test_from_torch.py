@@ -716,6 +716,19 @@ def test_a_function_is_one_operation_with_its_class_as_its_name():
     assert [op.name for op in ops(record, "jvp")] == ["Square", "sum"]
 
 
+def test_a_leaf_that_is_written_without_grad_starts_with_ones_again():
+    def program(x):
+        with torch.no_grad():
+            x -= 0.5
+            x[0].mul_(4)
+        return (x * x).sum()
+
+    x = leaf(2)
+    record = viz.from_torch(program, x)
+    total = ops(record)[-1]
+    assert np.isclose(float(whole(record, total.tangents[total.outputs[0]])), 2 * x.sum().item())
+
+
 def test_tangents_stop_where_they_are_not_known():
     record = viz.from_torch(lambda x: OldSquare.apply(x) + x, leaf(3))
     assert not ops(record, "jvp") and record.program["passes"] == ["forward", "backward"]

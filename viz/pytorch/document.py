@@ -203,6 +203,14 @@ def bottom(t: torch.Tensor) -> torch.Tensor:
     return t
 
 
+def is_leaf(t: torch.Tensor) -> bool:
+    """Whether a tensor is one whose gradient is asked for."""
+    try:
+        return t.requires_grad and t.is_leaf
+    except RuntimeError:  # a view whose base was written in another grad mode: PyTorch refuses to use it
+        return False
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """What is computed here is our own: outside all transforms and without a graph."""

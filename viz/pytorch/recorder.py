@@ -19,7 +19,7 @@ from torch._functorch.autograd_function import custom_function_call
 from minigrad.ops.registry import MODULES
 from minigrad.program.callers import module_names
 
-from .document import Call, Noted, bottom, has_memory
+from .document import Call, Noted, bottom, has_memory, is_leaf
 from .graph import Backward, edges_of, run_now
 from .tangents import Tangents, version
 from .words import (
@@ -176,8 +176,7 @@ class Recorder:
             return self.know(t, here)
         if value is not None:
             return self.seen_again(t)
-        leaf = t.requires_grad and t.is_leaf
-        made = Noted(t, "parameter" if leaf else "computed" if edges_of(t) else "input")
+        made = Noted(t, "parameter" if is_leaf(t) else "computed" if edges_of(t) else "input")
         self.tensors[made] = t
         return self.know(t, made)
 

@@ -19,7 +19,7 @@ from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map_only
 
-from .document import Call, Noted, bottom, quiet
+from .document import Call, Noted, bottom, is_leaf, quiet
 from .words import tensors_in
 
 STOPPED = (None, None)
@@ -45,7 +45,7 @@ class Tangents:
         if not (t.is_floating_point() or t.is_complex()):
             return None
         with quiet():
-            if t.requires_grad and t.is_leaf:
+            if is_leaf(t):
                 return self.put(t, torch.ones_like(t.detach()))
             base = t._base if t._is_view() else None
             if base is not None and base.layout is torch.strided and (whole := self.of(base)) is not None:
@@ -127,7 +127,9 @@ class Tangents:
                     if id(t) not in given and tangent is not None and tangent.shape == bottom(t).shape:
                         self.put(t, tangent.clone())
                 for key, (t, _) in given.items():
-                    anew = t.requires_grad and t.is_leaf  # written without grad, a leaf starts with ones again
+                    anew = is_leaf(t) or (
+                        t._is_view() and is_leaf(t._base)
+                    )  # written without grad, a leaf starts again
                     if version(t) != versions[key] and not anew and (tangent := inputs.get(key)) is not None:
                         self.written(t, tangent.clone())
             for t, value in results:
