@@ -3,10 +3,12 @@
 `draw` is the one entry; `Drawing` is what it gives.  A record goes through graph (what to draw), fold (less of it) and
 cards (what stands on each) to text: sketch, mermaid, dot.  Pictures go on through layout (where cards lie) and picture
 (shapes of one pass) or film (of all passes, one after the other) to svg and export.  The command line is in cli.
+`from_torch` makes the record of a PyTorch program.
 """
 
 from . import notebook
 from .drawing import Drawing, draw
 from .files import FORMATS
+from .pytorch import from_torch
 
-__all__ = ["FORMATS", "Drawing", "draw", "notebook"]
+__all__ = ["FORMATS", "Drawing", "draw", "from_torch", "notebook"]
