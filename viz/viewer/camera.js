@@ -4,6 +4,7 @@ const stage = $("stage");
 const camera = { x: 0, y: 0, k: 1 };
 let onCamera = () => {};
 let glide = 0;
+let fitted = null; // where `fit` has put the camera last, and for what
 
 function moveTo(x, y, k = camera.k) {
   camera.k = Math.min(3, Math.max(0.004, k));
@@ -45,6 +46,13 @@ function fit(size, whole = false) {
         ? start
         : Math.min(Math.max(start, 24), spare);
   moveTo(x, size.height * k <= h ? centred(size.height * k, stage.clientHeight) : 20, k);
+  fitted = { ...camera, size, whole };
+}
+
+/** The window has another size: fit again, unless the camera has been moved since. A notebook shows frames before it sizes them. */
+function refit() {
+  const still = fitted && camera.x === fitted.x && camera.y === fitted.y && camera.k === fitted.k;
+  still ? fit(fitted.size, fitted.whole) : onCamera();
 }
 
 /** Bring a rectangle of the graph into the window if it is not there, softly where motion is welcome. */
@@ -82,6 +90,7 @@ function nearest(shift, from, size, room) {
 stage.addEventListener(
   "wheel",
   (event) => {
+    if (window.parent !== window && !document.hasFocus()) return; // the page around scrolls, until this frame is clicked
     event.preventDefault();
     cancelAnimationFrame(glide);
     const { left, top } = stage.getBoundingClientRect();

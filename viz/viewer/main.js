@@ -103,7 +103,7 @@ $("speed").addEventListener("input", () => (speed = Number($("speed").value)));
 $("fold").addEventListener("change", () => refoldAll($("fold").value));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (readColours(), onCamera()));
 window.addEventListener("hashchange", () => go(stepInLink()));
-new ResizeObserver(() => graph.boxes.length && onCamera()).observe(stage);
+new ResizeObserver(() => graph.boxes.length && refit()).observe(stage);
 
 // On paper the whole graph stands on one page, with all its text.
 window.addEventListener("beforeprint", () => {

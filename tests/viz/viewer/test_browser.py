@@ -121,6 +121,19 @@ def test_a_link_leads_to_its_step(viewer):
     assert page.page.url.endswith("#backward-4")
 
 
+def test_a_frame_that_gets_its_size_later_is_fitted_again(viewer):
+    page = viewer(programs.branches_record()).page
+    page.set_viewport_size({"width": 420, "height": 300})
+    page.wait_for_timeout(100)
+    page.set_viewport_size({"width": 1300, "height": 800})
+    page.wait_for_timeout(200)
+    stage = page.locator("#stage").bounding_box()
+    cards = [box for box in (one.bounding_box() for one in page.locator("#stage .card").all()) if box]
+    assert cards and all(
+        stage["x"] <= box["x"] and box["x"] + box["width"] <= stage["x"] + stage["width"] for box in cards
+    )
+
+
 def test_it_runs_inside_a_notebooks_frame(viewer, chromium):
     from html import escape
 
