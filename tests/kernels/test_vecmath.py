@@ -140,6 +140,22 @@ def test_sine_cosine_and_tangent_go_together_in_one_loop():
     np.testing.assert_allclose(out, np.sin(x) + 2 * np.cos(x) + 3 * np.tan(x), rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+def test_trigamma_errs_by_at_most_ten_units(dtype):
+    r = np.random.default_rng(0)
+    x = np.concatenate([r.uniform(-30, 30, 600), 10.0 ** r.uniform(-15, 15, 300), np.linspace(0.01, 20, 300)]).astype(
+        dtype
+    )
+    assert worst(evaluate("trigamma", x), [mp.psi(1, mp.mpf(v)) for v in x.tolist()], dtype)[0] <= 10
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+def test_trigamma_is_infinite_at_its_poles_and_ends_at_zero(dtype):
+    x = np.array([0.0, -0.0, -1.0, -2.0, INF, NAN, -INF, np.finfo(dtype).max], dtype)
+    expected = np.array([INF, INF, INF, INF, 0.0, NAN, NAN, 1 / float(x[-1])], dtype)
+    same(evaluate("trigamma", x), expected, 1e-15)
+
+
 def test_exact_powers_have_exact_logarithms():
     assert (evaluate("log2", 2.0 ** np.arange(-1074, 1024)) == np.arange(-1074, 1024)).all()
     assert (evaluate("log10", 10.0 ** np.arange(0, 23)) == np.arange(0, 23)).all()
