@@ -1,4 +1,4 @@
-"""Kernels that only move elements: rows reversed, triangles of matrices.
+"""Kernels that only move elements: rows reversed, triangles of matrices, images with more of themselves around.
 
 What the elements are does not matter: they are seen as integers of their size.  None stands for "NumPy serves as well".
 """
@@ -23,6 +23,13 @@ from numpy import uint64 as at  # an index that needs no check whether it counts
 
 
 @njit(nogil=True)
+def copy(x, out):
+    """Numba's own assignment first looks whether the two overlap."""
+    for i in range(out.size):
+        out[i] = x[i]
+
+
+@njit(nogil=True)
 def reverse(x_, out_):
     for r in range(len(out_)):
         x, out = x_[r], out_[r]
@@ -38,8 +45,21 @@ def triangle(upper, diagonal, height, numbers_, x_, out_):
         x, out = x_[k], out_[k]
         end = min(max(numbers_[k] % height + diagonal + (0 if upper else 1), 0), x.size)
         kept, rest = (slice(end, x.size), slice(0, end)) if upper else (slice(0, end), slice(end, x.size))
-        out[kept] = x[kept]
+        copy(x[kept], out[kept])
         out[rest] = 0
+
+
+@njit(nogil=True)
+def surround(left, rows_, columns_, x_, out_):
+    for r in range(len(out_)):
+        for i in range(out_.shape[1]):
+            x, out = x_[r, rows_[i]], out_[r, i]
+            end = left + x.size
+            copy(x, out[left:end])
+            for j in range(left):
+                out[j] = x[columns_[j]]
+            for j in range(end, out.size):
+                out[j] = x[columns_[j]]
 '''
 
 
@@ -70,6 +90,18 @@ def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray | None:
     limit = max(x.shape[-2:])
     arrays: list[Any] = [np.arange(math.prod(x.shape[:-1])), t, out.view(t.dtype).reshape(t.shape)]
     launch(lambda *some: kernel(upper, min(max(diagonal, -limit), limit), height, *some), arrays, x.size)
+    return out
+
+
+def surround(x: np.ndarray, left: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray | None:
+    """x[..., rows, :][..., columns], where the columns from `left` on are those of x in their order."""
+    t = table(x)
+    if t is None:
+        return None
+    out = np.empty((*x.shape[:-2], rows.size, columns.size), x.dtype)
+    kernel, images = module().surround, t.reshape(-1, *x.shape[-2:])
+    arrays = [images, out.view(t.dtype).reshape(-1, rows.size, columns.size)]
+    launch(lambda *some: kernel(left, rows, columns, *some), arrays, out.size)
     return out
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import minigrad
 from minigrad.kernels import moves, threads
 
 SHAPES = [(6, 7), (7, 6), (2, 5, 4), (3, 1), (1, 9), (8,)]
@@ -38,6 +39,22 @@ def test_triangles_are_numpys(shape, dtype):
             found = moves.triangle(x, diagonal, upper)
             assert found.dtype == x.dtype
             np.testing.assert_array_equal(found, numpys(x, min(max(diagonal, -99), 99)))
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+@pytest.mark.parametrize("widths", [(1, 2), (2, 0), (0, 1, 2, 1), (3, 3, 3, 3)])
+def test_surroundings_are_numpys(widths, mode, monkeypatch):
+    x = minigrad.tensor(numbers((2, 5, 4), "float64")).requires_grad_()
+    names = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    pairs = [(0, 0), *[(0, 0)] * (2 - len(widths) // 2), *zip(widths[::2], widths[1::2])]
+    pairs = [*pairs[: 3 - len(widths) // 2], *reversed(pairs[3 - len(widths) // 2 :])]
+    out = minigrad.nn.functional.pad(x, widths, mode)
+    np.testing.assert_array_equal(out.detach().numpy(), np.pad(x.detach().numpy(), pairs, names[mode]))
+    g = minigrad.tensor(np.random.default_rng(1).standard_normal(tuple(out.shape)))
+    (found,) = minigrad.autograd.grad(out, x, g)
+    places = np.pad(np.arange(40).reshape(2, 5, 4), pairs, names[mode])
+    expected = np.bincount(places.reshape(-1), g.numpy().reshape(-1), 40).reshape(2, 5, 4)
+    np.testing.assert_allclose(found.numpy(), expected)
 
 
 def test_other_layouts_are_left_to_numpy():
