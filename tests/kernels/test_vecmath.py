@@ -156,6 +156,21 @@ def test_trigamma_is_infinite_at_its_poles_and_ends_at_zero(dtype):
     same(evaluate("trigamma", x), expected, 1e-15)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+def test_lgamma_errs_by_at_most_four_units(dtype):
+    r = np.random.default_rng(0)
+    roots = [1 + 10.0 ** r.uniform(-7, -1, 200), 2 - 10.0 ** r.uniform(-7, -1, 200), np.arange(1, 30)]
+    x = np.concatenate([r.uniform(-5, 30, 400), 10.0 ** r.uniform(-20, 20, 300), *roots]).astype(dtype)
+    exact = [mp.re(mp.loggamma(mp.mpf(v))) for v in x.tolist()]
+    assert worst(evaluate("lgamma", x), exact, dtype)[0] <= 4
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+def test_lgamma_is_infinite_at_its_poles_and_ends(dtype):
+    x = np.array([0.0, -0.0, -1.0, -2.0, -1e10, INF, -INF, NAN], dtype)
+    same(evaluate("lgamma", x), np.array([INF] * 7 + [NAN], dtype), 0)
+
+
 def test_exact_powers_have_exact_logarithms():
     assert (evaluate("log2", 2.0 ** np.arange(-1074, 1024)) == np.arange(-1074, 1024)).all()
     assert (evaluate("log10", 10.0 ** np.arange(0, 23)) == np.arange(0, 23)).all()
