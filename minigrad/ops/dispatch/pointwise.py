@@ -109,8 +109,13 @@ def few(cls: Any, arrays: list) -> str:
     """When to compute at once: with few elements, or where NumPy's function is as fast as ours; "" for always."""
     if not isinstance(cls.ufunc, np.ufunc) or run.has_kernel(cls):
         return f"{arrays[0]}.size < {run.QUICK_FROM if isinstance(cls.ufunc, np.ufunc) else run.FUSE_FROM}"
-    x, y = arrays[0], arrays[-1]
-    return f"{x}.size < {run.BROADCAST_FROM} or {x}.shape == {y}.shape" if len(arrays) == 2 else ""
+    if len(arrays) == 1:
+        return ""
+    x, y = arrays
+    alike = (
+        f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, of which nothing is repeated
+    )
+    return f"{x}.size < {run.BROADCAST_FROM} or {alike}"
 
 
 def write_partial(plan: Plan, k: str, scope: dict) -> str:
