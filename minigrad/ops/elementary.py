@@ -351,7 +351,7 @@ class Trigamma(Elementary):
 class Polygamma(Elementary):
     """The n-th derivative of digamma."""
 
-    kernel = lambda x, n: special("polygamma")(n, x)
+    kernel = ufunc = lambda x, n: special("polygamma")(n, x)
     dx = lambda x, n: polygamma(n + 1, x)
     statics = 1
 
