@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 # Names that formulas may use on single numbers, and where a generated module imports them from.
-VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor hypot log log10 "
-           "log1p log2 pow rsqrt sigmoid sin sinh sqrt tan tanh trunc where")  # fmt: skip
+VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor floor_divide fmod "
+           "hypot lgamma log log10 log1p log2 pow remainder rsqrt sigmoid sin sinh sqrt tan tanh trigamma trunc "
+           "where")  # fmt: skip
 SCALARS = dict.fromkeys(VECMATH.split(), "minigrad.kernels.vecmath")
-SCALARS |= dict.fromkeys(("isfinite", "isinf", "isnan", "lgamma", "e", "inf", "nan", "pi", "tau"), "math")
-SCALARS |= {"fmod": "numpy", "float32": "numpy"}
+SCALARS |= dict.fromkeys(("isfinite", "isinf", "isnan", "e", "inf", "nan", "pi", "tau"), "math")
+SCALARS |= {"float32": "numpy"}
+DIVISIONS = {ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}  # exact for floats, and faster than Numba's
 F64 = np.dtype(np.float64)
 BUILTINS = ("abs", "round")
 HELPER = '\n\n@njit(error_model="numpy", forceinline=True)\ndef {name}({args}):\n    return {body}'
@@ -114,6 +116,8 @@ class Scalar(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         x, y = node.left, node.right
+        if type(node.op) in DIVISIONS and self.dtype.kind == "f":
+            return call(DIVISIONS[type(node.op)], self.visit(x), self.visit(y))
         if not isinstance(node.op, ast.Pow) or self.dtype.kind != "f":
             return self.generic_visit(node)
         if isinstance(y, ast.Constant) and type(y.value) is int:

@@ -30,6 +30,30 @@ def backward(name: str, inputs: list, is_array: tuple, partials: list, dtype: np
     return module(f"{name}_backward", title, inputs, is_array, partials, scaled, dtype)
 
 
+def rows(name: str, kernel: Callable, kinds: tuple, dtype: np.dtype) -> str | None:
+    """The kernel module for out = kernel(...), row by row, a function `<name>_rows`; None without a scalar form.
+
+    The kind of an argument is "row" (memory, and the step from row to row), "column" (an array of one number for each row),
+    or "number".  `numbers_` are those of the rows.
+    """
+    head = prelude([kernel], dtype)
+    if head is None:
+        return None
+    inputs = list(zip(parameters(kernel), kinds))
+    args = ["width", *[f"{n}_all, {n}_step" if k == "row" else f"{n}_all" if k == "column" else n for n, k in inputs]]
+    here = [f"{n}_ = {n}_all[r * {n}_step : r * {n}_step + width]" for n, k in inputs if k == "row"]
+    here += [f"{n} = {n}_all[r]" for n, k in inputs if k == "column"] + ["out_ = out_all[k]"]
+    body = [f"{n} = {n}_[i]" for n, k in inputs if k == "row"] + [f"out_[i] = {scalar_text(kernel, dtype)}"]
+    title = f"{name}, row by row: out = {text(kernel)}  [{dtype.name}]"
+    return (
+        HEAD.format(title=title, prelude=head, name=f"{name}_rows", args=", ".join([*args, "numbers_, out_all"]))
+        + "    for k in range(len(out_all)):\n        r = numbers_[k]\n"
+        + "".join(f"        {line}\n" for line in here)
+        + "        for i in range(out_.size):\n"
+        + "".join(f"            {line}\n" for line in body)
+    )
+
+
 def module(
     name: str, title: str, inputs: list, is_array: tuple, outputs: list, scaled: dict, dtype: np.dtype
 ) -> str | None:

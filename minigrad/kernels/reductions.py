@@ -174,6 +174,20 @@ SOURCE = (
     + extreme("minimum", "low", "inf", "<")
 )
 
+INTEGERS = '''"""Sums of int64."""
+
+from numba import njit
+
+
+@njit(nogil=True)
+def sum_along(x_, out_):
+    for r in range(len(x_)):
+        x, total = x_[r], 0
+        for i in range(x.size):
+            total += x[i]
+        out_[r] = total
+'''
+
 
 @cache
 def module(dtype: np.dtype) -> Any:
@@ -189,6 +203,8 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
     """A reduction over dimensions in increasing order: "sum", that of "squares" or of the "known" (all but NaN), "product",
     "maximum" or "minimum".
     """
+    if name == "sum" and x.dtype.kind == "i":
+        return sum_integers(x, dims, keepdim)
     if x.size < REDUCE_FROM or GENERIC or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
         return None
     kept = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
@@ -202,6 +218,19 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
         sizes[dims[first] : dims[-1] + 1] = [1] * (len(dims) - first)
         dims = dims[:first]
     return total.reshape(kept if keepdim else left)
+
+
+def sum_integers(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
+    """The sum of int64 over the last dimensions, of which there is a row for each result."""
+    first = x.ndim - len(dims)
+    if x.size < REDUCE_FROM or GENERIC or x.dtype != np.int64 or dims != tuple(range(first, x.ndim)):
+        return None
+    if not dims or not x.flags.c_contiguous:
+        return None
+    out = np.empty(x.shape[:first] + (1,) * (len(dims) * keepdim), np.int64)
+    rows = x.reshape(out.size, math.prod(x.shape[first:]))
+    launch(load("sums_int64", INTEGERS).sum_along, [rows, out.reshape(-1)], x.size // WORK)
+    return out
 
 
 def last_group(name: str, x: np.ndarray, sizes: list, first: int, end: int) -> np.ndarray:

@@ -4,6 +4,7 @@ generated Numba kernels for large ones.  Promotion of dtypes and broadcasting ar
 
 from __future__ import annotations
 
+import math
 from functools import cache as kept
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..core.context import OFF, current
 from ..core.edges import meta
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from . import cache, formula, generate
+from . import broadcast, cache, formula, generate
 from .threads import launch, parts
 
 FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
@@ -23,8 +24,9 @@ FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and
 # NumPy's `where` has a branch, and its power calls the C library for negative x: 60 times slower on shuffled numbers.
 QUICK_FROM = 1 << 16
 QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "hypot", "erf", "erfc", "pow", "where",
-         "sign", "clamp_min", "clamp_max"}  # fmt: skip
+         "sign", "clamp_min", "clamp_max", "fmod", "remainder", "floor_divide", "frac", "lgamma", "polygamma"}  # fmt: skip
 THREADS_FOR_OTHERS = 3
+BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all from so many elements on
 _kernels: dict[tuple, Any] = {}
 
 
@@ -33,20 +35,56 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     n = len(args) - op.statics
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
-    size = max([a.size for a in operands if isinstance(a, np.ndarray)], default=1)
-    if op.ufunc is not None and (size < QUICK_FROM or not quicker(op, target, size)):
-        return cast(op.ufunc(*operands, *statics), result)
-    worth = size >= FUSE_FROM and plain(statics) and not cache.without.get()
-    kernel = compiled_forward(op, operands, statics, target) if worth else None
+    size = math.prod([a.size for a in operands if isinstance(a, np.ndarray) and a.ndim])  # of the result, at most
+    worth = size >= (FUSE_FROM if op.ufunc is None else QUICK_FROM) and plain(statics) and not cache.without.get()
+    out = by_kernel(op, operands, statics, target, result) if worth else None
+    return cast((op.ufunc or formula.on_arrays(op.kernel))(*operands, *statics), result) if out is None else out
+
+
+def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray | None:
+    """op.kernel in compiled code; None where NumPy is as fast, or where there is no such code."""
+    shapes = [a.shape for a in operands if isinstance(a, np.ndarray)]
+    shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
+    size = math.prod(shape)
+    if size < (FUSE_FROM if op.ufunc is None else QUICK_FROM):
+        return None
+    operands, numbers = [one(scalar(a, target)) for a in operands], [scalar(s, target) for s in statics]
+    fast = op.ufunc is None or quicker(op, target, size)
+    repeated = target.kind == "f" and (fast or size >= BROADCAST_FROM) and not whole(operands, shape)
+    seen = broadcast.rows(operands, shape) if repeated else None
+    if seen is None and not fast:
+        return None
+    kernel = compiled_forward(op, operands, statics, target) if seen is None else compiled_rows(op, seen[1], target)
     if kernel is None:
-        return cast((op.ufunc or formula.on_arrays(op.kernel))(*operands, *statics), result)
-    shape = np.broadcast_shapes(*[a.shape for a in operands if isinstance(a, np.ndarray)])
+        return None
     out = np.empty(shape, result)
-    launch(
-        kernel,
-        [*[flat(scalar(a, target), shape) for a in operands], *[scalar(s, target) for s in statics], out.reshape(-1)],
-    )
+    if seen is None:
+        launch(kernel, [*[flat(a, shape) for a in operands], *numbers, out.reshape(-1)])
+    else:
+        broadcast.run(kernel, *seen, numbers, out)
     return out
+
+
+def whole(operands: list, shape: tuple) -> bool:
+    """Whether all are numbers, or arrays of this shape that lie in memory in its order."""
+    return all(
+        [not isinstance(a, np.ndarray) or not a.ndim or a.shape == shape and a.flags.c_contiguous for a in operands]
+    )
+
+
+def one(a: Any) -> Any:
+    """An array of a single element as a number."""
+    return a.reshape(())[()] if isinstance(a, np.ndarray) and a.size == 1 else a
+
+
+def compiled_rows(op: Any, seen: list, target: np.dtype) -> Any:
+    """The kernel for operands that broadcast.rows has found, or None if its formula cannot be compiled."""
+    kinds = ["row" if step is not None else "column" if isinstance(a, np.ndarray) else "number" for a, step in seen]
+    kinds += ["number"] * op.statics
+    key = (op, *kinds, target)
+    if key not in _kernels:
+        _kernels[key] = compiled(f"{op.name}_rows", generate.rows(op.name, op.kernel, tuple(kinds), target))
+    return _kernels[key]
 
 
 def quicker(op: Any, target: np.dtype, size: int) -> bool:

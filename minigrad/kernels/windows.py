@@ -40,12 +40,16 @@ def max_pool(size, kernel, stride, padding, dilation, x_, place_, out_):
                 left = left if left >= 0 else left % dilation[1]
                 found = top * size[1] + left
                 best = real(-inf)  # a window may lie wholly in the padding
-                for h in range(top, high, dilation[0]):
-                    for at in range(h * size[1] + left, h * size[1] + wide, dilation[1]):
+                h = top
+                while h < high:  # a range with a step would divide to find its length, which takes longer than a window
+                    at, end = h * size[1] + left, h * size[1] + wide
+                    while at < end:
                         value = x[at]
                         better = (value > best) | (value != value)
                         best = value if better else best
                         found = at if better else found
+                        at += dilation[1]
+                    h += dilation[0]
                 out[to], place[to] = best, found
                 to += 1
 
@@ -65,6 +69,18 @@ def max_pool_two(width, x_, place_, out_):
                 below = (c > a) | (c != c)
                 out[j] = c if below else a
                 place[j] = 2 * (i * width + j) + (low if below else at)
+
+
+@njit(nogil=True)
+def max_pool_pairs(x_, place_, out_):
+    """The same for neighbours in one dimension."""
+    for r in range(len(x_)):
+        out, place, x = out_[r, 0], place_[r, 0], x_[r, 0]
+        for j in range(out.size):
+            a, b = x[2 * j], x[2 * j + 1]
+            right = (b > a) | (b != b)
+            out[j] = b if right else a
+            place[j] = 2 * j + (1 if right else 0)
 
 
 @njit(nogil=True)
@@ -103,6 +119,8 @@ def max_pool(
     whole = all(2 * w <= m for w, m in zip(two(number), two(size)))
     if kernel == stride == (2, 2) and padding == (0, 0) and dilation == (1, 1) and whole:
         launch(lambda *some: kernels.max_pool_two(size[1], *some), images)
+    elif n == 1 and kernel == stride == (1, 2) and padding == (0, 0) and dilation[1] == 1 and 2 * number[0] <= size[0]:
+        launch(kernels.max_pool_pairs, images)
     else:
         launch(lambda *some: kernels.max_pool(two(size), kernel, stride, padding, dilation, *some), images)
     return out, place

@@ -9,11 +9,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import run
 from .compare import where
 from .elementary import erf, exp, expm1, log1p, sigmoid, tanh
-from .families import Pointwise
+from .families import Operation, Pointwise
+from .join import cat
 from .reduce import axis
 from .registry import choice, functions, op
 
@@ -197,6 +201,33 @@ class Threshold(Activation):
     statics = 2
 
 
+class Gated(Activation):
+    """x times the sigmoid of a gate."""
+
+    kind = "float"
+    accepts = "iuf"
+    kernel = lambda x, gate: x * sigmoid(gate)
+    dx = lambda gate: sigmoid(gate)
+    dgate = lambda x, gate: x * ((1 - sigmoid(gate)) * sigmoid(gate))
+
+
+class GateSlope(Activation):
+    """The gradient of that by the gate."""
+
+    kernel = lambda up, x, gate: up * x * ((1 - sigmoid(gate)) * sigmoid(gate))
+    dup = lambda x, gate: x * ((1 - sigmoid(gate)) * sigmoid(gate))
+    dx = lambda up, gate: up * ((1 - sigmoid(gate)) * sigmoid(gate))
+    dgate = lambda up, x, gate: up * x * ((1 - sigmoid(gate)) * sigmoid(gate) * (1 - 2 * sigmoid(gate)))
+
+
+class Glu(Operation):
+    """The first half along a dimension, times the sigmoid of the second."""
+
+    impl = lambda x, dim: run.forward(Gated, tuple(np.split(x, 2, dim)))
+    dx = lambda g, x, dim: glu_gradient(g, x, dim)
+    batch = lambda x, dim: (x, dim + 1)
+
+
 class Prelu(Activation):
     """x where it is positive, else weight * x."""
 
@@ -336,8 +367,12 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
             "give it a dimension of even size",
         )
     d = axis(dim, input.ndim, "glu")
-    n, odd = divmod(input.shape[d], 2)
-    if odd:
+    if input.shape[d] % 2:
         raise error(RuntimeError, "glu", f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}")
-    lead = (slice(None),) * d
-    return input[(*lead, slice(0, n))] * sigmoid(input[(*lead, slice(n, None))])
+    return Glu.apply(input, d)
+
+
+def glu_gradient(g: Tensor, x: Tensor, dim: int) -> Tensor:
+    """By the one half and by the gate."""
+    half, gate = x.tensor_split(2, dim)
+    return cat([Gated.apply(g, gate), GateSlope.apply(g, half, gate)], dim)

@@ -155,7 +155,19 @@ def arange(
     target = dtypes.numpy_dtype(dtype) if dtype is not None else dtypes.I8 if whole else dtypes.default()
     if target.kind in "iu":
         start, step = int(start), int(step)
-    return made((start + np.arange(n) * step).astype(target), requires_grad)
+    return made(steps_from(start, step, n, target), requires_grad)
+
+
+def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
+    """start, start + step, start + 2 * step, ..., n of them; reckoned as int64, or as float64."""
+    if start == 0 and step == 1 and target.kind == "f":
+        return np.arange(n, dtype=target)  # each of them is rounded once here, too
+    values = np.arange(n, dtype=np.float64 if isinstance(start, float) or isinstance(step, float) else np.int64)
+    if step != 1:
+        values *= step
+    if start != 0:
+        values += start
+    return values.astype(target, copy=False)
 
 
 @factory("0, 1, 5", "3, 10, 1", "0, 1, 0", "0, 10, 4, dtype=torch.int64")
@@ -171,7 +183,7 @@ def linspace(
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
     on_device(device)
-    return made(spaced(start, end, steps, "linspace").astype(chosen(dtype)), requires_grad)
+    return made(spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False), requires_grad)
 
 
 @factory("0, 2, 3", "-1, 1, 4, 2.0")
@@ -195,9 +207,15 @@ def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
     """From both ends towards the middle, so that the last number is exactly `end`."""
     if steps < 0:
         raise error(RuntimeError, who, f"number of steps must be non-negative, got {steps}")
-    start, end, i = float(number(start)), float(number(end)), np.arange(steps)
+    start, end, values = float(number(start)), float(number(end)), np.arange(steps, dtype=np.float64)
     step = (end - start) / max(steps - 1, 1)
-    return np.where(i < (steps + 1) // 2, start + i * step, end - (steps - 1 - i) * step)
+    first, second = values[: (steps + 1) // 2], values[(steps + 1) // 2 :]
+    first *= step
+    first += start
+    np.subtract(steps - 1, second, out=second)
+    second *= step
+    np.subtract(end, second, out=second)
+    return values
 
 
 @factory("3", "2, 3", "0", "3, dtype=torch.int64")

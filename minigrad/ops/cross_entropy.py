@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import places as at_places
 from ..kernels import rows
 from .compare import where
 from .families import Linear, NonDifferentiable, Operation
@@ -32,8 +33,30 @@ class NLL(Linear):
         valid, where = found(target, x.shape, dim, ignore)
         return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
 
-    dx = lambda g, target, shape, dim, ignore: -AtTarget.apply(g, target, shape, dim, ignore)
+    dx = lambda g, target, shape, dim, ignore: AtTarget.apply(-g, target, shape, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
+
+
+class MeanNLL(Linear):
+    """The mean of that over all dimensions but the first `lead`, leaving out what is `ignore`."""
+
+    integers = ("target",)
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> Any:
+        mean = None if lead else at_places.mean_loss(x, target, dim, ignore)
+        if mean is not None:
+            if not math.isfinite(mean):
+                found(target, x.shape, dim, ignore)
+            return np.array(mean, x.dtype)
+        loss = NLL.impl(x, target, dim, ignore)
+        total = add_up(loss, tuple(range(lead, loss.ndim)), False)
+        return total / CountValid.impl(target, ignore, loss.dtype, lead)
+
+    dx = lambda g, target, shape, dim, ignore, lead: AtTarget.apply(
+        -shared(g, target, ignore, lead), target, shape, dim, ignore
+    )
+    batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
 
 
 class AtTarget(Linear):
@@ -296,9 +319,13 @@ def nll_loss(
     reduction = chosen("nll_loss", reduction, size_average, reduce)
     dim = class_dim("nll_loss", input)
     check_target("nll_loss", input, target, weight, dim)
-    counts = target_weight(target, weight, ignore_index)
+    if weight is None and reduction == "mean":
+        return MeanNLL.apply(input, target, dim, ignore_index, 0)
     loss = NLL.apply(input, target, dim, ignore_index)
-    return averaged(loss if weight is None else loss * counts, counts, reduction)
+    if weight is None:
+        return reduced(loss, reduction)
+    counts = target_weight(target, weight, ignore_index)
+    return averaged(loss * counts, counts, reduction)
 
 
 def class_dim(who: str, input: Tensor) -> int:

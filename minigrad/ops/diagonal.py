@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import moves
 from .families import Linear, View
 from .memory import Clone
 from .reduce import axis
@@ -36,7 +37,7 @@ class Undiagonal(Linear):
 class Tril(Linear):
     """The lower triangles of matrices, zeros above diagonal number `diagonal`."""
 
-    impl = lambda x, diagonal: np.tril(x, diagonal)
+    impl = lambda x, diagonal: triangle(x, diagonal, False)
     dx = lambda g, diagonal: Tril.apply(g, diagonal)
     batch = lambda x, diagonal: (x, diagonal)
 
@@ -44,9 +45,15 @@ class Tril(Linear):
 class Triu(Linear):
     """The upper triangles of matrices, zeros below diagonal number `diagonal`."""
 
-    impl = lambda x, diagonal: np.triu(x, diagonal)
+    impl = lambda x, diagonal: triangle(x, diagonal, True)
     dx = lambda g, diagonal: Triu.apply(g, diagonal)
     batch = lambda x, diagonal: (x, diagonal)
+
+
+def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray:
+    """The upper or the lower triangles of matrices."""
+    moved = moves.triangle(x, diagonal, upper)
+    return (np.triu if upper else np.tril)(x, diagonal) if moved is None else moved
 
 
 def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:

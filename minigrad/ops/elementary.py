@@ -330,14 +330,28 @@ class Digamma(Elementary):
     """Derivative of lgamma."""
 
     kernel = lambda x: special("psi")(x)
-    dx = lambda x: polygamma(1, x)
+    dx = lambda x: trigamma(x)
     domain = POSITIVE
+
+
+def trigamma(x: Any) -> Any:
+    """The derivative of digamma, in formulas."""
+    return polygamma(1, x)
+
+
+class Trigamma(Elementary):
+    """Derivative of digamma."""
+
+    name = "polygamma"
+    ufunc = lambda x: special("polygamma")(1, x)
+    kernel = lambda x: trigamma(x)
+    dx = lambda x: polygamma(2, x)
 
 
 class Polygamma(Elementary):
     """The n-th derivative of digamma."""
 
-    kernel = lambda x, n: special("polygamma")(n, x)
+    kernel = ufunc = lambda x, n: special("polygamma")(n, x)
     dx = lambda x, n: polygamma(n + 1, x)
     statics = 1
 
@@ -380,4 +394,4 @@ def polygamma(n: int, input: Tensor) -> Any:
             f"polygamma(n, x) does not support negative n, got {n}",
             "use lgamma, whose derivative is n = 0",
         )
-    return (Polygamma, (input, n)) if n else (Digamma, (input,))
+    return (Polygamma, (input, n)) if n > 1 else ((Digamma, Trigamma)[n], (input,))

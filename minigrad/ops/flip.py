@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import moves
 from .families import Linear
 from .memory import Clone
 from .reduce import axes, axis
@@ -20,7 +21,11 @@ from .shape import reshape, shape_from, transpose
 class Flip(Linear):
     """The elements in reverse order along dimensions."""
 
-    impl = lambda x, dims: np.flip(x, dims).copy()
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
+        moved = moves.flip(x, dims)
+        return np.flip(x, dims).copy() if moved is None else moved
+
     dx = lambda g, dims: Flip.apply(g, dims)
     batch = lambda x, dims: (x, tuple([d + 1 for d in dims]))
 

@@ -17,6 +17,7 @@ from ..core.engine import sum_to
 from ..core.sweep import sum_down
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels.run import BROADCAST_FROM
 from .families import Bilinear
 from .reduce import axis
 from .registry import op
@@ -163,7 +164,9 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
     ranked("outer", (input, 1), (vec2, 1))
-    return input.unsqueeze(-1) * vec2
+    column, shape = input.unsqueeze(-1), (input.shape[0], vec2.shape[0])
+    many = shape[0] * shape[1] >= BROADCAST_FROM  # mul looks for a kernel where its first operand is as large
+    return (column.expand(shape) if many else column) * vec2
 
 
 @op("T(4, 3), T(4, 3)", "T(3, 4), T(3, 4), 0", "T(2, 3), T(1, 3), 1", "T(3), T(3)", out=True)

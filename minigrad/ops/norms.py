@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import distances as kernels
 from .compare import where
 from .decompositions import svdvals
 from .families import Operation
@@ -31,6 +32,14 @@ class Cdist(Operation):
     dx = lambda g, x, y, out, p: cdist_gradient(g, x, y, out, p)
     dy = lambda g, x, y, out, p: cdist_gradient(g.mT, y, x, out.mT, p)
     batch = lambda x, y, p, fast: (x, y, p, fast)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """Both gradients for p = 1, on arrays."""
+        g, (x, y, p) = gs[0], bound[:3]
+        if p != 1 or (dx := kernels.pulls(g, x, y)) is None:
+            return None
+        return dx, kernels.pulls(np.swapaxes(g, -1, -2), y, x), None, None
 
 
 @op(
@@ -207,6 +216,8 @@ def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
     """cdist on arrays: the norms of differences, a block of rows at a time, or for p = 2 one matrix product."""
     n, each = x.shape[-2], math.prod(x.shape[:-2]) * y.shape[-2] * y.shape[-1]
     if fast and (found := by_products(x, y)) is not None:
+        return found
+    if p == 1 and (found := kernels.distances(x, y)) is not None:
         return found
     rows = max(1, CHUNK // max(1, each))
     parts = [lengths(x[..., i : i + rows, None, :] - y[..., None, :, :], p) for i in range(0, n, rows)]

@@ -10,9 +10,10 @@ import numpy as np
 from ..core.context import reading
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..kernels import moves
 from .broadcast import tensors_from
 from .families import Linear
-from .index import Index, Take, data_dependent
+from .index import Index, Take, Untake, data_dependent
 from .memory import Contiguous
 from .reduce import axis
 from .registry import op
@@ -36,6 +37,31 @@ class Pad(Linear):
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         return cls.apply(tangents[0], primals[1], 0)
+
+
+class Surround(Linear):
+    """The last two dimensions with more of themselves around, as `mode` says; `widths` are not negative."""
+
+    @staticmethod
+    def impl(x: np.ndarray, widths: tuple, mode: str) -> np.ndarray:
+        rows, columns = sources(x.shape[-2:], widths, mode)
+        moved = moves.surround(x, widths[1][0], rows, columns)
+        return x[..., rows[:, None], columns] if moved is None else moved
+
+    batch = lambda x, widths, mode: (x, widths, mode)
+
+    @staticmethod
+    def dx(g: Tensor, shape: tuple, widths: tuple, mode: str) -> Tensor:
+        """Each element gets the gradients of all its copies: first those of its column, then those of its row."""
+        n = len(shape)
+        rows, columns = sources(shape[-2:], widths, mode)
+        g = Untake.apply(g, (*g.shape[:-1], shape[-1]), (n - 1,), wrap(columns)) if any(widths[1]) else g
+        return Untake.apply(g, tuple(shape), (n - 2,), wrap(rows)) if any(widths[0]) else g
+
+
+def sources(size: tuple, widths: tuple, mode: str) -> list:
+    """For each dimension, where the elements along its padded form come from."""
+    return [SOURCES[mode](np.arange(-a, n + b), n) for n, (a, b) in zip(size, widths)]
 
 
 # ---------------------------------------------------------------------- padding
@@ -94,7 +120,13 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
                     f"padding ({before}, {after}) at dimension {d} of size {n} is too much for mode {mode!r}: at most "
                     f"{limit}",
                 )
-            input = Take.apply(input, (d,), wrap(SOURCES[mode](np.arange(-before, n + after), n)))
+    images = rank > 1 and not any([w for pair in pairs[:-2] for w in pair]) and min(widths) >= 0 and any(widths)
+    if images:
+        return Surround.apply(input, tuple(pairs[-2:]), mode)
+    for d, widths_of_d in enumerate(pairs):
+        if any(widths_of_d):
+            (places,) = sources((input.shape[d],), (widths_of_d,), mode)
+            input = Take.apply(input, (d,), wrap(places))
     return input
 
 

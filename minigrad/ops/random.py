@@ -16,6 +16,7 @@ from ..core.context import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor, layers_of
 from ..errors import error
+from ..kernels import noise
 from .create import factory, number, sizes
 from .data import chosen, made
 from .families import NonDifferentiable, Operation
@@ -62,7 +63,7 @@ def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand
 
 def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn") -> Tensor:
     """Numbers of mean 0 and variance 1."""
-    return draw(who, shape, generator, lambda rng, size: rng.standard_normal(size, floating(dtype, who)))
+    return draw(who, shape, generator, lambda rng, size: noise.normal(rng, size, floating(dtype, who)))
 
 
 def integers(low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint") -> Tensor:
@@ -147,9 +148,7 @@ def randperm(
     (n,) = sizes((n,), None, "randperm")
     target = dtypes.numpy_dtype(dtypes.int64 if dtype is None else dtype)
 
-    def shuffled(rng: Any, shape: tuple) -> np.ndarray:
-        return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1).astype(target)
-
+    shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
     return tracked(draw("randperm", (n,), generator, shuffled), requires_grad)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .compare import where
 from .families import Pointwise
 from .pointwise import BINARY, UNARY
 from .registry import choice, functions
@@ -50,7 +49,7 @@ class FloorDivide(Pointwise):
 
     accepts = "iuf"
     ufunc = lambda x, y: (nonzero_divisor("floor_divide", x, y), np.floor_divide(x, y))[1]
-    kernel = lambda x, y: where(y == 0, x / y, floor((x - fmod(x, y)) / y + 0.5) - where(fmod(x, y) * y < 0, 1.0, 0.0))
+    kernel = lambda x, y: x // y
     dx = lambda: 0
     dy = lambda: 0
 
@@ -66,7 +65,10 @@ class TruncDivide(Pointwise):
     @staticmethod
     def ufunc(x: Any, y: Any) -> Any:
         """By way of the rest for integers, which may be too large for floats."""
-        return np.floor_divide(x - np.fmod(x, y), y) if nonzero_divisor("div", x, y) else np.trunc(x / y)
+        if nonzero_divisor("div", x, y):
+            return np.floor_divide(x - np.fmod(x, y), y)
+        quotient = x / y
+        return np.trunc(quotient, out=quotient if isinstance(quotient, np.ndarray) else None)
 
 
 class Remainder(Pointwise):

@@ -76,10 +76,24 @@ def mean_cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int
         return False
     loss = low.new(target.shape, x.dtype, "losses")
     losses(low, x, target, ignore, loss)
-    total = low.reduction("sum", loss, tuple(range(lead, len(loss.shape))), False)
-    count = number_valid(low, target, ignore, x.dtype, lead)
-    low.map("x / n", {"x": total, "n": count}, total.shape, x.dtype, low.out(0))
+    mean_of_losses(low, loss, target, ignore, lead)
     return True
+
+
+def mean_nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int) -> bool:
+    if not by_row(x, target, dim):
+        return False
+    loss = low.new(target.shape, x.dtype, "losses")
+    low.add("pick", [x, target], [loss], "pick", ignore=int(ignore))
+    mean_of_losses(low, loss, target, ignore, lead)
+    return True
+
+
+def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) -> None:
+    """The step's result: the mean over all dimensions but the first `lead`, without classes that are `ignore`."""
+    total = low.reduction("sum", loss, tuple(range(lead, len(loss.shape))), False)
+    count = number_valid(low, target, ignore, loss.dtype, lead)
+    low.map("x / n", {"x": total, "n": count}, total.shape, loss.dtype, low.out(0))
 
 
 def losses(low: Lowering, x: V, target: V, ignore: int, loss: V) -> None:
@@ -192,6 +206,7 @@ ROW_RULES = {
     "LogSoftmax": log_softmax_rule,
     "Logsumexp": logsumexp_rule,
     "MeanCrossEntropy": mean_cross_entropy_rule,
+    "MeanNLL": mean_nll_rule,
     "NLL": nll_rule,
     "Softmax": softmax_rule,
     "Standardize": standardize_rule,

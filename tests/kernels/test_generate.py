@@ -87,10 +87,12 @@ ODD = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.na
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["sign", "clamp_min", "clamp_max", "where", "pow"])
+@pytest.mark.parametrize(
+    "name", ["sign", "clamp_min", "clamp_max", "where", "pow", "fmod", "remainder", "floor_divide", "frac"]
+)
 def test_kernels_in_place_of_numpys_functions_agree_at_odd_numbers(name, dtype, monkeypatch):
     x, y = (a.reshape(-1).astype(dtype) for a in np.meshgrid(ODD, ODD))
-    args = {"sign": (x,), "where": (x > y, x, y)}.get(name, (x, y))
+    args = {"sign": (x,), "frac": (x,), "where": (x > y, x, y)}.get(name, (x, y))
     found = []
     for size in (10**9, 1):
         monkeypatch.setattr(run, "QUICK_FROM", size)

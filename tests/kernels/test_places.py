@@ -148,3 +148,21 @@ def test_small_arrays_and_integers_are_numpys(monkeypatch):
     monkeypatch.setattr(places, "module", None)
     F.embedding(minigrad.zeros(10).long(), minigrad.ones(9, 3))
     minigrad.arange(100_000)[minigrad.zeros(50_000).long()]
+
+
+@pytest.mark.parametrize("ignore", [-100, 2])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_mean_of_losses_at_classes(dtype, ignore, monkeypatch):
+    x, target = numbers((300, 5), dtype), minigrad.tensor(indices(300, 5))
+    agree(monkeypatch, lambda x: F.nll_loss(x, target, ignore_index=ignore), x)
+    agree(monkeypatch, lambda x: F.nll_loss(x, target * 0 + 3, ignore_index=3), x)  # 0 / 0
+
+
+def test_classes_out_of_range_raise_from_the_kernel_too(monkeypatch):
+    monkeypatch.setattr(places, "PLACES_FROM", 1)
+    x = minigrad.tensor(numbers((3, 5), "float32"))
+    for k in (5, -1):
+        with pytest.raises(IndexError, match=f"Target {k} is out of bounds for 5 classes"):
+            F.nll_loss(x, minigrad.tensor([0, k, 1]))
+    x[1, 2] = float("inf")
+    assert F.nll_loss(x, minigrad.tensor([0, 2, 1])).item() == -float("inf")

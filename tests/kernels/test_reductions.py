@@ -54,6 +54,20 @@ def test_infinities_nan_and_signs_of_zeros(name, dtype, monkeypatch):
         agree(monkeypatch, lambda y, d=d: REDUCTIONS[name](y, (d,)), y)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_integers_are_added_up_modulo_two_to_the_64(shape, monkeypatch):
+    monkeypatch.setattr(reductions, "REDUCE_FROM", 1)
+    x = np.random.default_rng(0).integers(-(2**62), 2**62, shape)
+    for n in range(1, 5):
+        dims = tuple(range(4 - n, 4))
+        for keepdim in (False, True):
+            found = minigrad.tensor(x).sum(dims, keepdim)
+            assert found.dtype == minigrad.int64
+            np.testing.assert_array_equal(found.numpy(), x.sum(dims, keepdims=keepdim))
+    assert not x.size or reductions.reduce("sum", x, (3,), False) is not None
+    assert reductions.reduce("sum", x, (0,), False) is None
+
+
 @pytest.mark.parametrize("n", [10_000, 1_000_000])
 def test_float32_is_as_accurate_as_numpys_pairwise_sums(n, monkeypatch):
     x = numbers((n,), "float32") + np.float32(10)

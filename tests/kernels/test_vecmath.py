@@ -19,6 +19,7 @@ LIMIT = 2.0  # units in the last place
 NUMPY = {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
          "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
          "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "rsqrt": lambda x: 1 / np.sqrt(x)}  # fmt: skip
+DIVISIONS = ["fmod", "remainder", "floor_divide"]  # exact, as NumPy's are
 ids = lambda dtype: np.dtype(dtype).name
 
 
@@ -95,6 +96,20 @@ def test_edge_values_of_two_arguments_are_numpys(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_divisions_are_numpys_to_the_last_digit(name, dtype):
+    r, top, n = np.random.default_rng(4), 30 if dtype == np.float32 else 300, 20_000
+    tenths, sizes = r.integers(1, 1000, n) * 0.1, 10.0 ** r.uniform(-top, top, n)
+    edges = np.concatenate([edge_values(dtype), np.array([0.1, 2**24, 2**24 + 2, 2.0**53], dtype)])
+    pairs = [a.ravel() for a in np.meshgrid(edges, edges)]
+    for x, y in (pairs, (r.normal(size=n), r.normal(size=n)), (tenths, np.full(n, 0.1)), (sizes, r.permutation(sizes)),
+                 (sizes, -sizes * 10.0 ** r.uniform(-12, 1, n)), (r.integers(-99, 99, n), r.integers(-9, 9, n))):  # fmt: skip
+        x, y = x.astype(dtype), y.astype(dtype)
+        with np.errstate(all="ignore"):
+            same(evaluate(name, x, y), getattr(np, name)(x, y), 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_huge_angles_are_reduced_exactly(name, dtype):
     x = (10.0 ** np.linspace(6, 37 if dtype == np.float32 else 307, 100)).astype(dtype)
@@ -125,15 +140,46 @@ def test_sine_cosine_and_tangent_go_together_in_one_loop():
     np.testing.assert_allclose(out, np.sin(x) + 2 * np.cos(x) + 3 * np.tan(x), rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+def test_trigamma_errs_by_at_most_ten_units(dtype):
+    r = np.random.default_rng(0)
+    x = np.concatenate([r.uniform(-30, 30, 600), 10.0 ** r.uniform(-15, 15, 300), np.linspace(0.01, 20, 300)]).astype(
+        dtype
+    )
+    assert worst(evaluate("trigamma", x), [mp.psi(1, mp.mpf(v)) for v in x.tolist()], dtype)[0] <= 10
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+def test_trigamma_is_infinite_at_its_poles_and_ends_at_zero(dtype):
+    x = np.array([0.0, -0.0, -1.0, -2.0, INF, NAN, -INF, np.finfo(dtype).max], dtype)
+    expected = np.array([INF, INF, INF, INF, 0.0, NAN, NAN, 1 / float(x[-1])], dtype)
+    same(evaluate("trigamma", x), expected, 1e-15)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+def test_lgamma_errs_by_at_most_four_units(dtype):
+    r = np.random.default_rng(0)
+    roots = [1 + 10.0 ** r.uniform(-7, -1, 200), 2 - 10.0 ** r.uniform(-7, -1, 200), np.arange(1, 30)]
+    x = np.concatenate([r.uniform(-5, 30, 400), 10.0 ** r.uniform(-20, 20, 300), *roots]).astype(dtype)
+    exact = [mp.re(mp.loggamma(mp.mpf(v))) for v in x.tolist()]
+    assert worst(evaluate("lgamma", x), exact, dtype)[0] <= 4
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=ids)
+def test_lgamma_is_infinite_at_its_poles_and_ends(dtype):
+    x = np.array([0.0, -0.0, -1.0, -2.0, -1e10, INF, -INF, NAN], dtype)
+    same(evaluate("lgamma", x), np.array([INF] * 7 + [NAN], dtype), 0)
+
+
 def test_exact_powers_have_exact_logarithms():
     assert (evaluate("log2", 2.0 ** np.arange(-1074, 1024)) == np.arange(-1074, 1024)).all()
     assert (evaluate("log10", 10.0 ** np.arange(0, 23)) == np.arange(0, 23)).all()
     assert (evaluate("exp2", np.arange(-149, 128, dtype=np.float32)) == np.ldexp(1.0, np.arange(-149, 128))).all()
 
 
-@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+@pytest.mark.parametrize("name", [*UNARY, *BINARY, *DIVISIONS])
 def test_loops_become_vector_code(name):
-    arity = 2 if name in BINARY else 1
+    arity = 1 if name in UNARY else 2
     for dtype in DTYPES:
         evaluate(name, *[np.ones(40, dtype)] * arity)
     packed = {
@@ -158,6 +204,9 @@ for name in ("sin", "erfc", "log10"):
     assert worst(evaluate(name, x), [UNARY[name][0](mp.mpf(v)) for v in x.tolist()], np.float64)[0] <= 2, name
 y, x = 10.0 ** -np.linspace(300, 322, 99), 10.0 ** -np.linspace(300, 321, 99)
 assert worst(evaluate("atan2", y, x), [mp.atan2(a, b) for a, b in zip(y.tolist(), x.tolist())], np.float64)[0] <= 2
+x, y = x * 1e305 - 5, y * 1e302
+for name in ("fmod", "remainder", "floor_divide"):
+    assert (evaluate(name, x, y) == getattr(np, name)(x, y)).all(), name
 """
     environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)

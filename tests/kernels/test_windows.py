@@ -48,6 +48,7 @@ def test_infinities_and_nan(dtype, monkeypatch):
     x[3, 0, :4], x[5, 0, 2:], x[6] = -np.inf, np.inf, -np.inf
     for case in CASES:
         agree(monkeypatch, lambda x, case=case: F.max_pool2d(x, *case, return_indices=True), x)
+    agree(monkeypatch, lambda x: F.max_pool1d(x, 2, return_indices=True), x[:, 0])
 
 
 def test_gradients_of_windows_that_overlap_add_up(monkeypatch):

@@ -7,7 +7,9 @@ last place (tests/kernels/test_vecmath.py).  Importing this package imports Numb
 Read lanes.py first: what the functions are made of.
 """
 
+from .division import floor_divide, fmod, remainder
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
+from .gamma import lgamma, trigamma
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
 from .power import pow
 from .simple import ceil, copysign, floor, hypot, rsqrt, sqrt, trunc, where

@@ -241,43 +241,48 @@ def function(f: Callable) -> Any:
     return intrinsic(shell)
 
 
-def rarely(x: Lane, odd: Callable, libm: str, usual: Lane) -> Lane:
-    """`usual`, but the C library's function of x in the rare lanes for which `odd(x)` holds.
+def rarely(name: str, odd: Callable, exact: Callable, usual: Lane, *args: Lane) -> Lane:
+    """`usual`, but the slow `exact(*args)` in the rare lanes for which `odd(*args)` holds.
 
     The call is to a function of which there are variants for whole vectors, under the names that LLVM's vectoriser looks
     for.  They ask whether any lane is odd, so that the common case costs one test and the loop stays vectorised.
     Source: LLVM's Language Reference, "vector-function-abi-variant".
     """
-    module, t = x.b.module, x.v.type
-    name = f"minigrad.{libm}.{x.pick('f32', 'f64')}"
+    module, t = usual.b.module, usual.v.type
+    name = f"minigrad.{name}.{usual.pick('f32', 'f64')}"
     scalar = module.globals.get(name)
     if scalar is None:
-        scalar = ir.Function(module, ir.FunctionType(t, [t, t]), name)
+        scalar = ir.Function(module, ir.FunctionType(t, [t] * (len(args) + 1)), name)
         scalar.linkage = "linkonce_odr"
         attribute(scalar, "noinline", "nounwind", "willreturn", "memory(none)")
         b = ir.IRBuilder(scalar.append_basic_block())
-        arg, result = (Lane(b, a) for a in scalar.args)
-        exact = arg.new(b.call(declared(module, f"llvm.{libm}", t), [arg.v]))
-        b.ret(where(odd(arg), exact, result).v)
+        *given, result = (Lane(b, a) for a in scalar.args)
+        b.ret(where(odd(*given), exact(*given), result).v)
         keep(module, [vector_variant(scalar, n, odd) for n in WIDTHS])
-    made = x.b.call(scalar, [x.v, usual.v])
-    variants = ",".join(f"_ZGV_LLVM_N{n}vv_{name}({name}.v{n})" for n in WIDTHS)
+    made = usual.b.call(scalar, [*[x.v for x in args], usual.v])
+    variants = ",".join(f"_ZGV_LLVM_N{n}{'v' * len(scalar.args)}_{name}({name}.v{n})" for n in WIDTHS)
     attribute(made, f'"vector-function-abi-variant"="{variants}"')
-    return x.new(made)
+    return usual.new(made)
+
+
+def libm(name: str) -> Callable:
+    """The C library's function of that name."""
+    return lambda x: call(name, x)
 
 
 def vector_variant(scalar: ir.Function, n: int, odd: Callable) -> ir.Function:
     """The same function for n lanes at once, which calls it lane by lane only if one of them is odd."""
     t = ir.VectorType(scalar.args[0].type, n)
-    f = ir.Function(scalar.module, ir.FunctionType(t, [t, t]), f"{scalar.name}.v{n}")
+    f = ir.Function(scalar.module, ir.FunctionType(t, [t] * len(scalar.args)), f"{scalar.name}.v{n}")
     f.linkage = "linkonce_odr"
     attribute(f, "alwaysinline", "nounwind")
     start, careful, done = (f.append_basic_block(s) for s in ("start", "careful", "done"))
     b = ir.IRBuilder(start)
-    some = b.bitcast(odd(Lane(b, f.args[0])).v, ir.IntType(n))
+    *given, usual = f.args
+    some = b.bitcast(odd(*[Lane(b, a) for a in given]).v, ir.IntType(n))
     b.cbranch(b.icmp_unsigned("!=", some, ir.Constant(ir.IntType(n), 0)), careful, done)
     b.position_at_end(careful)
-    result = f.args[1]
+    result = usual
     for i in range(n):
         at = ir.Constant(I32, i)
         lane = b.call(scalar, [b.extract_element(a, at) for a in f.args])
@@ -285,7 +290,7 @@ def vector_variant(scalar: ir.Function, n: int, odd: Callable) -> ir.Function:
     b.branch(done)
     b.position_at_end(done)
     phi = b.phi(t)
-    phi.add_incoming(f.args[1], start)
+    phi.add_incoming(usual, start)
     phi.add_incoming(result, careful)
     b.ret(phi)
     return f

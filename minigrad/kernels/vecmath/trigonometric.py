@@ -21,6 +21,7 @@ from .lanes import (  # fmt: skip
     fast_two_sum,
     from_bits,
     function,
+    libm,
     nearest,
     polynomial,
     rarely,
@@ -80,13 +81,13 @@ def turned(x: Lane, quarter: int) -> Lane:
 @function
 def sin(x):
     """Sine of x in radians."""
-    return rarely(x, is_large, "sin", where(abs(x) < x.pick(*TINY), x, turned(x, 0)))
+    return rarely("sin", is_large, libm("sin"), where(abs(x) < x.pick(*TINY), x, turned(x, 0)), x)
 
 
 @function
 def cos(x):
     """Cosine of x in radians."""
-    return rarely(x, is_large, "cos", turned(x, 1))
+    return rarely("cos", is_large, libm("cos"), turned(x, 1), x)
 
 
 @function
@@ -103,7 +104,7 @@ def tan(x):
         p, lost = two_product(q, below)
         over_low, below_low = where(even, s_low, -c_low), where(even, c_low, s_low)
         result = q + (((over - p) - lost) + (over_low - q * below_low)) * inverse
-    return rarely(x, is_large, "tan", where(abs(x) < x.pick(*TINY), x, result))
+    return rarely("tan", is_large, libm("tan"), where(abs(x) < x.pick(*TINY), x, result), x)
 
 
 # ---------------------------------------------------------------------- inverses

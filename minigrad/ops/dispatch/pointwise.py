@@ -91,7 +91,6 @@ def write_apply(plan: Plan) -> str:
     arrays = [f"a{k}" for k in names]
     given = ", ".join(arrays)
     compute = f"compute({given}, out=...)" if isinstance(cls.ufunc, np.ufunc) else f"compute({given})"
-    limit = run.FUSE_FROM if not isinstance(cls.ufunc, np.ufunc) else run.QUICK_FROM if run.has_kernel(cls) else None
     slots = [f"node.n{k} = n{k}" for k in names] + plan.keep()
     if plan.counts_numbers:
         slots.append("node._number = kept")
@@ -103,13 +102,26 @@ def write_apply(plan: Plan) -> str:
         arrays="; ".join(f"a{k} = {k}._a" for k in names),
         first=arrays[0],
         same_kind="" if len(names) == 1 else f" and {arrays[1]}.dtype is kind",
-        compute=f"{compute} if {arrays[0]}.size < {limit} else large({given})" if limit else compute,
+        compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
         edge="n" + names[0],
         given=GIVEN.format(x=names[0], y=names[1]) if plan.counts_numbers else f"({args},)",
         tracked=" or ".join(f"n{k} is not None" for k in names) if cls.differentiable else "False",
         slots="\n                    ".join(slots),
     )
+
+
+def few(cls: Any, arrays: list) -> str:
+    """When to compute at once: with few elements, or where NumPy's function is as fast as ours; "" for always."""
+    if not isinstance(cls.ufunc, np.ufunc) or run.has_kernel(cls):
+        return f"{arrays[0]}.size < {run.QUICK_FROM if isinstance(cls.ufunc, np.ufunc) else run.FUSE_FROM}"
+    if len(arrays) == 1:
+        return ""
+    x, y = arrays
+    alike = (
+        f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, of which nothing is repeated
+    )
+    return f"{x}.size < {run.BROADCAST_FROM} or {alike}"
 
 
 def write_partial(plan: Plan, k: str, scope: dict) -> str:

@@ -1,0 +1,93 @@
+"""Pointwise kernels over operands that are repeated or lie in larger arrays, beside NumPy's functions."""
+
+import numpy as np
+import pytest
+
+from minigrad.kernels import broadcast, run, threads
+from minigrad.ops.activation import LeakyRelu, Prelu
+from minigrad.ops.compare import Gt, Where
+from minigrad.ops.pointwise import Add, Mul, Sub
+
+
+def rand(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+LAYOUTS = {
+    "a column": (rand(30, 20), rand(30, 1)),
+    "a row": (rand(30, 20), rand(20)),
+    "a row in front": (rand(20), rand(30, 20)),
+    "a column and a row": (rand(30, 1), rand(20)),
+    "a row of two dimensions": (rand(6, 5, 8), rand(5, 8)),
+    "a number for each channel": (rand(4, 3, 5, 6), rand(3, 1, 1)),
+    "a number for each image and channel": (rand(4, 3, 5, 6), rand(4, 3, 1, 1)),
+    "neighbours": (rand(30, 21)[:, 1:], rand(30, 21)[:, :-1]),
+    "halves": (rand(30, 40)[:, :20], rand(30, 40)[:, 20:]),
+    "every second row": (rand(60, 20)[::2], rand(30, 20)),
+    "a part and its row": (rand(30, 40)[:, 20:], rand(40)[20:]),
+    "a strided column": (rand(30, 20), rand(30, 7)[:, 3:4]),
+    "dimensions of one": (rand(30, 1, 20), rand(1, 1, 20)),
+    "one element": (rand(30, 20), rand(1, 1)),
+}
+OTHERS = {
+    "turned": (rand(20, 30).T, rand(20)),
+    "one inside": (rand(4, 3, 9), rand(4, 1, 9)),
+    "every second column": (rand(30, 40)[:, ::2], rand(20)),
+    "reversed": (rand(30, 20)[::-1], rand(20)),
+    "narrow rows": (rand(30, 4), rand(4)),
+}
+
+
+@pytest.fixture(autouse=True)
+def kernels_from_one_element_on(monkeypatch):
+    for name in ("FUSE_FROM", "QUICK_FROM", "BROADCAST_FROM"):
+        monkeypatch.setattr(run, name, 1)
+
+
+def seen(*operands):
+    shape = np.broadcast_shapes(*[a.shape for a in operands])
+    return broadcast.rows([run.one(a) for a in operands], shape)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rows_are_found_and_give_what_numpy_gives(layout):
+    x, y = LAYOUTS[layout]
+    assert layout == "one element" or seen(x, y) is not None
+    for op in (Add, Sub, Mul):
+        out = run.forward(op, (x, y))
+        assert out.dtype == np.float32 and out.flags.c_contiguous
+        np.testing.assert_array_equal(out, op.ufunc(x, y))
+    assert run.forward(Gt, (x, y)).dtype == bool
+    np.testing.assert_array_equal(run.forward(Gt, (x, y)), x > y)
+    np.testing.assert_array_equal(run.forward(Prelu, (x, y)), np.where(x > 0, x, y * x))
+
+
+@pytest.mark.parametrize("layout", OTHERS)
+def test_other_layouts_have_no_rows_and_still_give_what_numpy_gives(layout):
+    x, y = OTHERS[layout]
+    assert seen(x, y) is None
+    np.testing.assert_array_equal(run.forward(Add, (x, y)), x + y)
+    np.testing.assert_array_equal(run.forward(Prelu, (x, y)), np.where(x > 0, x, y * x))
+
+
+def test_conditions_settings_and_numbers_go_beside_rows():
+    x, y, c = rand(30, 21)[:, 1:], rand(30, 1), rand(20) > 0
+    np.testing.assert_array_equal(run.forward(Where, (c, x, y)), np.where(c, x, y))
+    np.testing.assert_array_equal(run.forward(Where, (c, x, 2.0)), np.where(c, x, np.float32(2)))
+    np.testing.assert_array_equal(run.forward(LeakyRelu, (x, 0.5)), np.where(x > 0, x, x * np.float32(0.5)))
+
+
+def test_rows_are_as_wide_as_can_be():
+    assert seen(rand(6, 5, 8), rand(5, 8))[0] == 40
+    assert seen(rand(4, 3, 5, 6), rand(3, 1, 1))[0] == 30
+
+
+def test_threads_share_the_rows(monkeypatch):
+    monkeypatch.setattr(threads, "parts", lambda size: 3)
+    for x, y in LAYOUTS.values():
+        np.testing.assert_array_equal(run.forward(Mul, (x, y)), x * y)
+
+
+def test_integers_stay_with_numpy():
+    x, y = np.arange(600).reshape(30, 20), np.arange(20)
+    np.testing.assert_array_equal(run.forward(Add, (x, y)), x + y)
