@@ -206,8 +206,10 @@ class Pow(Pointwise):
 
 
 def simple_power(x: Any, y: Any) -> np.ndarray | None:
-    """x**y where that is a few operations."""
-    if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or isinstance(y, np.ndarray) and y.ndim:
+    """x**y where that is a few operations, and x's dtype is the result's."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind != "f":
+        return None
+    if isinstance(y, np.ndarray) and (y.ndim or y.dtype != x.dtype):
         return None
     f = POWERS.get(y.item() if isinstance(y, np.ndarray) else y)
     return None if f is None else f(x)
