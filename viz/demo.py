@@ -1,8 +1,8 @@
 """The demonstration: train a two-layer network on scikit-learn's handwritten digits, and draw one step of it.
 
 Run it by `make demo` or `python -m viz.demo`.  It checks a gradient against finite differences, and leaves in the folder
-demo/ one training step (its forward, backward and jvp pass, all three as a film, what it keeps in memory, how its values and
-gradients are distributed) and the gradients over all steps, as a figure and as a film.
+demo/ one training step (its forward, backward and jvp pass, all three as a film and as a page to step through, what it
+keeps in memory, how its values and gradients are distributed) and the gradients over all steps, as a figure and as a film.
 """
 
 from __future__ import annotations
@@ -124,6 +124,7 @@ def main(folder: Path = Path("demo")) -> None:
     film = folder / "film.svg"
     film.write_text(draw(record, passes="all").film(), encoding="utf-8")
     say(f"wrote {film}")
+    say(f"wrote {draw(record, passes='all').save(folder / 'step.html')}, to step through: open it in a browser")
     for name, figure in (
         ("gradients", gradient_magnitudes(history)),
         ("memory", saved_memory(record)),

@@ -20,12 +20,13 @@ def test_the_demonstration_trains_checks_and_draws_in_less_than_a_minute(tmp_pat
         "backward.svg",
         "jvp.svg",
         "film.svg",
+        "step.html",
         "gradients.png",
         "gradients.gif",
         "memory.png",
         "histograms.png",
     }
-    assert "by finite differences" in done.stdout and done.stdout.count("wrote demo/") == 8
+    assert "by finite differences" in done.stdout and done.stdout.count("wrote demo/") == 9
     boxes = [
         ET.parse(tmp_path / "demo" / f"{name}.svg").getroot().get("viewBox") for name in ("forward", "backward", "jvp")
     ]
