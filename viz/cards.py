@@ -166,9 +166,9 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     """What backward does along an edge: upstream times local partial, and the contribution that this gives."""
     if edge.flow is None:
         return []
-    partial, amount = _partial(graph, edge), text.whole(graph.values.get(edge.flow["upstream"]))
+    partial, amount = partial_of(graph, edge), text.whole(graph.values.get(edge.flow["upstream"]))
     amount = amount if 0 < len(amount) <= 28 and "grads" in graph.view.show else "g"
-    terms = _terms(graph, edge.target)
+    terms = terms_of(graph, edge.target)
     if edge.target.kind == "fold":
         rule = partial
     elif partial.endswith(".backward"):  # of a custom Function
@@ -213,7 +213,7 @@ def body_words(card: Card) -> list[str]:
     return lines
 
 
-def _partial(graph: Graph, edge: Edge) -> str:
+def partial_of(graph: Graph, edge: Edge) -> str:
     """The local partial of an edge; one that is but a sign, ∂f/∂x, in our names for both."""
     partial = text.clean(edge.flow["partial"]) if edge.flow else ""
     return (
@@ -222,7 +222,7 @@ def _partial(graph: Graph, edge: Edge) -> str:
 
 
 def _op_head(graph: Graph, node: Node) -> Block:
-    op, terms = node.record, _terms(graph, node)
+    op, terms = node.record, terms_of(graph, node)
     name, given, operands = text.shorten(op.get("function") or op["name"], 32), terms.formula, terms.operands
     shown = terms.words(given)
     if len(operands) > 5:
@@ -255,7 +255,7 @@ def _fold_head(graph: Graph, node: Node) -> Block:
     return Block("head", lines)
 
 
-def _terms(graph: Graph, node: Node) -> formula.Terms:
+def terms_of(graph: Graph, node: Node) -> formula.Terms:
     """What formulas call the operands and the result of an operation."""
     op = {**node.record, "formula": text.clean(node.record.get("formula") or "")}
     operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
@@ -341,21 +341,21 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
         if tangent is None:
             continue
         lines = _assigned("tangent", text.contents(tangent), "tangent")
-        rule = _rule(graph, node) if node.kind in ("op", "function") else ""
+        rule = rule_of(graph, node) if node.kind in ("op", "function") else ""
         lines += [Line([(line, "rule")]) for line in text.wrap(rule, COLUMNS, 3)] if rule else []
         blocks.append(Block("tangent", lines, tangent["id"]))
     return blocks
 
 
-def _rule(graph: Graph, node: Node) -> str:
+def rule_of(graph: Graph, node: Node) -> str:
     """The tangent of the result, made of partials and of the tangents of the inputs."""
     slots = [i for i, value in enumerate(node.record["inputs"]) if not isinstance(value, dict)]
     moving = [i for i, edge in zip(slots, node.inputs) if graph.tangent(edge.value)]
     edges = dict(zip(slots, node.inputs))
     if not moving or any(edges[i].flow is None for i in moving):
         return ""
-    partials = {i: _partial(graph, edge) for i, edge in edges.items()}
+    partials = {i: partial_of(graph, edge) for i, edge in edges.items()}
     sums = any(graph.elements(edges[i].value) > graph.elements(node.outputs[0]) for i in moving)
     name = text.shorten(node.record.get("function") or node.record["name"], 32)
-    rule = formula.tangent_rule(name, _terms(graph, node), partials, moving, sums)
+    rule = formula.tangent_rule(name, terms_of(graph, node), partials, moving, sums)
     return "= " + rule if rule else ""

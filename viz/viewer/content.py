@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import formula, text
-from ..cards import _partial, _rule, _terms
+from ..cards import partial_of, rule_of, terms_of
 from ..graph import Edge, Graph, Node
 from .sources import sources
 
@@ -101,7 +101,7 @@ class Teller:
             "views": [{**view, "layer": text.clean(view["layer"])} for view in op.get("views", ())],
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],
             "flows": [self._flow(edge) for edge in node.inputs] if any(edge.flow for edge in node.inputs) else [],
-            "rule": _rule(self.graph, node) if self._moves(node) else "",
+            "rule": rule_of(self.graph, node) if self._moves(node) else "",
             "inside": [{"method": ran["method"], "steps": self._steps(ran)} for ran in op.get("inside", ())],
         }
         return said | {key: value for key, value in more.items() if value}
@@ -137,9 +137,9 @@ class Teller:
         """What goes back along an edge: a product of upstream and local partial, or a rule that names the upstream g."""
         if edge.flow is None or edge.flow["gives"] not in self.place or edge.flow["upstream"] not in self.place:
             return None
-        graph, partial = self.graph, _partial(self.graph, edge)
+        graph, partial = self.graph, partial_of(self.graph, edge)
         said: dict[str, Any] = {"up": self.place[edge.flow["upstream"]], "gives": self.place[edge.flow["gives"]]}
-        terms = _terms(graph, edge.target)
+        terms = terms_of(graph, edge.target)
         if partial.endswith(".backward"):
             return {**said, "rule": f"{partial}(g)"}
         if not partial.startswith("∂") and formula.uses_upstream(partial):
@@ -190,7 +190,7 @@ def head(graph: Graph, node: Node) -> tuple[str, str, str]:
     >>> head(graph, graph.nodes[-1])
     ('mul', '(w, x)', 'w * x')
     """
-    op, terms = node.record, _terms(graph, node)
+    op, terms = node.record, terms_of(graph, node)
     name = text.clean(op.get("function") or op["name"])
     shown, call = terms.words(terms.formula), f"({', '.join(terms.operands)})"
     if terms.formula.startswith(name + "("):
