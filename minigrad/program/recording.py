@@ -206,10 +206,18 @@ class Record(Ledger, Layer):
         self.freeze(x)
         below = self.with_tangents(below, fn, frame.grad)
         bases = [(base, self.ref(base)) for base in bases_of(x)]
+        tangent = None if below.dual is None else tangent_of(x, below.dual)
+        moved = None if tangent is None else self.ref(tangent, "tangent")
+        if tangent is not None:  # it is written as well
+            self.freeze(tangent)
         inplace_at(below, fn, x, others)
         self.forget(x, event.group)
+        if tangent is not None:
+            self.forget(tangent, event.group)
         self.end(event, args, (x,), below)
         self.settle()
+        if moved is not None:
+            event.group.tangents = {**(event.group.tangents or {}), event.inputs[0]: moved}
         self.note_bases(event.group, x, bases)
         return x
 

@@ -485,3 +485,12 @@ def test_the_first_numbers_of_a_parameter_are_an_update():
     writers = [op for op in document["ops"] if op["inplace"]]
     assert {op["phase"] for op in writers} == {"update"}
     assert set(linear["inputs"][1:]) <= {value for op in writers for value in op["outputs"]}
+
+
+def test_a_write_shows_the_tangent_before_and_the_one_after():
+    document = minigrad.record(lambda x: (x * 2).mul_(x), minigrad.tensor(3.0)).to_dict()
+    number = {value["id"]: value["summary"]["values"] for value in document["values"]}
+    write = forward(document)[1]
+    assert write["inplace"]
+    tangents = {number[int(value)]: number[tangent] for value, tangent in write["tangents"].items()}
+    assert tangents == {6.0: 2.0, 3.0: 1.0, 18.0: 12.0}
