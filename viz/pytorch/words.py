@@ -23,7 +23,7 @@ from minigrad.program import schema
 from minigrad.program.callers import columns
 
 VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-OWN = (os.path.dirname(torch.__file__) + os.sep, VIZ, PACKAGE)
+OWN = (os.path.dirname(inspect.getfile(torch)) + os.sep, VIZ, PACKAGE)
 OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rtruediv": "div", "rdiv": "div", "rpow": "pow",
              "rmatmul": "matmul", "floordiv": "floor_divide", "rfloordiv": "floor_divide", "mod": "remainder",
              "rmod": "remainder", "invert": "bitwise_not",
