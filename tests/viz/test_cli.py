@@ -154,6 +154,13 @@ def test_depth_and_max_nodes_fold(net):
     assert json.loads(minigrad(net, "render", "net.py:f", "--depth", "1", "--json").stdout)["folded"] == 1
 
 
+def test_the_viewer_is_written_and_options_it_does_not_use_are_named(net):
+    done = minigrad(net, "render", "net.py:loss", "-o", "loss.html", "--depth", "1", "--rankdir", "LR")
+    assert done.returncode == 0 and (net / "loss.html").read_text().startswith("<!DOCTYPE html>")
+    assert b"--depth, --rankdir: the viewer shows all" in done.stderr
+    assert b"viewer shows" not in minigrad(net, "render", "net.py:loss", "-o", "loss.html").stderr
+
+
 def test_the_way_can_be_chosen(net):
     assert b"rankdir=LR" in minigrad(net, "render", "net.py:loss", "--rankdir", "LR", "-f", "dot", "-o", "-").stdout
 

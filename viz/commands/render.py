@@ -22,6 +22,7 @@ EXAMPLES = """Examples:
 
   minigrad render net.py:loss                       all passes, into loss.svg
   minigrad render net.py:loss -p backward -o -      one, on the standard output
+  minigrad render net.py:loss -o loss.html          the viewer, to step through
   minigrad render net.py:loss -f txt -o -           in the terminal
   minigrad render net.py:loss -f film -o film.svg   an SVG that moves
   minigrad render net.py:f --args "tensor(2.), 3"   a function of these
@@ -54,7 +55,8 @@ def render(
     passes
         Which pass to draw. A pass that the program does not run itself is run for it, seeded with ones.
     output
-        File to write, in the format of its suffix: .svg .png .pdf .dot .gv .mmd .txt, or .json for the record itself.
+        File to write, in the format of its suffix: .svg .png .pdf .dot .gv .mmd .txt, .html for the viewer, or .json for
+        the record itself.
         - writes to the standard output, and nothing else does. Without it: NAME.svg.
     format
         The format, whatever the suffix. film is an SVG in which the passes appear step by step.
@@ -91,6 +93,7 @@ def render(
         with working(f"drawing {len(drawing.graph.nodes)} nodes"):
             made = maker(drawing, kind)()
         notes += drawing.warnings(kind)
+        notes += unused({"--show": show, "--depth": depth, "--max-nodes": max_nodes}, rankdir) if kind == "html" else []
     say(notes)
     deliver(made if isinstance(made, bytes) else made.encode(), final)
     if json:
@@ -114,6 +117,12 @@ def destination(output: str | None, format: str | None, name: str) -> tuple[Path
             raise Usage(f"{place}: no format has the suffix {place.suffix!r}. {meant} Use one of {known}, or -f.")
         format = format_of(place.suffix)
     return place, format
+
+
+def unused(options: dict, rankdir: str) -> list[str]:
+    """What the viewer makes no use of: it has controls of its own."""
+    given = [name for name, value in options.items() if value is not None] + ["--rankdir"] * (rankdir != "TB")
+    return [f"{', '.join(given)}: the viewer shows all and folds on request, in its own way"] if given else []
 
 
 def deliver(made: bytes, place: Path | None) -> None:

@@ -123,21 +123,23 @@ class Tangents:
                 self.recorder.notes.append(f"the jvp pass stops at {call.name}: {str(e).splitlines()[0]}")
                 return self.stop(results)
             with quiet():
-                for t, tangent in zip(tensors_in(out), twins):
-                    if id(t) not in given and tangent is not None and tangent.shape == bottom(t).shape:
-                        self.put(t, tangent.clone())
-                for key, (t, _) in given.items():
-                    anew = is_leaf(t) or (
-                        t._is_view() and is_leaf(t._base)
-                    )  # written without grad, a leaf starts again
-                    if version(t) != versions[key] and not anew and (tangent := inputs.get(key)) is not None:
-                        self.written(t, tangent.clone())
+                self.take(out, twins, given, inputs, versions)
             for t, value in results:
                 kept, at, _, noted = self._known.get(id(bottom(t)), (None, None, None, None))
                 if noted is not None and kept is bottom(t) and at == version(kept):
                     call.tangents[value] = noted
 
         return push
+
+    def take(self, out: Any, twins: list, given: dict, inputs: dict, versions: dict) -> None:
+        """Keep the tangents of a call's results, and of the arguments that it has written."""
+        for t, tangent in zip(tensors_in(out), twins):
+            if id(t) not in given and tangent is not None and tangent.shape == bottom(t).shape:
+                self.put(t, tangent.clone())
+        for key, (t, _) in given.items():
+            anew = is_leaf(t) or t._is_view() and is_leaf(t._base)  # written without grad, a leaf starts again
+            if version(t) != versions[key] and not anew and (tangent := inputs.get(key)) is not None:
+                self.written(t, tangent.clone())
 
     def stop(self, results: list) -> None:
         """Results whose tangents are not known."""

@@ -1,0 +1,106 @@
+"""What the record tells of the methods of custom Functions, and of what each transform saw."""
+
+import pytest
+
+import minigrad
+from minigrad.autograd import Function
+
+from .recorded import Square, forward, inputs, layer
+
+
+class Double(Function):
+    @staticmethod
+    def forward(x):
+        return x + x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, g):
+        (out,) = ctx.saved_tensors
+        return g * 2 + out * 0
+
+
+def methods_of(op):
+    return {ran["method"]: ran for ran in op["inside"]}
+
+
+def names_of(ran):
+    return [op["name"] for op in ran["ops"]]
+
+
+@pytest.mark.parametrize(
+    "cls, ran", [(Square, ["forward", "jvp", "backward"]), (Double, ["forward", "setup_context", "backward"])]
+)
+def test_what_the_methods_of_a_custom_function_did_stands_inside_its_entry(cls, ran):
+    (op, _) = forward(minigrad.record(lambda x: cls.apply(x) * 1, minigrad.tensor(3.0), inside=True).to_dict())
+    assert [one["method"] for one in op["inside"]] == ran
+    assert (
+        names_of(methods_of(op)["backward"])
+        == {"Square": ["mul", "mul"], "Double": ["mul", "mul", "add"]}[cls.__name__]
+    )
+
+
+def test_values_inside_a_method_are_named_by_its_parameters_and_joined_to_those_outside():
+    document = minigrad.record(lambda x: Square.apply(x) * 1, minigrad.tensor(3.0), inside=True).to_dict()
+    (op, _) = forward(document)
+    backward = methods_of(op)["backward"]
+    names = {value["name"]: value["id"] for value in backward["values"]}
+    assert backward["same"][str(names["g"])] == op["edges"][0]["upstream"]
+    assert op["inputs"][0] in backward["same"].values()  # ctx.saved_tensors
+    assert backward["same"][str(backward["outputs"][0])] == op["edges"][0]["gives"]
+
+
+def test_a_function_inside_a_function_is_opened_too():
+    class Outer(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return Square.apply(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    (op,) = forward(minigrad.record(Outer.apply, minigrad.tensor(3.0), inside=True).to_dict())
+    (inner,) = methods_of(op)["forward"]["ops"]
+    assert inner["name"] == "Square"
+
+
+def test_a_forward_that_runs_once_for_several_contexts_is_told_once():
+    def program(x):
+        return minigrad.func.grad(lambda x: Double.apply(x))(x)
+
+    (op, *_) = forward(minigrad.record(program, minigrad.tensor(3.0), inside=True).to_dict())
+    ran = [one["method"] for one in op["inside"]]
+    assert ran.count("forward") == 1 and "backward" in ran
+
+
+def test_methods_are_looked_into_only_if_asked_for():
+    (op,) = forward(minigrad.record(Square.apply, minigrad.tensor(3.0)).to_dict())
+    assert op["inside"] == []
+
+
+def test_without_a_recording_methods_run_as_they_are():
+    x = minigrad.tensor(3.0, requires_grad=True)
+    Square.apply(x).backward()
+    assert x.grad.item() == 6.0
+
+
+def test_each_transform_shows_the_shapes_that_it_saw():
+    def loss(w, x):
+        return (w @ x).tanh().sum()
+
+    def program(w, xs):
+        return minigrad.func.vmap(minigrad.func.grad(loss), (None, 0))(w, xs)
+
+    document = minigrad.record(program, minigrad.ones(3, 4), minigrad.ones(5, 4)).to_dict()
+    product, tanh, *_ = forward(document)
+    assert product["views"] == [{"layer": "vmap", "inputs": [[3, 4], [4]]}, {"layer": "grad", "inputs": [[3, 4], [4]]}]
+    assert [view["inputs"] for view in tanh["views"]] == [[[3]], [[3]]]
+    assert document["values"][tanh["inputs"][0]]["shape"] == [5, 3]
+
+
+def test_an_operation_outside_of_all_transforms_has_no_views():
+    assert forward(minigrad.record(layer, *inputs()).to_dict())[0]["views"] == []
