@@ -1,0 +1,169 @@
+"""Programs that run in both libraries, from one source: `torch` is the one or the other."""
+
+PROGRAMS = {}
+
+
+def program(*shapes, differs=()):
+    """Enter a program with the shapes of its arguments.  `differs` says in what the two records do; a comment says why."""
+
+    def enter(f):
+        PROGRAMS[f.__name__] = (f, shapes, set(differs))
+        return f
+
+    return enter
+
+
+@program((2, 3), (3,))
+def pointwise_with_broadcasting(torch, x, w):
+    y = (3 - x) / 2 * w + w.exp()
+    return (-y).sigmoid() ** 2
+
+
+@program((3,))
+def operators_and_aliases(torch, x):
+    y = (2**x + 1 / x - (7 % x.detach())) * (x.detach() // 1)
+    z = torch.multiply(x, abs(-x)).float().double()
+    return y.swapaxes(0, 0) + torch.concat([z]) + (x > 0) * ~(x < 1) + torch.true_divide(x, 3).clip(0)
+
+
+@program((4, 3), (3, 5), (5,))
+def matmul(torch, x, w, b):
+    return (torch.tanh(x @ w + b) * 2).sum()
+
+
+@program((3,))
+def shared_leaf(torch, x):
+    return (x * x + x * x.sin()).sum()
+
+
+@program((4, 6))
+def views(torch, x):
+    a = x.T
+    b = x.reshape(6, 4) * a
+    return b.view(24).sum() + x.transpose(0, 1).mean() + x.permute(1, 0).unsqueeze(0).expand(2, 6, 4).sum()
+
+
+@program((3,))
+def written_in_place(torch, x):
+    y = x * 1
+    y.mul_(x)
+    y += 1
+    return (y * y).sum()
+
+
+# PyTorch's write to a view sends back to its base at once (CopySlices), minigrad's by way of the view
+@program((2, 3), differs=["edges", "gradients", "backward", "jvp"])
+def written_through_a_view(torch, x):
+    y = x * 1
+    v = y[0]
+    v.mul_(2)
+    return (y * y).sum()
+
+
+# PyTorch keeps a mask, minigrad the indices of what it selects
+@program((4, 3), differs=["saved"])
+def indexing(torch, x):
+    y = x[1:3] * x[0]
+    return y[:, 1].sum() + x[x > 0].sum()
+
+
+# one node of PyTorch's sends the gradients of all pieces at once
+@program((4, 3), differs=["edges"])
+def split_and_cat(torch, x):
+    a, b = x.split(2)
+    c = torch.cat([b, a], 1)
+    return torch.stack([c, c * 2]).sum(), c.max(1)[0]
+
+
+# PyTorch keeps the number of examples as well
+@program((4, 3), differs=["saved"])
+def cross_entropy(torch, x):
+    return torch.nn.functional.cross_entropy(x, torch.tensor([0, 2, 1, 1]))
+
+
+@program((3, 2))
+def several_outputs(torch, x):
+    return {"a": x.exp(), "b": [x.sum(), x > 0]}
+
+
+# minigrad calls what backward has computed "computed" once it is used, here it stays a gradient
+@program((3,), differs=["kinds"])
+def double_backward(torch, x):
+    (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    return (g * g).sum()
+
+
+@program((3,))
+def without_grad(torch, x):
+    with torch.no_grad():
+        y = x * 2
+    return (x * y + x.detach()).sum()
+
+
+@program((3,))
+def a_hook_that_changes_a_gradient(torch, x):
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+    return (y * x).sum()
+
+
+@program((3,))
+def backward_by_the_program(torch, x):
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    return y
+
+
+# minigrad does not know `.grad` again, and takes a detached leaf for the tensor it was
+@program((4, 3), (2, 3), (2,), differs=["kinds", "passes", "tangents", "jvp"])
+def training_step(torch, x, w, b):
+    w, b = w.detach().requires_grad_(), b.detach().requires_grad_()
+    step = torch.optim.SGD([w, b], lr=0.1)
+    loss = torch.nn.functional.linear(x.detach(), w, b).pow(2).mean()
+    loss.backward()
+    step.step()
+    return loss
+
+
+@program((3,))
+def a_zero_dimensional_result(torch, x):
+    return x.sum() * 2
+
+
+@program((0, 3))
+def empty(torch, x):
+    return x * 2
+
+
+@program((2, 8), (8, 8))
+def layers_of_a_net(torch, x, w):
+    F = torch.nn.functional
+    h = F.relu(F.linear(x, w))
+    h = F.layer_norm(h, (8,))
+    return F.softmax(F.gelu(h), dim=-1).log().mean()
+
+
+# PyTorch's pooling keeps its argument beside the places
+@program((2, 1, 6, 6), (3, 1, 3, 3), (3,), differs=["saved"])
+def convolution(torch, x, w, b):
+    F = torch.nn.functional
+    return F.max_pool2d(F.conv2d(x, w, b), 2).flatten(1).sum()
+
+
+# "in place" is said here of the first argument alone; PyTorch also keeps mean and deviation of the batch
+@program((4, 3), (3,), (3,), differs=["operations", "saved"])
+def running_statistics(torch, x, w, b):
+    mean, variance = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+    return torch.nn.functional.batch_norm(x, mean, variance, w, b, True).exp() + mean
+
+
+@program((2, 3))
+def vmapped(torch, x):
+    return torch.func.vmap(lambda row: row.sin().sum())(x)
+
+
+# what the nodes of both levels keep is counted once
+@program((3,), differs=["saved", "freed"])
+def gradient_by_transform(torch, x):
+    return torch.func.grad(lambda z: z.sin().sum())(x)
