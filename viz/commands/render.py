@@ -55,8 +55,7 @@ def render(
     passes
         Which pass to draw. A pass that the program does not run itself is run for it, seeded with ones.
     output
-        File to write, in the format of its suffix: .svg .png .pdf .dot .gv .mmd .txt, .html for the viewer, or .json for
-        the record itself.
+        File to write, in the format of its suffix: .html (the viewer) .svg .png .pdf .dot .gv .mmd .txt .json (the record).
         - writes to the standard output, and nothing else does. Without it: NAME.svg.
     format
         The format, whatever the suffix. film is an SVG in which the passes appear step by step.
