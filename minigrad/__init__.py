@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
 from . import autograd, func, linalg, nn, optim, testing
 from .autograd import (  # fmt: skip
+    debug,
     enable_grad,
     inference_mode,
     is_anomaly_check_nan_enabled,
@@ -49,6 +50,8 @@ from .core.dtypes import int32 as int
 from .core.dtypes import int64 as long
 from .core.printing import get_printoptions, printoptions, set_printoptions
 from .core.tensor import Tensor
+from .errors import MinigradError, MinigradWarning, silence
+from .errors import install as _install_traceback
 from .func import vmap
 from .kernels.pool import empty_pool, get_pool_limit, set_pool_limit
 from .kernels.pool import install as _install_pool
@@ -342,6 +345,7 @@ newaxis = None
 
 _methods.install()
 _install_pool()
+_install_traceback()
 
 # NumPy's notes on infinities and NaN in our own computations are not for users; what users compute themselves keeps them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")

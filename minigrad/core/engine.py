@@ -142,7 +142,7 @@ def pull(node: Any, gs: list) -> tuple:
         outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
-            e.add_note(f"Anomaly detection: the forward call that caused it was at {node._trace}")
+            e.add_note(f"The forward call that this backward belongs to ({node.name()}) was at {node._trace}")
         raise
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]

@@ -11,6 +11,7 @@ import inspect
 from typing import Any
 
 from ..errors import error
+from . import debug
 from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .dual import push_tangents
 from .edges import Port
@@ -159,6 +160,8 @@ class Function:
         outs = wire(ctx, args, before, given, needs)
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
+        if frame.watched and debug.mode.on:
+            debug.note_origin(cls.__name__, outs)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from . import hooks
+from . import hooks, invalid
 from .context import OFF, current, enter
 from .edges import Leaf, Port, producer
-from .quiet import restore, silence
+from .quiet import restore
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
 
@@ -33,14 +33,26 @@ def sweep(
     `watch` is a recording, or None.  Its log gets a node, what has arrived there and what it gives on, as they are: so no
     array on its way back may ever be written.
     """
-    outside, said = current(), silence()
+    outside, said, first = current(), invalid.listening(), invalid.found.set({})
     enter(OFF)
     try:
         with pending, UNWATCHED if watch is None else watch.sweeping():
-            return walk(pending, roots, grads, keep, place, step, reach, watch)
+            found = walk(pending, roots, grads, keep, place, step, reach, watch)
+        if nodes := invalid.found.get():
+            invalid.hint(nodes, gradients(pending, found))
+        return found
     finally:
         enter(outside)
         restore(said)
+        invalid.found.reset(first)
+
+
+def gradients(pending: Any, found: dict) -> list:
+    """What a run has led to: shape and array of each gradient."""
+    if pending.targets is None:
+        tensors = [leaf._ref() for leaf in pending.reaches() if type(leaf) is Leaf]
+        found = {t: t._grad for t in tensors if t is not None and t._grad is not None}
+    return [(g._sizes, g._a) for g in found.values() if type(g) is Tensor]
 
 
 def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any, watch: Any) -> dict:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import error
+from ..errors import MinigradRuntimeError, error
 from . import dtypes
 from .context import current, replacing
 from .convert import Conversions, address, storage
@@ -295,7 +295,7 @@ ESCAPED = (
 )
 
 
-class Foreign(RuntimeError):
+class Foreign(MinigradRuntimeError):
     """The array of a box was asked for, which has none; `box` is the one, `runs` whether its transform goes on here."""
 
     box: Any

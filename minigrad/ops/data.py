@@ -89,7 +89,12 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "pass array.copy()",
         )
     if not array.flags.writeable:
-        warn("from_numpy", "the array is not writable, so writing to the tensor will fail", "pass array.copy()")
+        warn(
+            "read-only-array",
+            "from_numpy",
+            "the array is not writable, so writing to the tensor will fail",
+            "pass array.copy()",
+        )
     return made(array)
 
 
@@ -185,6 +190,7 @@ def plain(data: Any, who: str) -> Any:
             )
         if current().grad and data.requires_grad:
             warn(
+                "tensor-in-list",
                 who,
                 "a tensor that requires grad becomes a plain number here, so its gradient is lost",
                 "minigrad.stack(tensors) keeps it; detach() the tensor if that is not wanted",
@@ -235,6 +241,7 @@ def copied(t: Tensor, dtype: Any) -> Tensor:
 def warn_copy(what: str) -> None:
     """Copying a tensor by a constructor loses its history, which is seldom known."""
     warn(
+        "copy-of-tensor",
         what,
         "a copy of a tensor's values, without its history",
         "write t.detach().clone(), with .requires_grad_() behind it where gradients are wanted",

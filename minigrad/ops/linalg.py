@@ -14,14 +14,14 @@ import numpy as np
 
 from ..core.engine import sum_to
 from ..core.tensor import Tensor, wrap
-from ..errors import error
+from ..errors import MinigradRuntimeError, error
 from .compare import where
 from .families import Operation
 from .matmul import broadcast, broadcasting, one_dtype, refused
 from .registry import op
 
 
-class LinAlgError(RuntimeError):
+class LinAlgError(MinigradRuntimeError):
     """A matrix does not have what was asked of it: it is singular, or not positive definite, or holds NaN."""
 
 

@@ -104,9 +104,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     try:
         return MatMul.apply(input, other)
-    except Exception:
-        fit("matmul", input, other)
-        raise
+    except Exception as e:
+        failed = e
+    fit("matmul", input, other)
+    raise failed
 
 
 @op("T(2, 3), T(3, 4)", "T(3, 2).mT, T(3, 1)", "T(2, 0), T(0, 3)", "I(2, 3, 9), I(3, 2, 9)", out=True)
