@@ -121,43 +121,34 @@ def users_part(tb: TracebackType | None) -> TracebackType | None:
     return TracebackType(rest, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
 
 
-class MinigradRuntimeError(MinigradError, RuntimeError):
-    """What was asked for cannot be done."""
+def of_kind(kind: type[Exception]) -> type[MinigradError]:
+    """The class of minigrad's errors that are also of this type, and go by its name."""
+    return type(
+        kind.__name__, (MinigradError, kind), {"__module__": __name__, "__doc__": f"minigrad's {kind.__name__}."}
+    )
 
 
-class MinigradTypeError(MinigradError, TypeError):
-    """An argument is of the wrong type."""
+KINDS = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    NotImplementedError,
+    BufferError,
+    AssertionError,
+)
+FAMILY: dict[type[Exception], type[MinigradError]] = {kind: of_kind(kind) for kind in KINDS}
+MinigradRuntimeError: Any = FAMILY[RuntimeError]  # what other classes of errors derive from
 
 
-class MinigradValueError(MinigradError, ValueError):
-    """An argument has a value that is not allowed."""
-
-
-class MinigradIndexError(MinigradError, IndexError):
-    """A dimension or an index is out of range."""
-
-
-class MinigradKeyError(MinigradError, KeyError):
-    """A name is not there."""
-
-
-class MinigradAttributeError(MinigradError, AttributeError):
-    """An attribute is not there, or may not be set."""
-
-
-class MinigradNotImplementedError(MinigradError, NotImplementedError):
-    """A method is missing, or an operation is not defined for a dtype."""
-
-
-class MinigradBufferError(MinigradError, BufferError):
-    """Memory cannot be shared."""
-
-
-class MinigradAssertionError(MinigradError, AssertionError):
-    """Two things that should agree do not."""
-
-
-FAMILY: dict[type, type] = {cls.__bases__[1]: cls for cls in MinigradError.__subclasses__()}
+def __getattr__(name: str) -> Any:
+    """minigrad.errors.RuntimeError and the others, which are not set here because they would hide Python's own."""
+    for kind, cls in FAMILY.items():
+        if kind.__name__ == name:
+            return cls
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def error(
@@ -181,7 +172,7 @@ def error(
 
     where = where or user_place()
     around = transforms.get()
-    e = FAMILY.get(kind, kind)(report(who, what, fix, where, notes, around))
+    e: Any = FAMILY.get(kind, kind)(report(who, what, fix, where, notes, around))
     e.operation, e.problem, e.remedy, e.place, e.notes, e.transforms = who, what, fix, where, tuple(notes), around
     return e
 
