@@ -13,7 +13,7 @@ import warnings as _warnings
 __version__ = "0.1.0"
 
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
-from . import autograd, func, linalg, nn, optim, testing
+from . import autograd, cuda, func, linalg, nn, optim, testing
 from .autograd import (  # fmt: skip
     enable_grad,
     inference_mode,
@@ -347,6 +347,7 @@ from .ops.sort import (  # fmt: skip
 from .ops.statistics import dist, norm, std, std_mean, var, var_mean
 from .ops.strided import as_strided
 from .program import Record, compile, load_ipython_extension, record, record_of
+from .serialization import load, save
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
