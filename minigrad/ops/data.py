@@ -71,9 +71,12 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible."""
+    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible.
+
+    The history of a tensor is kept unless `requires_grad=False`.
+    """
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = np.frombuffer(obj, chosen(dtype))
     shared = isinstance(obj, (Tensor, np.ndarray, np.generic)) or hasattr(obj, "__dlpack__")
@@ -89,10 +92,10 @@ def asarray(
             "leave copy=False away",
         )
     if copy and same:
-        out = copied(out, None) if requires_grad else Clone.apply(out)
-    if requires_grad and out is obj:
-        out = obj.detach()
-    return out.requires_grad_() if requires_grad else out
+        out = Clone.apply(out)
+    if requires_grad is None or requires_grad == out.requires_grad:
+        return out
+    return (out.detach() if isinstance(obj, Tensor) else out).requires_grad_(requires_grad)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:

@@ -98,6 +98,14 @@ def test_asarray_copies_on_request_only():
     assert y.requires_grad and not x.requires_grad
 
 
+def test_asarray_keeps_the_history_of_a_tensor_unless_told_otherwise():
+    x = minigrad.ones(2, requires_grad=True) * 2
+    assert minigrad.asarray(x) is x and minigrad.asarray(x, requires_grad=True) is x
+    assert minigrad.asarray(x, copy=True, requires_grad=True).grad_fn is not None
+    y = minigrad.asarray(x, requires_grad=False)
+    assert not y.requires_grad and y.data_ptr() == x.data_ptr()
+
+
 def test_sizes_come_as_numbers_tuple_size_or_keyword():
     for t in (
         minigrad.zeros(2, 3),
