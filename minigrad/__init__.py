@@ -13,7 +13,7 @@ import warnings as _warnings
 __version__ = "0.1.0"
 
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
-from . import autograd, func, linalg, nn, optim, testing
+from . import autograd, cuda, func, linalg, nn, optim, testing
 from .autograd import (  # fmt: skip
     debug,
     enable_grad,
@@ -25,7 +25,7 @@ from .autograd import (  # fmt: skip
     no_grad,
     set_grad_enabled,
 )
-from .core.device import Size, device
+from .core.device import Size, contiguous_format, device, layout, memory_format, preserve_format, strided
 from .core.dtypes import bool_ as bool
 from .core.dtypes import (  # fmt: skip
     can_cast,
@@ -143,6 +143,7 @@ from .ops.create import (  # fmt: skip
     arange,
     empty,
     empty_like,
+    empty_strided,
     eye,
     full,
     full_like,
@@ -155,7 +156,7 @@ from .ops.create import (  # fmt: skip
     zeros,
     zeros_like,
 )
-from .ops.data import as_tensor, asarray, from_dlpack, from_numpy, scalar_tensor, tensor
+from .ops.data import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, scalar_tensor, tensor
 from .ops.decompositions import cholesky, qr, svd
 from .ops.diagonal import diag, diag_embed, diagflat, diagonal, trace, tril, triu
 from .ops.einsum import einsum, inner, kron, tensordot
@@ -239,6 +240,16 @@ from .ops.join import (
 from .ops.join import (
     vstack as row_stack,
 )
+from .ops.legacy import (  # fmt: skip
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 from .ops.linalg import cholesky_inverse, cholesky_solve, det, inverse, logdet, slogdet
 from .ops.logic import (
     bitwise_and,
@@ -255,7 +266,7 @@ from .ops.logic import (
 from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
 from .ops.matmul import outer as ger
-from .ops.memory import clone
+from .ops.memory import clone, detach
 from .ops.norms import cdist
 from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
 from .ops.pad import cartesian_prod, combinations, meshgrid, repeat_interleave, tile
@@ -339,6 +350,7 @@ from .ops.sort import (  # fmt: skip
 from .ops.statistics import dist, norm, std, std_mean, var, var_mean
 from .ops.strided import as_strided
 from .program import Record, compile, load_ipython_extension, record, record_of
+from .serialization import load, save
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None

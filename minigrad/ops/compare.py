@@ -219,6 +219,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise error(
             TypeError, "where", "one of input and other is missing", "pass both, or the condition alone for its indices"
         )
+    check_fits("where", input, other)
+    check_fits("where", other, input)
     return Where, (condition, input, other)
 
 
@@ -330,9 +332,25 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
     """
     if min is None and max is None:
         raise error(RuntimeError, "clamp", "At least one of 'min' or 'max' must not be None", "pass one of them")
+    check_fits("clamp", input, min, max)
     if max is None:
         return ClampMin, (input, min)
     return (ClampMax, (input, max)) if min is None else (Clamp, (input, min, max))
 
 
 clip = clamp
+
+
+def check_fits(who: str, x: Any, *numbers: Any) -> None:
+    """An integer beside a tensor of integers has to be one of the tensor's dtype, or it would become another number."""
+    if not isinstance(x, Tensor) or x._np_dtype.kind not in "iu":
+        return
+    limits = np.iinfo(x._np_dtype)
+    for n in numbers:
+        if isinstance(n, int) and not limits.min <= n <= limits.max:
+            raise error(
+                RuntimeError,
+                who,
+                f"the number {n} cannot be converted to {x.dtype} without overflow",
+                "convert the tensor first, as in x.long()",
+            )

@@ -15,7 +15,7 @@ from ..core.context import current
 from ..core.edges import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
-from .memory import Clone, on_device, to
+from .memory import Clone, filled, on_device, to
 
 NUMBERS = {bool, int, float}
 
@@ -51,10 +51,34 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return made(array_of(data, dtype, "as_tensor"))
 
 
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-d tensor on the memory of a buffer (a bytearray, an array.array), which it shares.
+
+    `count` elements are read, or all, from the byte `offset` on.  Raises ValueError where there are not as many.
+    """
+    kind = dtypes.numpy_dtype(dtype)
+    length = memoryview(buffer).nbytes
+    if not 0 <= offset < length:
+        raise error(ValueError, "frombuffer", f"offset {offset} is not within the buffer of {length} bytes")
+    if count < 0 and (length - offset) % kind.itemsize or count >= 0 and offset + count * kind.itemsize > length:
+        raise error(
+            ValueError,
+            "frombuffer",
+            f"{length - offset} bytes from offset {offset} do not hold "
+            f"{'whole' if count < 0 else count} elements of {kind.itemsize} bytes",
+        )
+    return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
+
+
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible."""
+    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible.
+
+    The history of a tensor is kept unless `requires_grad=False`.
+    """
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        obj = np.frombuffer(obj, chosen(dtype))
     shared = isinstance(obj, (Tensor, np.ndarray, np.generic)) or hasattr(obj, "__dlpack__")
     if shared and not isinstance(obj, (Tensor, np.ndarray)):
         obj = np.asarray(obj) if isinstance(obj, np.generic) else from_dlpack(obj)
@@ -68,10 +92,10 @@ def asarray(
             "leave copy=False away",
         )
     if copy and same:
-        out = copied(out, None) if requires_grad else Clone.apply(out)
-    if requires_grad and out is obj:
-        out = obj.detach()
-    return out.requires_grad_() if requires_grad else out
+        out = Clone.apply(out)
+    if requires_grad is None or requires_grad == out.requires_grad:
+        return out
+    return (out.detach() if isinstance(obj, Tensor) else out).requires_grad_(requires_grad)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -79,6 +103,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise error(
             TypeError, "from_numpy", f"expected np.ndarray (got {type(array).__name__})", "use minigrad.tensor(data)"
+        )
+    if not array.dtype.isnative:
+        raise error(
+            ValueError,
+            "from_numpy",
+            f"the array's byte order, {array.dtype.str}, is not the machine's own",
+            "pass array.astype(array.dtype.newbyteorder('='))",
         )
     dtypes.of_numpy(array.dtype)
     if any(s < 0 for s in array.strides):
@@ -128,23 +159,6 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
     check_lengths(data, who)
     target = inferred_dtype(found) if dtype is None else dtypes.numpy_dtype(dtype)
     return filled(data, target, who)
-
-
-def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
-    """Nested lists of equal lengths as an array of this dtype."""
-    try:
-        if target.kind in "iu":  # by way of the numbers' own kind: 2.9 is cut to 2, and -1 as uint8 is 255
-            wide, info = np.array(data), np.iinfo(target)
-            if wide.size and not (wide.max() <= info.max and wide.min() >= (info.min or -info.max)):
-                raise OverflowError
-            return wide.astype(target)
-        with np.errstate(over="ignore"):
-            return np.array(data, dtype=target)
-    except OverflowError:
-        kind = ValueError if np.array(data).dtype.kind in "uO" else RuntimeError
-        raise error(
-            kind, who, f"overflow: a value does not fit into {target}", "pass dtype=minigrad.float64 for large numbers"
-        ) from None
 
 
 def kinds(data: Any, who: str) -> set:

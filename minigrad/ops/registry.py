@@ -123,13 +123,15 @@ def named(f: Callable, name: str) -> Callable:
     return f
 
 
-# other words for a parameter that PyTorch takes: NumPy's, and that of the method split
+# other words for a parameter that PyTorch takes: NumPy's, that of the method split, and those of uniform_ and random_
 SPELLINGS = {
     "dim": "axis",
     "keepdim": "keepdims",
     "dim0": "axis0",
     "dim1": "axis1",
     "split_size_or_sections": "split_size",
+    "low": "from",
+    "high": "to",
 }
 
 
