@@ -13,7 +13,7 @@ import warnings as _warnings
 __version__ = "0.1.0"
 
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
-from . import autograd, func, linalg, nn, optim, testing
+from . import autograd, func, linalg, nn, optim, return_types, testing
 from .autograd import (  # fmt: skip
     enable_grad,
     inference_mode,
