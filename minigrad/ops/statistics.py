@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import error, warn
 from ..kernels import reductions
 from .families import Reduce
 from .order import evenly
@@ -98,7 +98,13 @@ def prepared(input: Tensor, dim: Any, unbiased: Any, correction: Any, who: str) 
     if input._np_dtype.kind != "f":
         raise error(RuntimeError, who, f"only support for floating point and complex dtypes, got {input.dtype.name}",
                     "convert it first: x.float()")  # fmt: skip
-    return axes(input, dim, who), correction if correction is not None else 1 if unbiased is None else int(unbiased)
+    dims = axes(input, dim, who)
+    correction = correction if correction is not None else 1 if unbiased is None else int(unbiased)
+    n = count(input._sizes, dims)
+    if n <= correction:
+        warn(who, f"degrees of freedom is <= 0: {n} elements less the correction {correction}, so the result is not finite",
+             "pass correction=0, or reduce over more elements")  # fmt: skip
+    return dims, correction
 
 
 @op(*SPREAD, out=True)
@@ -107,8 +113,8 @@ def var(
 ) -> Tensor:
     """The variance of all elements, or over the dimensions `dim`: squared distances from the mean over n - correction.
 
-    `correction` is 1 unless given (Bessel's); `unbiased=False` means 0.  One element with correction 1 gives 0/0, NaN.
-    Raises RuntimeError for integers.
+    `correction` is 1 unless given (Bessel's); `unbiased=False` means 0.  One element with correction 1 gives 0/0, NaN,
+    and a warning.  Raises RuntimeError for integers.
 
     >>> import minigrad
     >>> minigrad.var(minigrad.tensor([1., 2., 3.])), minigrad.var(minigrad.tensor([1., 3.]), correction=0)
