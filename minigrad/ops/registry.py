@@ -155,7 +155,7 @@ def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
 
 def check_tensors(who: str, tensors: list[tuple[int, str]], args: tuple, kwargs: dict, cause: Exception) -> None:
     """Raise TypeError for the first of these parameters that got something else, where a call has failed for `cause`."""
-    if hasattr(cause, "place") and str(cause).startswith(f"{who}: "):
+    if isinstance(cause, TypeError) and str(cause).startswith(f"{who}: "):
         return  # it says more
     for i, p in tensors:
         given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels import reductions
@@ -19,6 +20,8 @@ from .order import evenly
 from .pointwise import where
 from .reduce import CountNonzero, Mean, add_up, axes, count, floating, reduced
 from .registry import op
+
+TINY = float(np.finfo(np.float32).tiny)
 
 
 class Var(Reduce):
@@ -36,7 +39,13 @@ class Var(Reduce):
 class Std(Reduce):
     """The standard deviation over dimensions, the root of the variance.  Where it is 0 the gradient is too."""
 
-    impl = lambda x, dims, keepdim, correction: np.sqrt(Var.impl(x, dims, keepdim, correction))
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
+        squared = Var.impl(x, dims, keepdim, correction)
+        if x.dtype == dtypes.F4 and not ((squared > TINY) & (squared < np.inf)).all():  # squares of 1e20, or 1e-30
+            squared = Var.impl(x.astype(dtypes.F8), dims, keepdim, correction)
+        return np.sqrt(squared).astype(x.dtype, copy=False)
+
     dx = lambda g, x, out, dims, correction: (
         where(out == 0, 0.0, g / (out * 2)) * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
     )

@@ -95,6 +95,15 @@ def test_gradients_of_norms():
     assert gradient(lambda x: x.norm(0), [3.0, 0.0]) == [0, 0]
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e20])
+def test_deviation_of_numbers_whose_squares_no_float32_can_hold(scale):
+    x = torch.tensor([0.0, 1.0, 3.0]) * scale
+    x.requires_grad_()
+    x.std().backward()
+    assert x.std().item() == pytest.approx(np.std([0, 1, 3], ddof=1) * scale, rel=1e-5)
+    assert x.grad.tolist() == pytest.approx([-0.43643576, -0.10910894, 0.5455447], rel=1e-5)
+
+
 @pytest.mark.parametrize("f", [torch.std, torch.var, torch.var_mean, torch.std_mean])
 def test_a_spread_without_degrees_of_freedom_is_warned_of_with_its_numbers(f):
     with pytest.warns(

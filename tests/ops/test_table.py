@@ -158,4 +158,4 @@ def test_what_is_no_tensor_is_refused_by_argument_and_type(name, wrong):
     with pytest.raises(
         TypeError, match=f"^[a-z0-9_.]*: argument '{first.name}' must be Tensor, not {type(wrong).__name__}"
     ):
-        f(wrong, *[1 for _ in required])
+        f(wrong, *[minigrad.ones(2) if p.annotation == "Tensor" else 1 for p in required])
