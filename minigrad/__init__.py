@@ -126,6 +126,8 @@ from .ops.compare import (  # fmt: skip
     isfinite,
     isinf,
     isnan,
+    isneginf,
+    isposinf,
     le,
     less,
     less_equal,
@@ -134,6 +136,7 @@ from .ops.compare import (  # fmt: skip
     minimum,
     ne,
     not_equal,
+    signbit,
     where,
 )
 from .ops.create import (  # fmt: skip
@@ -211,6 +214,7 @@ from .ops.generator import (  # fmt: skip
     seed,
     set_rng_state,
 )
+from .ops.inverses import erfinv, float_power, logit
 from .ops.join import (  # fmt: skip
     block_diag,
     cat,
