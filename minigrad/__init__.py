@@ -13,7 +13,7 @@ import warnings as _warnings
 __version__ = "0.1.0"
 
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
-from . import autograd, cuda, func, linalg, nn, optim, testing
+from . import autograd, cuda, func, linalg, nn, optim, return_types, testing
 from .autograd import (  # fmt: skip
     debug,
     enable_grad,
@@ -129,6 +129,8 @@ from .ops.compare import (  # fmt: skip
     isfinite,
     isinf,
     isnan,
+    isneginf,
+    isposinf,
     le,
     less,
     less_equal,
@@ -137,6 +139,7 @@ from .ops.compare import (  # fmt: skip
     minimum,
     ne,
     not_equal,
+    signbit,
     where,
 )
 from .ops.create import (  # fmt: skip
@@ -215,6 +218,7 @@ from .ops.generator import (  # fmt: skip
     seed,
     set_rng_state,
 )
+from .ops.inverses import erfinv, float_power, logit
 from .ops.join import (  # fmt: skip
     block_diag,
     cat,

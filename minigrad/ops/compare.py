@@ -125,7 +125,26 @@ class Isfinite(Property):
     kernel = lambda x: math.isfinite(x)
 
 
-isnan, isinf, isfinite = functions(Isnan, Isinf, Isfinite)
+class Isposinf(Property):
+    """Whether an element is inf."""
+
+    kernel = lambda x: x == math.inf
+
+
+class Isneginf(Property):
+    """Whether an element is -inf."""
+
+    kernel = lambda x: x == -math.inf
+
+
+class Signbit(Property):
+    """Whether an element has a minus sign, be it that of a zero."""
+
+    ufunc = np.signbit
+    kernel = lambda x: math.copysign(1.0, x) < 0
+
+
+isnan, isinf, isfinite, isposinf, isneginf, signbit = functions(Isnan, Isinf, Isfinite, Isposinf, Isneginf, Signbit)
 
 
 class Isclose(Property):
@@ -179,7 +198,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         raise error(
             TypeError,
             "equal",
-            f"argument 'other' must be a tensor, not {type(other).__name__}",
+            f"argument 'other' must be Tensor, not {type(other).__name__}",
             "compare with == for numbers",
         )
     return tuple(input.shape) == tuple(other.shape) and builtins.bool(eq(input, other).all().item())

@@ -326,9 +326,6 @@ def broadcasting(cls: Any, in_dims: tuple, x: Tensor, y: Tensor, *statics: Any) 
 # ---------------------------------------------------------------------- refusals
 def fit(who: str, x: Any, y: Any) -> None:
     """Raise what is wrong with a product, if something is."""
-    for a in (x, y):
-        if not isinstance(a, Tensor):
-            raise error(TypeError, who, f"expected two tensors, got {type(x).__name__} and {type(y).__name__}")
     shapes = f"shapes {tuple(x.shape)} and {tuple(y.shape)}"
     if not x.ndim or not y.ndim:
         raise refused(

@@ -174,7 +174,7 @@ class Primitive(Function):
                 values.append(tuple(bound[i] if type(bound[i]) is ShapeOf else bound[i].shape))
             elif name in cls.names:
                 j = cls.names.index(name)
-                values.append(bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args))
+                values.append(bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args, grads[0]))
             elif name == "index":
                 values.append(i - p)
             else:  # one of several outputs, out1, or its gradient, g1
@@ -182,7 +182,7 @@ class Primitive(Function):
         return f(*values)
 
     @classmethod
-    def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
+    def operand(cls, j: int, bound: tuple, n_args: int, g: Any) -> Any:
         """The value of argument j as a formula gets it."""
         return bound[j] if j < n_args else None
 
