@@ -57,7 +57,7 @@ def gradients(pending: Any, found: dict) -> list:
 
 def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any, watch: Any) -> dict:
     """The loop: the youngest node's gradient goes through its pull, and on to its inputs."""
-    note = None if watch is None else watch.log.append
+    note, end = (None, finish) if watch is None else (watch.log.append, watch.accumulating(finish))
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
     leaves: dict[Leaf, Any] = {}  # older than what was computed from them, so their turn comes last
     heap: list = []
@@ -76,12 +76,10 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
                 found.update(kept(node, g, pending.wanted) if type(g) is list else {(node, 0): boxed(g)})
             if node not in useful:
                 if note is not None:
-                    note((node, g, node._ref() if type(node) is Leaf else None))
+                    note((node, g, None))
                 continue
         elif type(node) is Leaf:
-            if note is not None:
-                note((node, g, node._ref()))
-            finish(node, g, reach, place)
+            end(node, g, reach, place)
             continue
         pairs = None
         if node.pull is not None and node._hooks is None and (note is None or node.places is not None):
@@ -106,12 +104,12 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
     while leaves:
         leaf, g = leaves.popitem()
         g = g if leaf._hooks is None else hooked(leaf, g)
-        if note is not None:
-            note((leaf, g, leaf._ref()))
         if targets is None:
-            finish(leaf, g, reach, place)
-        else:
-            found[leaf, 0] = boxed(g)
+            end(leaf, g, reach, place)
+            continue
+        if note is not None:
+            note((leaf, g, None))
+        found[leaf, 0] = boxed(g)
     return found
 
 

@@ -19,12 +19,12 @@ class Noted:
     """A value of the program: the tensor it was, what it is, and what it held if the memory was written since.
 
     Tensor and array are None for a value of which only shape and dtype are known; a gradient has no tensor.  `before` is a
-    copy of what the array held, `summary` stands in its place where there is one.
+    copy of what the array held, `summary` stands in its place where there is one.  `key` is what the ledger finds it by.
     """
 
-    __slots__ = ("array", "before", "dtype", "index", "kind", "name", "shape", "summary", "tensor")
+    __slots__ = ("array", "before", "dtype", "index", "key", "kind", "name", "shape", "summary", "tensor")
 
-    def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any):
+    def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any, key: int = 0):
         self.index, self.tensor, self.array, self.kind, self.shape, self.dtype = (
             index,
             tensor,
@@ -33,7 +33,7 @@ class Noted:
             shape,
             dtype,
         )
-        self.name = ""
+        self.key, self.name = key, ""
         self.before: np.ndarray | None = None
         self.summary: dict | None = None
 
