@@ -29,7 +29,7 @@ from .activations import (
     Tanhshrink,  # fmt: skip
 )
 from .attention import MultiheadAttention
-from .containers import ModuleDict, ModuleList, ParameterList, Sequential
+from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .convolution import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
