@@ -106,7 +106,8 @@ class Stateful(Hooked):
             raise load_error(self, strict, result, faults)
         with no_grad():
             for k, t in tensors.items():
-                place(*own[k], t, assign)
+                owner, name, mine = own[k]
+                place(owner, name, mine, t, assign)
         for k, (owner, _, mine) in own.items():
             if mine is None and k in state:
                 owner.set_extra_state(state[k])
