@@ -162,7 +162,8 @@ class Embedding(Module):
                 "Embedding",
                 f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}",
             )
-        return cls(*embeddings.shape, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
+        rows, columns = embeddings.shape
+        return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
         return embedding.embedding(
