@@ -61,7 +61,7 @@ HingeEmbeddingLoss() | (3,), (3,)
 CosineEmbeddingLoss(margin=0.1) | (3, 2), (3, 2), (3,)
 MarginRankingLoss(0.2) | (3,), (3,), (3,)
 TripletMarginLoss(swap=True) | (3, 2), (3, 2), (3, 2)
-SoftMarginLoss(reduction='sum') | (3, 2), (3, 2)
+SoftMarginLoss(reduction='sum') | (2, 3), 2
 MultiLabelSoftMarginLoss() | (3, 2), (3, 2)
 """.strip().splitlines()
 
