@@ -319,9 +319,23 @@ def on_paths(roots: Sequence, wanted: set, targets: set) -> set:
     return useful
 
 
+def edge_or_none(t: Any, what: str, i: int) -> Any:
+    """The edge of a tensor or GradientEdge; None for a tensor that does not require grad."""
+    if isinstance(t, Tensor):
+        return history(t)
+    if not hasattr(t, "edge"):
+        raise error(
+            RuntimeError,
+            what,
+            f"all inputs and outputs have to be tensors or GradientEdges, but got {type(t).__name__} at position {i}",
+            "pass the tensors themselves",
+        )
+    return t.edge()
+
+
 def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
-    edge = history(t) if isinstance(t, Tensor) else t.edge()
+    edge = edge_or_none(t, what, i)
     if edge is None:
         raise error(
             RuntimeError,
