@@ -61,7 +61,10 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
                     "cannot be tracked there",
                     "return the tensors themselves, as a tuple, or use NestedIOFunction",
                 )
-        elif not among(o, ctx._dirty) and (among(o, args) or among(o, given[:i])):
+        elif among(o, ctx._dirty):
+            if history(o) is not None and not (needs and is_float(o) and not among(o, ctx._nondiff)):
+                o = o.detach()  # written, but not by anything with a derivative: the result is not tracked
+        elif among(o, args) or among(o, given[:i]):
             o = alias(o, ctx)  # an input, or the same tensor once more: another object on its memory
         outs.append(o)
     outs = tuple(outs)

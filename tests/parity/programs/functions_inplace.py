@@ -301,3 +301,11 @@ def gradient_modified_in_place_in_backward(torch):
     y = Double.apply(x)
     (y * 3 + x).sum().backward()
     return x.grad
+
+
+@gives([[2.0], False, True, [2.0], False])
+def untracked_dirty_result_does_not_require_grad(torch):
+    double_, x, y = _double_(torch), leaf(torch, [1.0]), leaf(torch, [1.0]) * 1
+    with torch.no_grad():
+        z, w = double_.apply(x), double_.apply(y)
+    return z, z.requires_grad, x.requires_grad, w, w.requires_grad
