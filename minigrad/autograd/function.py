@@ -257,8 +257,8 @@ class NestedIOFunction(Function):
         options = {"generate_vmap_rule": cls.generate_vmap_rule, "is_traceable": cls.is_traceable}
         cls._flat = type(cls.__name__, (base,), {"vmap": rule, "__module__": cls.__module__, **options})
 
-    def __init__(self):
-        pass
+    def __init__(self, *args: Any, **kwargs: Any):
+        """A subclass may give the arguments a meaning."""
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the operation; an instance that has run before works on a copy of itself."""

@@ -86,6 +86,15 @@ class Node:
     def _sequence_nr(self) -> int:
         return self._seq
 
+    def __getattr__(self, name: str) -> Any:
+        """A tensor that a built-in operation has saved: _saved_self (its first operand), _saved_other, _saved_result."""
+        if not name.startswith("_saved_") or isinstance(self, Ctx):
+            return object.__getattribute__(self, name)  # says that there is none
+        operands = zip(("_saved_self", "_saved_other"), sorted(self._fn.formulas))
+        i = {**dict(operands), "_saved_result": len(self._edges)}.get(name)
+        value = None if i is None else self._alive()[i]
+        return unpack(value, self) if type(value) is Saved else object.__getattribute__(self, name)
+
     def _alive(self) -> tuple:
         """What was saved; RuntimeError if an earlier backward has freed it."""
         if type(self._saved) is Freed:
