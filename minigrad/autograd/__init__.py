@@ -15,6 +15,7 @@ from ..core import engine
 from ..core.context import current
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
+from ..core.hooks import retain_grad
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -29,6 +30,7 @@ def backward(
 ) -> None:
     """Add the gradients of the sum of `tensors` (weighted by `grad_tensors`) to the `.grad` of the leaves, or of `inputs`.
 
+    Those of `inputs` that are no leaves retain their gradient from then on, as after retain_grad().
     Raises RuntimeError for tensors without history, for non-scalars without gradient, and for a graph freed before.
 
     >>> import minigrad
@@ -49,13 +51,14 @@ def backward(
             RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "leave it out for all leaves"
         )
     targets = [engine.edge_of(t, "backward", i) for i, t in enumerate(inputs)]
+    for t, e in zip(inputs, targets):
+        if isinstance(t, Tensor) and type(e) is not Leaf:
+            retain_grad(t)
     found = engine.run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
-    for t, e in dict(zip([key(e) for e in targets], zip(inputs, targets))).values():
-        g = found.get(key(e))
-        if g is not None and type(e) is Leaf:
-            engine.accumulate(e, g)
-        elif g is not None:
-            engine.add_grad(t, g)
+    with set_grad_enabled(create_graph):
+        for e in dict.fromkeys(targets):
+            if type(e) is Leaf and (g := found.get(key(e))) is not None:
+                engine.reach(e, [g])
 
 
 def grad(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import error, user_place
 from .edges import Leaf, Port, ViewOf
+from .hooks import move_retained
 from .inplace import rebase
 from .node import Ctx, describe
 from .tensor import Box, Tensor, history, memory, wrap
@@ -86,6 +87,7 @@ def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
     """Make the custom node the past of one of its outputs."""
     if dirty:
         if edge is not None:
+            move_retained(history(o), edge)
             o._edge = edge
             rebase(None, o)
         return

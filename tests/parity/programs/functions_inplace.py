@@ -309,3 +309,13 @@ def untracked_dirty_result_does_not_require_grad(torch):
     with torch.no_grad():
         z, w = double_.apply(x), double_.apply(y)
     return z, z.requires_grad, x.requires_grad, w, w.requires_grad
+
+
+@gives([[1.0, 1.0], [6.0, 6.0]])
+def retain_grad_follows_a_dirty_input(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 3
+    y.retain_grad()
+    _double_(torch).apply(y)
+    y.sum().backward()
+    return y.grad, x.grad
