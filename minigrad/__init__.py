@@ -49,7 +49,7 @@ from .core.dtypes import int32 as int
 from .core.dtypes import int64 as long
 from .core.printing import get_printoptions, printoptions, set_printoptions
 from .core.tensor import Tensor
-from .derivation import explain
+from .derivation import explain, explain_shape
 from .func import vmap
 from .kernels.pool import empty_pool, get_pool_limit, set_pool_limit
 from .kernels.pool import install as _install_pool

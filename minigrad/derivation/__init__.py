@@ -16,8 +16,9 @@ from ..program.recording import Record
 
 if TYPE_CHECKING:
     from .explanation import Explanation
+    from .shapes import ShapeExplanation
 
-__all__ = ["explain"]
+__all__ = ["explain", "explain_shape"]
 
 
 def explain(
@@ -75,3 +76,33 @@ def explain(
         f"a {type(what).__name__} is neither a tensor nor a function",
         "explain(x.grad), explain(loss, x) or explain(f, *inputs)",
     )
+
+
+def explain_shape(y: Tensor) -> ShapeExplanation:
+    """Say for each dimension of a tensor where it came from, and which dimensions are gone.
+
+    y is a tensor with a graph, or one that a living recording (`minigrad.record`) has seen an operation make; only a
+    recording knows the lines.  A dimension that no rule follows is said to be set by its operation.
+
+    Raises ValueError where neither is there, TypeError for what is no tensor.
+
+    >>> import minigrad
+    >>> x, w = minigrad.ones(4, 3), minigrad.ones(3, 2, requires_grad=True)
+    >>> y = (x @ w).flatten()
+    >>> print(explain_shape(y))
+    y has shape (8,)
+      dimension 0 (8)
+        4 · 2 = 8, merged by reshape
+          dimension 0 of v0 (4), through matmul
+          dimension 1 of w (2), through matmul
+      not there any more:
+        dimension 1 of v0 (3): summed over with the rows of the other by matmul
+    """
+    from . import shapes
+
+    if not isinstance(y, Tensor):
+        what = f"a {type(y).__name__} is no tensor" + (
+            ", and a shape does not know its tensor" if isinstance(y, tuple) else ""
+        )
+        raise error(TypeError, "explain_shape", what, "explain_shape(y), not explain_shape(y.shape)")
+    return shapes.shape_of(y, user_frame(2))

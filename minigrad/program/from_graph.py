@@ -32,6 +32,18 @@ def record_of(what: Tensor | Node) -> Record:
     >>> [op["name"] for op in record_of(w * w).to_dict()["ops"]]
     ['mul', 'mul']
     """
+    rec, edge = graph_of(what)
+    if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
+        rec.notes.append(FREED)
+    else:
+        with rec:
+            shape, dtype = meta(edge)
+            engine.run([edge], [wrap(np.ones(shape, dtype))], {(leaf, 0) for leaf in rec.leaves}, keep=True)
+    return rec
+
+
+def graph_of(what: Tensor | Node) -> tuple[Record, Any]:
+    """A record of the operations alone, without a backward pass, and the edge that leads to their result."""
     if isinstance(what, Node):
         edge = what if len(what._meta) == 1 else Port(what, 0)
     else:
@@ -50,13 +62,7 @@ def record_of(what: Tensor | Node) -> Record:
     rec.outputs = [known[key(edge)]]
     if isinstance(what, Tensor):
         describe(rec, known[key(edge)], what)
-    if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
-        rec.notes.append(FREED)
-    else:
-        with rec:
-            shape, dtype = meta(edge)
-            engine.run([edge], [wrap(np.ones(shape, dtype))], {(leaf, 0) for leaf in rec.leaves}, keep=True)
-    return rec
+    return rec, edge
 
 
 def older_first(root: Any) -> list:
