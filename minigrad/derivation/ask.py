@@ -42,10 +42,21 @@ def function(f: Callable, inputs: tuple, of: Any, index: Any, tangents: tuple | 
     for out in rec.outputs:
         if out in back:
             return explained(Asked(rec, "gradient", back[out], f"the result of {rec.program_name}"), index)
+    notes = forget_backward(rec)
     with rec:
         run_backward(rec, [rec.values[out].tensor for out in rec.outputs])
     rec.settle()
-    return explained(Asked(rec, "gradient", chosen(rec, of)), index)
+    return explained(Asked(rec, "gradient", chosen(rec, of), notes=notes), index)
+
+
+def forget_backward(rec: Record) -> list[str]:
+    """A backward that the function has run itself does not count: what is explained is the derivative of its result."""
+    if not rec.gradients:
+        return []
+    rec.gradients.clear()
+    for group in rec.groups:
+        group.edges, group.upstream = [], None
+    return ["the function runs backward itself; this is the derivative of its result"]
 
 
 def name_result(rec: Record, f: Callable) -> None:
@@ -92,19 +103,17 @@ def chosen(rec: Record, of: Any) -> int:
     else:
         found = able
     if not found:
+        wanted = f"the tensor of shape {tuple(of.shape)}" if isinstance(of, Tensor) else repr(of)
         there = ", ".join(v.name or "an unnamed tensor" for v in able) or "none"
         raise error(
             ValueError,
             "explain",
-            f"{'nothing' if of is None else repr(of)} has no gradient here; there are: {there}",
+            f"{'nothing' if of is None else wanted} has no gradient here; there are: {there}",
             "pass of= a name of these, or inputs that the result depends on",
         )
     return found[0].index
 
 
 def explained(asked: Asked, index: Any) -> Explanation:
-    """The derivation, with an index that is none as an error of ours."""
-    try:
-        return derive(asked.rec, asked.kind, asked.value, index, asked.label, asked.notes)
-    except IndexError as wrong:
-        raise error(IndexError, "explain", str(wrong), "pass index= one whole number for each dimension") from None
+    """The derivation of it."""
+    return derive(asked.rec, asked.kind, asked.value, index, asked.label, asked.notes)

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import error
 from ..program.build import numbered
+from ..program.noted import Group
 from ..program.recording import Record
 from .explanation import Explanation, Part, Path, Step, Sum, Term
-from .links import Link, Links
+from .links import Link, Links, dot
 from .names import expression, names, worded
 
 WHOLE = 4  # up to so many elements are explained at once, and followed in each value on the way
@@ -87,8 +89,7 @@ class Derivation:
             return [position(index, asked.shape)]
         if asked.size <= WHOLE:
             return list(np.ndindex(asked.shape))
-        largest = np.unravel_index(int(np.argmax(np.nan_to_num(np.abs(asked), nan=np.inf))), asked.shape)
-        at = tuple(int(i) for i in largest)
+        at = largest(asked)
         notes.append(f"of {asked.size} elements this is the one of largest magnitude; index={at} asks for another")
         return [at]
 
@@ -158,9 +159,9 @@ class Derivation:
         for part in parts:
             for s, _ in link.sources if not part.terms else ():
                 arrived = self.links.number[s]
-                same = arrived.shape == link.gives.shape
-                largest = np.unravel_index(int(np.argmax(np.abs(arrived))), arrived.shape) if arrived.size else ()
-                found.append((s, part.index if same else tuple(int(i) for i in largest)))
+                if arrived.size:
+                    same = arrived.shape == link.gives.shape
+                    found.append((s, part.index if same else largest(arrived)))
         return found
 
     # ------------------------------------------------------------------ paths
@@ -169,13 +170,15 @@ class Derivation:
 
         The bundle of paths that contributes most is taken apart, until all are or there are too many.
         """
+        if not elements:
+            return []
         directions = []
         for i in elements:
             directions.append(np.zeros(self.links.number[self.value].shape))
             directions[-1][i] = 1
         number = self.links.number[self.value]
         done: list[tuple] = []
-        open_ = [([], self.value, directions, [float((d * number).sum()) for d in directions])]
+        open_ = [([], self.value, directions, [dot(d, number) for d in directions])]
         while open_:
             if len(done) + len(open_) >= PATHS:
                 done += [(links, None, self.counts[v], gives) for links, v, _, gives in open_]
@@ -187,7 +190,7 @@ class Derivation:
                 done.append((links + way, end, self.counts[v], gives))
                 continue
             if v in self.seeds:
-                done.append((links, v, 1, [float((d * self.seeds[v]).sum()) for d in directions]))
+                done.append((links, v, 1, [dot(d, self.seeds[v]) for d in directions]))
             for link in self.links.into[v]:
                 self.take_apart(link, links, directions, open_, done)
         return sorted(done, key=lambda path: sum(map(magnitude, path[3])), reverse=True)
@@ -198,12 +201,12 @@ class Derivation:
         slopes = [self.links.slopes(link, d) for d in directions] if many > 1 else [None]
         if any(s is None for s in slopes):
             way, end = self.only_way(link.sources[0][0]) if many == 1 and len(link.sources) == 1 else ([], None)
-            done.append(([*links, link, *way], end, many, [float((d * link.gives).sum()) for d in directions]))
+            done.append(([*links, link, *way], end, many, [dot(d, link.gives) for d in directions]))
             return
         for k, (source, _) in enumerate(slopes[0]):
             ahead = [found[k][1] for found in slopes]
             if self.counts.get(source):
-                gives = [float((d * self.links.number[source]).sum()) for d in ahead]
+                gives = [dot(d, self.links.number[source]) for d in ahead]
                 open_.append(([*links, link], source, ahead, gives))
 
     def only_way(self, v: int) -> tuple[list[Link], int]:
@@ -241,25 +244,26 @@ class Told:
             op["id"],
             op["name"],
             op["function"],
-            expression(op["where"]) or worded(op["formula"], self.words(event)),
+            expression(op["where"]) or worded(op["formula"], self.words(link.group)),
             op["where"],
             code and (code.co_filename, code.co_firstlineno),
             self.number(link.value),
             [self.number(s) for s, _ in link.sources],
-            [worded(partial, self.words(event)) for partial in link.partials],
+            [worded(partial, self.words(link.group)) for partial in link.partials],
             parts,
         )
 
-    def words(self, event: Any) -> dict[str, str]:
-        """What the formulas of an operation are to call its operands and its result."""
-        if not event.cls.primitive:
+    def words(self, group: Group) -> dict[str, str]:
+        """What the formulas of a primitive are to call its operands and its result."""
+        event = group.events[0]
+        if len(group.events) > 1 or not event.cls.primitive:
             return {}
-        pairs = list(zip(event.cls.names, event.inputs))
-        given = {n: self.called[self.number(i)] for n, i in pairs if isinstance(i, int)}
+        pairs = list(zip((*event.cls.names[: len(event.inputs)], "out"), (*event.inputs, event.outputs[0])))
+        tensors = {n: self.number.new.get(i) for n, i in pairs if isinstance(i, int)}
+        given = {n: self.called[v] for n, v in tensors.items() if v in self.called}
         constants = {n: i["const"] for n, i in pairs if isinstance(i, dict)}
         constants = {n: f"{c:.4g}" if isinstance(c, float) else repr(c) for n, c in constants.items()}
-        given |= {n: c for n, c in constants.items() if len(c) <= SHORT}
-        return {**given, "out": self.called[self.number(event.outputs[0])]}
+        return given | {n: c for n, c in constants.items() if len(c) <= SHORT}
 
     def path(self, told: tuple) -> Path:
         """A path, from its beginning on."""
@@ -293,8 +297,19 @@ def position(index: Any, shape: tuple) -> tuple:
     """An index as a tuple of whole numbers within a shape."""
     at = tuple(index) if isinstance(index, (tuple, list)) else (index,)
     if len(at) != len(shape) or not all(isinstance(i, int) and -n <= i < n for i, n in zip(at, shape)):
-        raise IndexError(f"{at} is no element of a tensor of shape {shape}")
+        raise error(
+            IndexError,
+            "explain",
+            f"{at} is no element of a tensor of shape {shape}",
+            "pass index= one whole number for each dimension",
+        )
     return tuple([i % n for i, n in zip(at, shape)])
+
+
+def largest(a: np.ndarray) -> tuple:
+    """Where the element of largest magnitude is, in which NaN counts as the largest."""
+    at = int(np.argmax(np.nan_to_num(np.abs(a), nan=np.inf)))
+    return tuple([int(i) for i in np.unravel_index(at, a.shape)])
 
 
 def magnitude(x: float) -> float:

@@ -106,7 +106,9 @@ class Explanation:
         """What is written for a value's derivative."""
         if self.kind == "tangent":
             return f"d{self.names[value]}"
-        top = self.names[next(iter(self.seeds))] if len(self.seeds) == 1 else "out"
+        given = {step.value for step in self.steps}
+        begins = [v for v in self.seeds if v not in given] or list(self.seeds)
+        top = self.names[begins[0]] if len(begins) == 1 else "out"
         return f"∂{top}/∂{self.names[value]}"
 
     def to_dict(self) -> dict:

@@ -21,12 +21,13 @@ from ..errors import error
 from ..program.from_graph import older_first, record_of
 from ..program.recent import alive
 from ..program.recording import Record
-from .names import value_of
+from .names import value_of, variables
 
 RECORD = """record the program:
     with minigrad.record(passes=("forward", "backward")) as rec:
         ...  # forward and backward, as they are
     print(minigrad.explain(x.grad))"""
+ROOTS = 8  # so many graphs are looked through
 KEEP = "or ask for it while the graph is there: minigrad.explain(loss, x), before or instead of loss.backward()"
 
 
@@ -56,18 +57,31 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
             "recording that is alive has it as a gradient or a tangent",
             f"{RECORD}\n  {KEEP}",
         )
-    name = name_in(frame, owner) or "x"
-    root = youngest_root(history(owner))
-    nodes = [] if root is None else older_first(root)
-    freed = next((n._saved for n in nodes if type(n._saved) is Freed), None)
-    if root is None or freed is not None:
-        by = f", which {freed.place} has freed" if freed is not None and freed.place else ", which is gone"
-        what = f"{name}.grad is known, but not how it came about: that stood in the graph{by}"
-        again = "or keep the graph: loss.backward(retain_graph=True)"
-        raise error(ValueError, "explain", what, f"{RECORD.replace('x.grad', name + '.grad')}\n  {KEEP}\n  {again}")
-    rec = record_of(root)
+    asked = [a for root in roots(history(owner)) if (a := in_graph(root, owner)) is not None]
+    if not asked:
+        raise unknown(owner, next((name for name, value in variables(frame).items() if value is owner), "x"))
+    return next((a for a in asked if not checked(a, t).notes), asked[0])
+
+
+def in_graph(root: Any, owner: Tensor) -> Asked | None:
+    """The gradient of a tensor in the graph that leads to a root; None where a backward has freed that."""
+    rec, leaf = record_of(root), history(owner)
     rec.settle()
-    return checked(Asked(rec, "gradient", rec.leaves[history(owner)], owned=True), t)
+    value = rec.leaves.get(leaf)
+    return Asked(rec, "gradient", value, owned=True) if value in rec.gradients and not rec.notes else None
+
+
+def unknown(owner: Tensor, name: str) -> Exception:
+    """The error for a gradient of which nobody knows any more how it came about."""
+    nodes = [node for root in roots(history(owner)) for node in older_first(root)]
+    places = [n._saved.place for n in nodes if type(n._saved) is Freed and n._saved.place]
+    by = f", which the backward at {places[-1]} has freed" if places else ", which is gone"
+    return error(
+        ValueError,
+        "explain",
+        f"{name}.grad is known, but not how it came about: that stood in the graph{by}",
+        f"{RECORD.replace('x.grad', name + '.grad')}\n  {KEEP}\n  or keep the graph: loss.backward(retain_graph=True)",
+    )
 
 
 def in_recording(rec: Record, t: Tensor) -> Asked | None:
@@ -128,21 +142,14 @@ def of_tensor(y: Tensor, x: Tensor, who: str = "explain") -> Asked:
     return Asked(rec, "gradient", value)
 
 
-def youngest_root(leaf: Any) -> Any:
-    """Of all living nodes through which a gradient reaches a leaf, the last one that no other one reads."""
+def roots(leaf: Any) -> list:
+    """The living nodes through which a gradient reaches a leaf and that no other node reads, the youngest first; a few."""
     nodes = [o for o in gc.get_objects() if isinstance(o, Node)]
     reach: set = {leaf}
-    read: set = set()
+    read: set = {leaf}
     for node in sorted(nodes, key=lambda n: n._seq):
         inputs = {producer(e) for e in node._edges if e is not None}
         if inputs & reach:
             reach.add(node)
             read |= inputs
-    roots = [node for node in reach - read if node is not leaf]
-    return max(roots, key=lambda n: n._seq, default=None)
-
-
-def name_in(frame: FrameType | None, t: Tensor) -> str:
-    """The variable that holds a tensor."""
-    seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-    return next((name for name, value in seen.items() if value is t), "")
+    return sorted(reach - read, key=lambda n: n._seq, reverse=True)[:ROOTS]

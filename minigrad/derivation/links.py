@@ -98,10 +98,17 @@ class Links:
                 found = [(i, slopes[i, k]) for i, k in link.sources if (i, k) in slopes]
         except Exception:  # a rule may need what nobody has kept: the recorded numbers still stand
             return None
-        arrives = sum(float((self.number[s] * slope).sum()) for s, slope in found)
-        given = float((link.gives * direction).sum())
-        scale = sum(float(np.abs(self.number[s] * slope).sum()) for s, slope in found) + abs(given)
+        arrives = sum(dot(slope, self.number[s]) for s, slope in found)
+        given = dot(direction, link.gives)
+        scale = sum(dot(np.abs(slope), np.abs(self.number[s])) for s, slope in found) + abs(given)
         return found if abs(arrives - given) <= 1e-3 * scale or arrives != arrives and given != given else None
+
+
+def dot(direction: np.ndarray, numbers: np.ndarray) -> float:
+    """The sum of the products, over the elements in which the direction has something."""
+    there = direction != 0
+    with np.errstate(all="ignore"):
+        return float((direction[there] * numbers[there]).sum())
 
 
 def held(rec: Record, value: int) -> np.ndarray:

@@ -34,6 +34,8 @@ def pushed(rec: Record, group: Group, value: int, position: int | None, directio
                     given[k] = seed
             if any(t is not None for t in given):
                 outs = event.cls._tangents(*operands(rec, event, given), tuple(tensors(rec, event.outputs)))
+                if event.cls.elementwise:
+                    outs = [only_where([t for t in given if t is not None], outs[0])] if outs[0] is not None else outs
                 moved.update({o: t for o, t in zip(event.outputs, outs) if t is not None})
     return {o: t.numpy() for o, t in moved.items()}
 
@@ -67,6 +69,8 @@ def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
         return None
     primals, _ = operands(rec, event, [])
     d = event.cls.evaluate(k, primals + tuple(tensors(rec, event.outputs)), len(primals), gs)
+    if d is not None and event.cls.elementwise and tuple(d.shape) == tuple(gs[0].shape):
+        d = only_where([gs[0]], d)
     return None if d is None else fit(d, Meta(rec.values[event.inputs[k]]), event.cls, k)
 
 
@@ -92,7 +96,17 @@ def tensors(rec: Record, values: Any) -> list[Tensor]:
 
 def tensor(noted: Noted) -> Tensor:
     """A recorded value; NaN in every element where nothing kept it, so that no number is made from it unseen."""
-    if noted.array is None:
-        dtype = np.dtype(noted.dtype or "f4")
-        return wrap(np.full(noted.shape, np.nan if dtype.kind == "f" else 0, dtype))
-    return wrap(np.array(noted.held()))
+    if noted.array is not None and not noted.lost:
+        return wrap(np.array(noted.held()))
+    dtype = np.dtype(noted.dtype or "f4")
+    if noted.lost and "values" in (noted.summary or {}):
+        return wrap(np.array(noted.summary["values"], dtype))
+    return wrap(np.full(noted.shape, np.nan if dtype.kind == "f" else 0, dtype))
+
+
+def only_where(moved: list, t: Tensor) -> Tensor:
+    """0 wherever nothing moves an element of a pointwise operation: there an infinite partial would make it NaN."""
+    there = np.zeros(t.shape, bool)
+    for m in moved:
+        there |= np.broadcast_to(m.numpy() != 0, there.shape)
+    return wrap(np.where(there, t.numpy(), 0).astype(t._np_dtype))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import re
+import sys
 from collections import Counter
 from functools import lru_cache
 from types import FrameType
@@ -19,10 +21,8 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 def name_after(rec: Record, frame: FrameType | None) -> None:
     """Give recorded values that have no name yet those of the variables and modules that a frame sees."""
-    if frame is None:
-        return
     known: dict[int, str] = {}
-    for name, value in {**frame.f_globals, **frame.f_locals}.items():
+    for name, value in variables(frame).items():
         if isinstance(value, Tensor):
             known[id(value)] = name
             made = value_of(rec, history(value))
@@ -33,6 +33,16 @@ def name_after(rec: Record, frame: FrameType | None) -> None:
     for noted in rec.values:
         if noted.tensor is not None and not noted.name:
             noted.name = known.get(id(noted.tensor), "")
+
+
+def variables(frame: FrameType | None) -> dict[str, Any]:
+    """What a frame sees under names that are meant for others."""
+    if frame is None:
+        return {}
+    seen = {**frame.f_globals, **frame.f_locals}
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        frame.f_locals.clear()  # a copy that the frame keeps, and with it what its program deletes
+    return {name: value for name, value in seen.items() if not name.startswith("_")}
 
 
 def value_of(rec: Record, edge: Any) -> int | None:

@@ -68,14 +68,23 @@ class Board:
     def lines(self) -> Iterator[str]:
         """Where the derivative begins, and what each step makes of it."""
         for value, seed in self.e.seeds.items():
-            yield f"    {self.derivative(value)} = {array(np.ravel(seed), np.shape(seed))}   (it begins here)"
+            yield f"    {self.derivative(value)} = {array(np.ravel(seed), np.shape(seed))}   ({self.beginning(value)})"
         blocks = [list(block) for _, block in groupby(self.e.steps, key=self.block)]
         for k, block in enumerate(blocks):
             if len(blocks) > MOST and MOST // 2 <= k < len(blocks) - MOST // 2:
                 if k == MOST // 2:
                     yield f"    ... {len(blocks) - MOST} more steps ..."
+                self.count(block[0])
                 continue
             yield from self.sums(block) if isinstance(block[0], Sum) else self.step(block[0])
+
+    def beginning(self, value: int) -> str:
+        """What is said of a derivative that no step gives."""
+        return (
+            "no step gives this: a hook does, or a backward that began here"
+            if value in self.summed
+            else "it begins here"
+        )
 
     def block(self, step: Step | Sum) -> Any:
         """Steps stand alone, the sums at a value together."""
@@ -85,10 +94,16 @@ class Board:
         """What is written for a derivative: all of a value's, or one element's."""
         return self.e.derivative(value) + at(index or ())
 
+    def count(self, step: Step | Sum) -> bool:
+        """Go on to a step; whether it is of another operation than the last one."""
+        if isinstance(step, Sum) or step.op == self.op:
+            return False
+        self.op, self.place = step.op, self.place + 1
+        return True
+
     def step(self, step: Step) -> Iterator[str]:
         """One operation: its line, its local partial, its numbers."""
-        if step.op != self.op:
-            self.op, self.place = step.op, self.place + 1
+        if self.count(step):
             yield self.heading(step)
         if rule := self.rule(step):
             yield f"      {rule}"

@@ -98,7 +98,8 @@ def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:
 def parameter_names(fn: Callable, count: int) -> list[str]:
     """What a function calls its first arguments; arg0 and so on, as far as it does not tell."""
     try:
-        names = [*inspect.signature(fn).parameters]
+        parameters = inspect.signature(fn).parameters.values()
+        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     except (TypeError, ValueError):
         names = []
     return [*names, *[f"arg{i}" for i in range(len(names), count)]][:count]
