@@ -247,8 +247,9 @@ def test_every_operation_adds_up(name):
 
 
 LINES = ["{a} * {b}", "{a} + {b}.sin()", "({a} - {b}).tanh()", "{a}.exp() * 0.1", "{a} @ {b}.T @ {a}", "{a} * {b}[:1]",
-         "torch.softmax({a}, 1)", "{a}.cumsum(0)", "torch.cat([{a}[:1], {b}[1:]])", "{a} / (1 + {b} * {b})", "{a}.flip(1) + {b}",
-         "torch.maximum({a}, {b})", "{a} - {a}.mean(1, keepdim=True)", "{a}.reshape(3, 2).reshape(2, 3) * {b}"]  # fmt: skip
+         "torch.softmax({a}, 1)", "{a}.cumsum(0)", "torch.cat([{a}[:1], {b}[1:]])", "{a} / (1 + {b} * {b})",
+         "{a}.flip(1) + {b}", "torch.maximum({a}, {b})", "{a} - {a}.mean(1, keepdim=True)",
+         "{a}.reshape(3, 2).reshape(2, 3) * {b}"]  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(40))
