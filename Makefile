@@ -40,11 +40,12 @@ format: $(call with,dev) ## format the code and put its imports in order
 bench: $(call with,bench) ## measure times beside other libraries; writes docs/performance.*
 	$(PY) -m benchmarks --docs
 
-docs: $(call with,docs) ## build the documentation site into site/
+docs: $(call with,docs dev) ## build the documentation site into site/
+	$(PY) docs/mistakes.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 clean: ## remove the environment and everything that was made
-	rm -rf $(VENV) build dist site demo docs/gen .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site demo docs/gen docs/mistakes .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:

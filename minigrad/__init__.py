@@ -13,8 +13,9 @@ import warnings as _warnings
 __version__ = "0.1.0"
 
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
-from . import autograd, func, linalg, nn, optim, testing
+from . import autograd, cuda, func, linalg, nn, optim, return_types, testing
 from .autograd import (  # fmt: skip
+    debug,
     enable_grad,
     inference_mode,
     is_anomaly_check_nan_enabled,
@@ -24,7 +25,7 @@ from .autograd import (  # fmt: skip
     no_grad,
     set_grad_enabled,
 )
-from .core.device import Size, device
+from .core.device import Size, contiguous_format, device, layout, memory_format, preserve_format, strided
 from .core.dtypes import bool_ as bool
 from .core.dtypes import (  # fmt: skip
     can_cast,
@@ -50,6 +51,8 @@ from .core.dtypes import int64 as long
 from .core.printing import get_printoptions, printoptions, set_printoptions
 from .core.tensor import Tensor
 from .derivation import explain, explain_shape
+from .errors import MinigradError, MinigradWarning, silence
+from .errors import install as _install_traceback
 from .func import vmap
 from .kernels.pool import empty_pool, get_pool_limit, set_pool_limit
 from .kernels.pool import install as _install_pool
@@ -127,6 +130,8 @@ from .ops.compare import (  # fmt: skip
     isfinite,
     isinf,
     isnan,
+    isneginf,
+    isposinf,
     le,
     less,
     less_equal,
@@ -135,12 +140,14 @@ from .ops.compare import (  # fmt: skip
     minimum,
     ne,
     not_equal,
+    signbit,
     where,
 )
 from .ops.create import (  # fmt: skip
     arange,
     empty,
     empty_like,
+    empty_strided,
     eye,
     full,
     full_like,
@@ -153,7 +160,7 @@ from .ops.create import (  # fmt: skip
     zeros,
     zeros_like,
 )
-from .ops.data import as_tensor, asarray, from_dlpack, from_numpy, scalar_tensor, tensor
+from .ops.data import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, scalar_tensor, tensor
 from .ops.decompositions import cholesky, qr, svd
 from .ops.diagonal import diag, diag_embed, diagflat, diagonal, trace, tril, triu
 from .ops.einsum import einsum, inner, kron, tensordot
@@ -212,6 +219,7 @@ from .ops.generator import (  # fmt: skip
     seed,
     set_rng_state,
 )
+from .ops.inverses import erfinv, float_power, logit
 from .ops.join import (  # fmt: skip
     block_diag,
     cat,
@@ -237,6 +245,16 @@ from .ops.join import (
 from .ops.join import (
     vstack as row_stack,
 )
+from .ops.legacy import (  # fmt: skip
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 from .ops.linalg import cholesky_inverse, cholesky_solve, det, inverse, logdet, slogdet
 from .ops.logic import (
     bitwise_and,
@@ -253,7 +271,7 @@ from .ops.logic import (
 from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
 from .ops.matmul import outer as ger
-from .ops.memory import clone
+from .ops.memory import clone, detach
 from .ops.norms import cdist
 from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
 from .ops.pad import cartesian_prod, combinations, meshgrid, repeat_interleave, tile
@@ -337,12 +355,14 @@ from .ops.sort import (  # fmt: skip
 from .ops.statistics import dist, norm, std, std_mean, var, var_mean
 from .ops.strided import as_strided
 from .program import Record, compile, load_ipython_extension, record, record_of
+from .serialization import load, save
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
 _methods.install()
 _install_pool()
+_install_traceback()
 
 # NumPy's notes on infinities and NaN in our own computations are not for users; what users compute themselves keeps them.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")

@@ -1,23 +1,26 @@
 """How minigrad says that something went wrong: what happened with its numbers, where in the user's file, what to do.
 
-Every error of the library is built by `error`, in the type that PyTorch raises for the same mistake, so that ported
-`except` clauses keep working.
+Every error of the library is built by `error`.  Its class is a MinigradError and also the type that PyTorch raises for the
+same mistake, so that ported `except` clauses keep working.  Every warning is a MinigradWarning with a name, by which it can
+be silenced and looked up.
 """
+
+from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
+import traceback
 import warnings
-from types import FrameType
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-class MinigradWarning(UserWarning):
-    """The category of every warning that minigrad gives."""
-
-
+# ---------------------------------------------------------------------- where
 class Place(NamedTuple):
     """A line of the user's program; its text is read only when it is shown."""
 
@@ -48,38 +51,186 @@ def user_place() -> Place | None:
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
 
 
-def error(kind: type[Exception], who: str, what: str, fix: str = "", where: Place | None = None) -> Exception:
+def defined_at(f: Any) -> Place | None:
+    """Where a function of the user's begins; None for what is not written in Python."""
+    code = getattr(f, "__code__", None)
+    return None if code is None else Place(code.co_filename, code.co_firstlineno)
+
+
+# ---------------------------------------------------------------------- errors
+class MinigradError(Exception):
+    """What every error of minigrad is, beside a RuntimeError, TypeError, ...; its parts stand apart for tools.
+
+    >>> import minigrad
+    >>> try:
+    ...     minigrad.ones(2) @ minigrad.ones(3)
+    ... except minigrad.MinigradError as e:
+    ...     e.operation, isinstance(e, RuntimeError)
+    ('matmul', True)
+    """
+
+    operation = ""  # the operation, Function or method that refused
+    problem = ""  # what is wrong, with its numbers
+    remedy = ""  # what to do
+    place: Place | None = None  # the user's line
+    notes: tuple = ()  # where the tensors come from, shapes drawn below each other
+    transforms: tuple = ()  # the transforms around, outermost first
+
+    def __str__(self) -> str:
+        if not self.problem:  # made without `error`
+            return "".join(map(str, self.args[:1]))
+        return report(self.operation, self.problem, self.remedy, self.place, self.notes, self.transforms)
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows (IPython asks for this): the traceback without minigrad's own frames."""
+        from IPython import get_ipython
+
+        shown = self.__traceback__ if full_traceback() else users_part(self.__traceback__)
+        return get_ipython().InteractiveTB.structured_traceback(type(self), self, shown)
+
+
+def print_exception(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
+    """What the interpreter prints for an exception that nobody catches: of minigrad's, the user's own lines.
+
+    With MINIGRAD_FULL_TRACEBACK=1 in the environment all lines stand there.
+    """
+    if isinstance(e, MinigradError) and not full_traceback():
+        traceback.print_exception(kind, e.with_traceback(users_part(tb)), e.__traceback__)
+    else:
+        sys.__excepthook__(kind, e, tb)
+
+
+def full_traceback() -> bool:
+    """Whether minigrad's own lines are wanted in tracebacks."""
+    return os.environ.get("MINIGRAD_FULL_TRACEBACK", "0") not in ("", "0")
+
+
+def install() -> None:
+    """Let uncaught errors end at the user's line, unless somebody else prints them already."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = print_exception
+
+
+def users_part(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames inside minigrad."""
+    if tb is None:
+        return None
+    rest = users_part(tb.tb_next)
+    if tb.tb_frame.f_code.co_filename.startswith(PACKAGE):
+        return rest
+    return TracebackType(rest, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+
+
+def of_kind(kind: type[Exception]) -> type[MinigradError]:
+    """The class of minigrad's errors that are also of this type, and go by its name."""
+    return type(
+        kind.__name__, (MinigradError, kind), {"__module__": __name__, "__doc__": f"minigrad's {kind.__name__}."}
+    )
+
+
+KINDS = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    NotImplementedError,
+    BufferError,
+    AssertionError,
+)
+FAMILY: dict[type[Exception], type[MinigradError]] = {kind: of_kind(kind) for kind in KINDS}
+MinigradRuntimeError: Any = FAMILY[RuntimeError]  # what other classes of errors derive from
+
+
+def __getattr__(name: str) -> Any:
+    """minigrad.errors.RuntimeError and the others, which are not set here because they would hide Python's own."""
+    for kind, cls in FAMILY.items():
+        if kind.__name__ == name:
+            return cls
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def error(
+    kind: type[Exception],
+    who: str,
+    what: str,
+    fix: str = "",
+    where: Place | None = None,
+    notes: Sequence[str] = (),
+) -> Any:
     """An exception to raise: `who` names the operation or Function, `what` the fault with its numbers, `fix` the remedy.
+
+    `notes` are lines that stand between: a drawing of shapes, where a tensor was made.
 
     >>> print(error(ValueError, "add", "3 is not 4", "pass 4"))  # doctest: +ELLIPSIS
     add: 3 is not 4
       at ...
       To fix: pass 4
     """
+    from .core.context import transforms
+
     where = where or user_place()
-    lines = [f"{who}: {what}"]
+    around = transforms.get()
+    e: Any = FAMILY.get(kind, kind)(report(who, what, fix, where, notes, around))
+    e.operation, e.problem, e.remedy, e.place, e.notes, e.transforms = who, what, fix, where, tuple(notes), around
+    return e
+
+
+def report(who: str, what: str, fix: str, where: Place | None, notes: Iterable[str] = (), around: tuple = ()) -> str:
+    """The text of an error or a warning."""
+    lines = [f"{who}: {what}", *[f"  {line}" for note in notes for line in note.split("\n")]]
+    if around:
+        lines.append(f"  inside {' > '.join(around)}")
     if where is not None:
         lines.append(f"  at {where}")
     if fix:
         lines.append(f"  To fix: {fix}")
-    e = kind("\n".join(lines))
-    e.place = where  # type: ignore[attr-defined]  # marks it as complete: nobody has to explain it again
-    return e
+    return "\n".join(lines)
 
 
-def warn(who: str, what: str, fix: str = "") -> None:
-    """Give a MinigradWarning at the user's line."""
+# ---------------------------------------------------------------------- warnings
+class MinigradWarning(UserWarning):
+    """The category of every warning that minigrad gives."""
+
+    @property
+    def name(self) -> str:
+        """What `silence` takes, and what the warning's page is called."""
+        return getattr(self.args[0], "name", "")
+
+
+class Message(str):
+    """A warning's text.  It equals every other of the same name, so that Python shows one for each line of a program."""
+
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Message) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = None, notes: Sequence[str] = ()) -> None:
+    """Give the MinigradWarning called `name` at the user's line (or at `where`), once for each line."""
     frame = user_frame(2)
-    text = f"{who}: {what}" + (f"\n  To fix: {fix}" if fix else "")
-    if frame is None:
-        warnings.warn(text, MinigradWarning, stacklevel=2)
-        return
-    names = frame.f_globals
-    warnings.warn_explicit(
-        text,
-        MinigradWarning,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        names.get("__name__"),
-        names.setdefault("__warningregistry__", {}),
-    )
+    here = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+    place = where or here or Place("<unknown>", 1)
+    text = report(who, what, fix, place, notes)
+    message = Message(f"{text}\n  This is the warning [{name}]; minigrad.silence({name!r}) turns it off.")
+    message.name = name
+    names = {} if frame is None else frame.f_globals
+    module, registry = names.get("__name__", "<unknown>"), names.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, MinigradWarning, place.file, place.line, module, registry)
+
+
+def silence(*names: str) -> None:
+    """Turn off the warnings called so, for the rest of the program (or of a `with warnings.catch_warnings():`).
+
+    >>> import minigrad, warnings
+    >>> with warnings.catch_warnings():
+    ...     minigrad.silence("broadcast-loss")
+    ...     loss = minigrad.nn.functional.mse_loss(minigrad.ones(3, 1), minigrad.ones(3))
+    """
+    for name in names:
+        warnings.filterwarnings("ignore", rf"(?s).*This is the warning \[{re.escape(name)}\]", MinigradWarning)

@@ -8,6 +8,7 @@ either way nothing is written.
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 
@@ -55,14 +56,15 @@ def main(tokens: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot write must not end the command
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    words = sys.argv[1:] if tokens is None else tokens
     try:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as wrong:
-        sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2))
+        sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2, words))
     except Usage as wrong:
-        sys.exit(_say(f"minigrad: {wrong}", 2))
+        sys.exit(_say(f"minigrad: {wrong}", 2, words))
     except Failure as failed:
-        sys.exit(_say(str(failed), 1))
+        sys.exit(_say(str(failed), 1, words))
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of -o - has seen enough
@@ -70,8 +72,11 @@ def main(tokens: list[str] | None = None) -> None:
         sys.exit(1)
 
 
-def _say(words: str, code: int) -> int:
-    print(words, file=sys.stderr)
+def _say(what: str, code: int, words: list[str]) -> int:
+    """What went wrong, for the person at the terminal, and with --json for the program that reads the output."""
+    print(what, file=sys.stderr)
+    if "--json" in words[: words.index("--") if "--" in words else None]:
+        print(json.dumps({"error": what, "code": code}))
     return code
 
 

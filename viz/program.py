@@ -180,7 +180,7 @@ def leading_to_outputs(record: dict) -> dict:
     """The part of a record that its outputs depend on, with the same ids.
 
     Where an output is itself a gradient, as the result of a transform may be, the operations that it is the gradient of
-    belong to it.
+    belong to it; a tangent comes from the operation that gave it to its result.
 
     >>> op = {"phase": "forward", "of": None, "edges": [], "tangents": {}}
     >>> ops = [{**op, "id": i, "inputs": [i], "outputs": [i + 1]} for i in range(3)]
@@ -197,7 +197,8 @@ def leading_to_outputs(record: dict) -> dict:
         wanted = wanted | {flow["gives"] for flow, _ in flows if flow["input"] == of[gradient]}
     kept |= {op["id"] for flow, op in flows if flow["gives"] in wanted}
     for op in reversed(record["ops"]):
-        if op["phase"] != "jvp" and (op["id"] in kept or wanted & set(op["outputs"])):
+        results = {*op["outputs"], *(op["tangents"][str(v)] for v in op["outputs"] if str(v) in op["tangents"])}
+        if op["phase"] != "jvp" and (op["id"] in kept or wanted & results):
             kept |= {op["id"]} | ({op["of"]} if op["of"] is not None else set())
             read = op["inputs"][:1] if op["phase"] == "update" else op["inputs"]  # an update: what the parameter was
             wanted.update(value for value in read if not isinstance(value, dict))
@@ -213,7 +214,7 @@ def leading_to_outputs(record: dict) -> dict:
 
 def added_up(part: dict, before: Counter[int]) -> dict:
     """A part of a record whose gradients are the sums of what flows in this part; `before` counts what flowed in the whole."""
-    arrives: dict[int, list[int]] = {}
+    arrives: dict[int, list[int]] = {int(value): [] for value in part["gradients"] if before[int(value)]}
     for op in part["ops"]:
         for flow in op["edges"]:
             arrives.setdefault(flow["input"], []).append(flow["gives"])
@@ -221,7 +222,9 @@ def added_up(part: dict, before: Counter[int]) -> dict:
     for value, gives in arrives.items():
         if len(gives) == before[value]:
             continue
-        if len(gives) == 1:
+        if not gives:
+            del part["gradients"][str(value)]
+        elif len(gives) == 1:
             part["gradients"][str(value)] = gives[0]
         elif all("values" in values[one]["summary"] for one in gives):
             total = {"values": _sum([values[one]["summary"]["values"] for one in gives])}

@@ -15,6 +15,7 @@ from ..core import engine
 from ..core.context import current
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
+from ..core.invalid import hint_at_loss
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -201,6 +202,8 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)
+        if type(t) is Tensor and t._a.size and (number := t._a.item()) != number:
+            hint_at_loss(t)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
     if not isinstance(g, Tensor):
         raise error(TypeError, what, f"gradients can be either tensors or None, but got {type(g).__name__}")
@@ -215,7 +218,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
 
 
 from . import forward_ad, function, functional, graph  # noqa: E402
-from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly  # noqa: E402
+from .anomaly import debug, detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly  # noqa: E402
 from .grad_mode import is_grad_enabled, is_inference_mode_enabled  # noqa: E402
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: E402
 

@@ -254,8 +254,10 @@ class NestedIOFunction(Function):
             cls.backward = NestedIOFunction.backward
         rule = staticmethod(batched_rule) if cls.vmap is not NestedIOFunction.vmap else None
         base = Flat if cls.combined else FlatApart
-        options = {"generate_vmap_rule": cls.generate_vmap_rule, "is_traceable": cls.is_traceable}
-        cls._flat = type(cls.__name__, (base,), {"vmap": rule, "__module__": cls.__module__, **options})
+        rules = {"vmap": rule, "generate_vmap_rule": cls.generate_vmap_rule, "is_traceable": cls.is_traceable}
+        if cls.jvp is Function.jvp:  # it has none
+            rules["jvp"] = staticmethod(cls.jvp)
+        cls._flat = type(cls.__name__, (base,), {"__module__": cls.__module__, **rules})
 
     def __init__(self):
         pass

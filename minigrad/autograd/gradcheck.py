@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.tensor import Tensor, wrap
 from ..core.wiring import is_float
-from ..errors import error, warn
+from ..errors import MinigradRuntimeError, error, warn
 from . import grad
 from .jacobians import (
     as_tuple,
@@ -27,7 +27,7 @@ from .jacobians import (
 )
 
 
-class GradcheckError(RuntimeError):
+class GradcheckError(MinigradRuntimeError):
     """A derivative is not what finite differences say; the message shows where, and what to look at."""
 
 
@@ -185,6 +185,7 @@ def check_inputs(inputs: tuple) -> None:
     for i, x in checked(inputs):
         if x._np_dtype != np.float64:
             warn(
+                "gradcheck-float32",
                 "gradcheck",
                 f"input {i} requires gradient and is {x.dtype}: its rounding errors will likely make the check fail",
                 "pass x.double().requires_grad_()",

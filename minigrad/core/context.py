@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
+from .debug import ALWAYS
+
 
 class Layer:
     """One running transform.  Layers are compared by identity, so there are no level numbers to confuse."""
@@ -45,7 +47,7 @@ EAGER = Layer()
 class Frame:
     """One link of the chain: a layer, and the modes in force there."""
 
-    # watched: how many look at each node as it is made (anomaly detection, saved_tensors_hooks)
+    # watched: how many look at each node as it is made (anomaly detection, debug mode, saved_tensors_hooks)
     # quick: whether operations may run here by their written-out road (ops/dispatch/): in eager code without other modes,
     # also under a recording, whose `note` is then called with the operation, its arguments and its result
     __slots__ = ("dual", "grad", "inference", "layer", "note", "parent", "quick", "watched")
@@ -114,7 +116,7 @@ class Frame:
 ON = Frame(EAGER, True)
 OFF = Frame(EAGER, False)
 ON.quick = OFF.quick = True
-_frame: ContextVar[Frame] = ContextVar("minigrad.frame", default=ON)
+_frame: ContextVar[Frame] = ContextVar("minigrad.frame", default=ON.watch(1) if ALWAYS else ON)
 current = _frame.get
 enter = _frame.set
 
@@ -136,10 +138,13 @@ class use:
         enter(self.old)
 
 
+transforms: ContextVar[tuple] = ContextVar("minigrad.transforms", default=())  # names of those that run, for errors
+
+
 class push:
     """`with push(layer):` enter a transform.  It starts with gradients on, whatever no_grad stands around it."""
 
-    __slots__ = ("layer", "old")
+    __slots__ = ("layer", "old", "token")
 
     def __init__(self, layer: Any):
         self.layer = layer
@@ -147,9 +152,12 @@ class push:
     def __enter__(self) -> Any:
         self.old = current()
         enter(Frame(self.layer, True, None, False, self.old))
+        around = transforms.get()
+        self.token = transforms.set(around if self.layer.transparent else (*around, self.layer.name))
         return self.layer
 
     def __exit__(self, *_: object) -> None:
+        transforms.reset(self.token)
         enter(self.old)
 
 

@@ -5,6 +5,7 @@ These are the methods of Tensor that leave minigrad; tensor.py has those that sa
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,29 @@ from .edges import Leaf
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+# NumPy's function behind an operator -> the method that Python asks where a tensor stands on the right
+OPERATORS = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__",
+    np.right_shift: "__rrshift__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+}
 
 
 class Conversions:
@@ -46,6 +70,31 @@ class Conversions:
         if copy is False and dtype is not None and a.dtype != dtype:
             raise ValueError("cannot convert the dtype of a tensor without a copy")
         return a.astype(dtype, copy=bool(copy)) if dtype is not None else a.copy() if copy else a
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's functions of tensors: `array * tensor` is Tensor's own operator, others compute on the memory.
+
+        What they compute is a tensor that is not tracked, so they raise RuntimeError for one that requires grad.
+        """
+        from .tensor import Tensor, wrap
+
+        name = OPERATORS.get(ufunc)
+        if (
+            name is not None
+            and method == "__call__"
+            and not options
+            and isinstance(inputs[0], (np.ndarray, np.generic))
+        ):
+            return getattr(inputs[1], name)(inputs[0])
+        arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
+        out = options.get("out", ())
+        if out:
+            options["out"] = tuple([x.numpy() if isinstance(x, Tensor) else x for x in out])
+        results = getattr(ufunc, method)(*arrays, **options)
+        if out:
+            return out[0] if len(out) == 1 else out
+        made = tuple([wrap(np.asarray(r)) for r in (results if isinstance(results, tuple) else (results,))])
+        return made if isinstance(results, tuple) else made[0]
 
     def __dlpack__(self, **options: Any):
         if self.requires_grad:
@@ -97,8 +146,14 @@ class Conversions:
         return int(self._number())
 
     def __index__(self) -> int:
-        if self._np_dtype.kind == "f":
-            raise error(TypeError, "index", f"a {self.dtype} tensor is no index", "convert with int(x)")
+        if self._np_dtype.kind == "f" or self.numel() != 1:
+            raise error(
+                TypeError,
+                "index",
+                "only integer tensors of a single element can be converted to an index, "
+                f"this one is of shape {tuple(self.shape)} and {self.dtype}",
+                "convert with int(x)",
+            )
         return int(self.item())
 
     def __complex__(self) -> complex:
@@ -112,7 +167,7 @@ class Conversions:
         return bool((self == value).any())
 
     def __reversed__(self) -> Tensor:
-        return self.flip(tuple(range(self.ndim)))
+        return self.flip(0) if self.ndim else self
 
     def __repr__(self) -> str:
         from .printing import text
@@ -130,7 +185,11 @@ class Conversions:
                 f"only leaf tensors can be pickled: this one is the result of {self.grad_fn.name()}",
                 "use .detach() first",
             )
-        return restore, (type(self), self._a, self.requires_grad, None)
+        a, whole, notes = self._a, storage(self._a), self.__dict__ or None
+        if not whole.flags.c_contiguous:
+            return restore, (type(self), a, self.requires_grad, None), notes
+        place = (a.shape, a.dtype, address(a) - address(whole), a.strides)
+        return restore_view, (type(self), whole, *place, self.requires_grad), notes
 
     def __deepcopy__(self, memo: dict) -> Tensor:
         if not self.is_leaf:
@@ -142,7 +201,8 @@ class Conversions:
             )
         if id(self) not in memo:
             grad = None if self._grad is None else self._grad.__deepcopy__(memo)
-            memo[id(self)] = restore(type(self), copied(self._a, memo), self.requires_grad, grad)
+            memo[id(self)] = t = restore(type(self), copied(self._a, memo), self.requires_grad, grad)
+            t.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return memo[id(self)]
 
 
@@ -155,6 +215,13 @@ def restore(cls: type, array: np.ndarray, requires_grad: bool, grad: Tensor | No
     if requires_grad:
         t._edge = Leaf(t)
     return t
+
+
+def restore_view(
+    cls: type, whole: np.ndarray, shape: tuple, dtype: np.dtype, offset: int, strides: tuple, requires_grad: bool
+) -> Tensor:
+    """A leaf as pickle rebuilds it: those that shared memory in one pickle share it again."""
+    return restore(cls, np.ndarray(shape, dtype, whole, offset, strides), requires_grad, None)
 
 
 def copied(a: np.ndarray, memo: dict) -> np.ndarray:
@@ -175,6 +242,10 @@ def address(a: np.ndarray) -> int:
 
 def storage(a: np.ndarray) -> np.ndarray:
     """The array that owns the memory."""
-    while isinstance(a.base, np.ndarray):
-        a = a.base
-    return a
+    while True:
+        base = a.base
+        if not isinstance(base, np.ndarray):  # as_strided puts an object between the array and what it is a view of
+            base = getattr(base, "base", None)
+        if not isinstance(base, np.ndarray):
+            return a
+        a = base

@@ -1,8 +1,9 @@
-"""Where memory lies (device) and the shape of what lies there (Size)."""
+"""Where memory lies (device), the shape of what lies there (Size), and the orders in which it may (layout, memory_format)."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..errors import error
 
@@ -24,6 +25,14 @@ class Size(tuple):
     def __add__(self, other: tuple) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
+    def __radd__(self, other: tuple) -> Size:
+        return Size(tuple.__add__(tuple(other), self))
+
+    def __mul__(self, n: Any) -> Size:
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
     def __getitem__(self, i):
         found = tuple.__getitem__(self, i)
         return Size(found) if isinstance(i, slice) else found
@@ -34,12 +43,16 @@ class device:
 
     __slots__ = ("index", "type")
 
-    def __init__(self, type: str | device, index: int | None = None):
+    def __init__(self, type: str | device | int, index: int | None = None):
         if isinstance(type, device):
             type, index = type.type, type.index
-        name, _, number = type.partition(":")
-        if name not in ("cpu", "cuda"):
-            raise error(RuntimeError, "device", f"{type!r} is no device", "use 'cpu' or 'cuda'")
+        if isinstance(type, int) and not isinstance(type, bool):  # PyTorch's word for a GPU
+            type, index = "cuda", type
+        if not isinstance(type, str):
+            raise error(TypeError, "device", f"{type!r} is no device", "use 'cpu' or 'cuda'")
+        name, colon, number = type.partition(":")
+        if name not in ("cpu", "cuda") or colon and not number.isdecimal():
+            raise error(RuntimeError, "device", f"{type!r} is no device", "use 'cpu', 'cuda' or 'cuda:0'")
         self.type, self.index = name, int(number) if number else index
 
     def __eq__(self, other: object) -> bool:
@@ -55,4 +68,39 @@ class device:
         return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
 
 
+class Word:
+    """A constant that PyTorch's signatures name."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"minigrad.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout(Word):
+    """How a tensor's elements are stored: `strided`, there is no other."""
+
+
+class memory_format(Word):
+    """An order of elements in memory: row-major (`contiguous_format`), or as in the input (`preserve_format`)."""
+
+
 CPU = device("cpu")
+strided = layout("strided")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+
+
+def row_major(order: Any, who: str) -> bool:
+    """Whether `memory_format=` asks for row-major order; without it the input's is kept."""
+    if order is not None and not isinstance(order, memory_format):
+        raise error(
+            TypeError,
+            who,
+            f"memory_format={order!r} is none of the orders that there are",
+            "pass minigrad.contiguous_format or minigrad.preserve_format, or permute the dimensions",
+        )
+    return order is contiguous_format

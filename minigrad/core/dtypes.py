@@ -95,14 +95,14 @@ def default() -> np.dtype:
     return _default
 
 
-def promote_types(a: Any, b: Any) -> dtype:
+def promote_types(type1: Any, type2: Any) -> dtype:
     """The smallest dtype that both are converted to when they meet as dimensioned tensors.
 
     >>> import minigrad
     >>> promote_types(minigrad.int64, minigrad.float32)
     minigrad.float32
     """
-    return _BY_NUMPY[_join(numpy_dtype(a), numpy_dtype(b))]
+    return _BY_NUMPY[_join(numpy_dtype(type1), numpy_dtype(type2))]
 
 
 def can_cast(from_: Any, to: Any) -> bool:
@@ -157,21 +157,28 @@ class finfo:
     """Limits of a floating-point dtype: eps, max, min, tiny, resolution, bits."""
 
     def __init__(self, type: dtype | None = None):
-        info = np.finfo(numpy_dtype(type or get_default_dtype()))
+        kind = numpy_dtype(type or get_default_dtype())
+        if kind.kind != "f":
+            raise error(TypeError, "finfo", f"requires a floating-point dtype, not {type}", "use minigrad.iinfo")
+        info = np.finfo(kind)
         self.bits, self.dtype = info.bits, str(info.dtype)
         self.eps, self.max, self.min, self.tiny = (float(v) for v in (info.eps, info.max, info.min, info.tiny))
-        self.smallest_normal, self.resolution = self.tiny, float(info.resolution)
+        self.smallest_normal, self.resolution = self.tiny, float(str(info.resolution))
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{n}={getattr(self, n)}" for n in ("resolution", "min", "max", "eps", "tiny", "dtype"))
-        return f"finfo({said})"
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        said = ", ".join(f"{n}={getattr(self, n):.6g}" for n in names)
+        return f"finfo({said}, dtype={self.dtype})"
 
 
 class iinfo:
     """Limits of an integer dtype: max, min, bits."""
 
     def __init__(self, type: dtype):
-        info = np.iinfo(numpy_dtype(type))
+        kind = numpy_dtype(type)
+        if kind.kind not in "iu":
+            raise error(TypeError, "iinfo", f"requires an integer dtype, not {type}", "use minigrad.finfo")
+        info = np.iinfo(kind)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), str(info.dtype)
 
     def __repr__(self) -> str:

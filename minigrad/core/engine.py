@@ -78,6 +78,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     pending, place = Pending(roots, wanted), user_place()
     plain = here is ON or here is OFF
     watch, useful, found = None if plain else watcher(here), pending.useful, {}
+    end = reach if watch is None else watch.accumulating(reach)
     on_arrays = (plain or watch is not None and watch.lies_on_plain(here)) and not create and not GENERIC
     if on_arrays and all([type(g) is Tensor for g in grads]):
         return sweep(pending, roots, grads, keep, place, step, reach, watch)
@@ -92,13 +93,13 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
             node, gs = pending.take()
             if node._hooks is not None:
                 gs = hooks.before(node, gs)
-            if watch is not None:
+            if watch is not None and (type(node) is not Leaf or wanted is not None):
                 watch.note_arrived(node, gs)
             if wanted is not None:
                 found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
             if type(node) is Leaf:
                 if wanted is None and gs[0] is not None:
-                    reach(node, gs)
+                    end(node, gs)
             elif useful is None or node in useful:
                 for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
                     if (
@@ -142,7 +143,7 @@ def pull(node: Any, gs: list) -> tuple:
         outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
-            e.add_note(f"Anomaly detection: the forward call that caused it was at {node._trace}")
+            e.add_note(f"The forward call that this backward belongs to ({node.name()}) was at {node._trace}")
         raise
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]

@@ -11,6 +11,7 @@ import inspect
 from typing import Any
 
 from ..errors import error
+from . import debug
 from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .dual import push_tangents
 from .edges import Port
@@ -49,6 +50,7 @@ class Function:
     is_traceable = False
     vmap: Any = None
     primitive = False  # built-in: its impl works on arrays
+    node = ""  # what PyTorch calls a built-in's node, where not by the class's name
     # a first-order backward needs no tensors (sweep.py): True where the formulas run on arrays as they stand, or a function
     # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
     arrays: Any = False
@@ -68,7 +70,7 @@ class Function:
         cls._watched = False
         cls.combined = cls.setup_context is Function.setup_context
         base = Full if cls.primitive else Ctx
-        name = f"{cls.__name__}Backward" + ("0" if cls.primitive else "")
+        name = f"{cls.node or cls.__name__}Backward0" if cls.primitive else f"{cls.__name__}Backward"
         cls.Node = type(
             name,
             (cls.Node if cls.Node is not Ctx else base,),
@@ -159,6 +161,8 @@ class Function:
         outs = wire(ctx, args, before, given, needs)
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
+        if frame.watched and debug.mode.on:
+            debug.note_origin(cls.__name__, outs)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle

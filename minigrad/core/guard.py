@@ -4,10 +4,9 @@ forward runs with gradients off, so the gradient of a captured tensor would be l
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from ..errors import MinigradWarning, error, user_place
+from ..errors import error, warn
 from .context import Frame, Layer, apply_at
 from .inplace import inplace_at
 from .tensor import Tensor, history
@@ -61,10 +60,9 @@ class Guard(Layer):
     def warn(self, a: Tensor) -> None:
         """Once for each call of forward."""
         self.warned = True
-        warnings.warn(
-            f"{self.cls.__name__}.forward uses a tensor of shape {tuple(a.shape)} that requires grad but is not one of its "
-            f"inputs: its gradient is lost.\n  at {user_place()}\n"
-            "  To fix: pass it as an argument of apply, or use its .detach()",
-            MinigradWarning,
-            stacklevel=2,
+        warn(
+            "captured-tensor",
+            f"{self.cls.__name__}.forward",
+            f"uses a tensor of shape {tuple(a.shape)} that requires grad but is not one of its inputs: its gradient is lost",
+            f"pass it as an argument of {self.cls.__name__}.apply, or use its .detach()",
         )

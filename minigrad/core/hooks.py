@@ -6,13 +6,12 @@ retain_grad), before the node's backward (pre), after it (post), and for a leaf 
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ..errors import MinigradWarning, error, user_place
+from ..errors import error, warn
 from .context import current, use
 from .edges import Leaf, place_of, producer
 from .tensor import Tensor, history
@@ -183,11 +182,10 @@ def chain(hooks: dict, g: Tensor, what: str) -> Tensor:
 
 def warn_non_leaf_grad(t: Any) -> None:
     """Reading .grad of a result: it is never filled, which is seldom what was meant."""
-    place = user_place()
-    warnings.warn(
+    warn(
+        "grad-of-non-leaf",
+        "grad",
         f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); "
-        "backward does not fill it.\n"
-        f"  at {place}\n  To fix: call .retain_grad() on it before backward, or read the .grad of the leaf",
-        MinigradWarning,
-        stacklevel=4,
+        "backward does not fill it",
+        "call .retain_grad() on it before backward, or read the .grad of the leaf",
     )

@@ -144,12 +144,13 @@ def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
             "an in-place update of an inference tensor outside inference_mode is not allowed",
             "clone() it first",
         )
-    root = x
+    root, leaf = x, type(history(x)) is Leaf
     while root._view is not None:
         if root._view.fixed is not None and (tracked or frame.grad and history(root._view.parent) is not None):
             raise of_fixed_view(root, name)
         root = root._view.parent
-    if tracked and type(history(root)) is Leaf:
+        leaf = leaf or type(history(root)) is Leaf
+    if tracked and leaf:
         what = "a leaf Variable" if root is x else "a view of a leaf Variable"
         raise error(
             RuntimeError,

@@ -12,6 +12,7 @@ import weakref
 from typing import Any
 
 from ..errors import Place, error, user_place
+from . import debug
 from .edges import next_number, place_of, producer
 from .hooks import Handle, hooks_of
 from .saved import Freed, Saved, freed, save, unpack
@@ -19,9 +20,9 @@ from .tensor import Tensor
 
 
 class Anomaly(threading.local):
-    """Whether detectanomaly is on in this thread, and looks for NaN."""
+    """Whether nodes of this thread note the user's line, for detect_anomaly or debug mode, and whether NaN is an error."""
 
-    on, nan = False, True
+    on, nan = debug.ALWAYS, not debug.ALWAYS
 
 
 anomaly = Anomaly()

@@ -12,9 +12,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..errors import Place, error
+from . import debug
 from .context import current, enter, use
 from .edges import INFERENCE, Port
-from .tensor import Box, Tensor, history, memory, version
+from .tensor import Box, Tensor, bottom, history, memory, version
 
 _hooks: ContextVar[tuple] = ContextVar("minigrad.saved_tensors_hooks", default=())
 _disabled: ContextVar[str | None] = ContextVar("minigrad.saved_tensors_hooks.disabled", default=None)
@@ -32,11 +33,13 @@ class Freed:
 class Saved:
     """One saved tensor.  `index` is the node's own output it is, or None; `unpack` the user's hook for a packed one."""
 
-    __slots__ = ("edge", "index", "tensor", "unpack", "version")
+    __slots__ = ("edge", "index", "mark", "tensor", "unpack", "version")
 
     def __init__(self, tensor: Any, index: int | None, edge: Any = None, unpack: Any = None):
         self.tensor, self.index, self.edge, self.unpack = tensor, index, edge, unpack
-        self.version = version(tensor) if isinstance(tensor, Tensor) and unpack is None else 0
+        plain = isinstance(tensor, Tensor) and unpack is None
+        self.version = version(tensor) if plain else 0
+        self.mark = debug.fingerprint(bottom(tensor)._a) if debug.mode.on and plain else None
 
 
 def save(t: Any, index: int | None = None) -> Any:
@@ -82,6 +85,8 @@ def unpack(saved: Any, node: Any) -> Any:
         return with_edge(t, saved.edge if saved.index is None else output_edge(node, saved.index))
     if version(t) != saved.version:
         raise modified(node, saved)
+    if saved.mark is not None and saved.mark != debug.fingerprint(bottom(t)._a):
+        raise modified_unseen(node, saved)
     if layer is not None and not current().has(layer):  # the transform has ended: values one layer down
         return t._value if saved.index is None and type(t) is Box and t._layer is layer else t
     if saved.index is None:
@@ -115,6 +120,18 @@ def modified(node: Any, saved: Saved) -> Exception:
         f"{which}, a tensor of shape {tuple(t.shape)} that it saved for backward{made}, has been "
         f"modified by an inplace operation: it is at version {version(t)}, expected version {saved.version}{wrote}",
         "use the out-of-place form of that operation, or clone() the tensor before it",
+    )
+
+
+def modified_unseen(node: Any, saved: Saved) -> Exception:
+    """The error for a saved tensor whose memory was written past the version counter, which only debug mode finds."""
+    made = f" (made at {node._trace})" if node._trace is not None else ""
+    return error(
+        RuntimeError,
+        node.name(),
+        f"a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward{made} has other values now, though no "
+        "in-place operation of minigrad has changed it: its memory was written through .data or a NumPy array",
+        "write `with minigrad.no_grad(): x.copy_(...)`, which is noticed, and after backward; or clone() the tensor before",
     )
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from . import hooks
+from . import hooks, invalid
 from .context import OFF, current, enter
 from .edges import Leaf, Port, producer
-from .quiet import restore, silence
+from .quiet import restore
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
 
@@ -33,19 +33,31 @@ def sweep(
     `watch` is a recording, or None.  Its log gets a node, what has arrived there and what it gives on, as they are: so no
     array on its way back may ever be written.
     """
-    outside, said = current(), silence()
+    outside, said, first = current(), invalid.listening(), invalid.found.set({})
     enter(OFF)
     try:
         with pending, UNWATCHED if watch is None else watch.sweeping():
-            return walk(pending, roots, grads, keep, place, step, reach, watch)
+            found = walk(pending, roots, grads, keep, place, step, reach, watch)
+        if nodes := invalid.found.get():
+            invalid.hint(nodes, gradients(pending, found))
+        return found
     finally:
         enter(outside)
         restore(said)
+        invalid.found.reset(first)
+
+
+def gradients(pending: Any, found: dict) -> list:
+    """What a run has led to: shape and array of each gradient."""
+    if pending.targets is None:
+        tensors = [leaf._ref() for leaf in pending.reaches() if type(leaf) is Leaf]
+        found = {t: t._grad for t in tensors if t is not None and t._grad is not None}
+    return [(g._sizes, g._a) for g in found.values() if type(g) is Tensor]
 
 
 def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any, watch: Any) -> dict:
     """The loop: the youngest node's gradient goes through its pull, and on to its inputs."""
-    note = None if watch is None else watch.log.append
+    note, end = (None, finish) if watch is None else (watch.log.append, watch.accumulating(finish))
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
     leaves: dict[Leaf, Any] = {}  # older than what was computed from them, so their turn comes last
     heap: list = []
@@ -68,12 +80,10 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
                         watch.note_same(g[i] if type(g) is list else g, t._a)
             if node not in useful:
                 if note is not None:
-                    note((node, g, node._ref() if type(node) is Leaf else None))
+                    note((node, g, None))
                 continue
         elif type(node) is Leaf:
-            if note is not None:
-                note((node, g, node._ref()))
-            finish(node, g, reach, place)
+            end(node, g, reach, place)
             continue
         pairs = None
         if node.pull is not None and node._hooks is None and (note is None or node.places is not None):
@@ -98,14 +108,14 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
     while leaves:
         leaf, g = leaves.popitem()
         g = g if leaf._hooks is None else hooked(leaf, g)
-        if note is not None:
-            note((leaf, g, leaf._ref()))
         if targets is None:
-            finish(leaf, g, reach, place)
-        else:
-            found[leaf, 0] = boxed(g)
-            if watch is not None:
-                watch.note_same(g, found[leaf, 0]._a)
+            end(leaf, g, reach, place)
+            continue
+        if note is not None:
+            note((leaf, g, None))
+        found[leaf, 0] = boxed(g)
+        if watch is not None:
+            watch.note_same(g, found[leaf, 0]._a)
     return found
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import error
+from ..errors import MinigradRuntimeError, error
 from . import dtypes
 from .context import current, replacing
 from .convert import Conversions, address, storage
-from .device import CPU, Size, device
+from .device import CPU, Size, device, strided
 from .edges import INFERENCE, Leaf, Port, Version, place_of, producer
 
 new = object.__new__
@@ -38,8 +38,8 @@ class Tensor(Conversions):
 
     # _a array | _edge (see above) | _ver version counter or None (never written) | _view ViewOf or None
     # _tan (dual level, tangent) or None | _grad
-    __slots__ = ("__weakref__", "_a", "_edge", "_grad", "_tan", "_ver", "_view")
-    __array_ufunc__ = None  # ndarray * Tensor asks Tensor.__rmul__
+    # __dict__ users may hang notes on a tensor
+    __slots__ = ("__dict__", "__weakref__", "_a", "_edge", "_grad", "_tan", "_ver", "_view")
     __array_priority__ = 1000
     _layer = None
     __hash__ = object.__hash__
@@ -55,14 +55,12 @@ class Tensor(Conversions):
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
         __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = _binary
 
-    def __init__(self, *data: Any):
-        if len(data) == 1 and not isinstance(data[0], int):
-            a = np.array(data[0]._a if isinstance(data[0], Tensor) else data[0], dtypes.default())
-        else:
-            a = np.zeros(data, dtypes.default()) if data else np.zeros(0, dtypes.default())
-        self._a = a
+    def __init__(self, *data: Any, device: Any = None):
+        from ..ops.legacy import array_of
+
+        self._a = array_of(data, dtypes.default(), "Tensor", device)
         self._edge: Any = None
-        self._ver: Any = None
+        self._ver: Any = memory(data[0]) if data and isinstance(data[0], Tensor) else None
         self._view: Any = None
         self._tan: Any = None
         self._grad: Any = None
@@ -75,10 +73,11 @@ class Tensor(Conversions):
     _np_dtype = property(lambda t: t._a.dtype)
     itemsize = property(lambda t: t._np_dtype.itemsize, doc="Bytes of one element.")
     nbytes = property(lambda t: t.numel() * t.itemsize, doc="Bytes of all elements.")
-    layout = property(lambda t: "strided", doc="Tensors are strided; there is no other layout.")
+    layout = property(lambda t: strided, doc="Tensors are strided; there is no other layout.")
     is_cuda = property(lambda t: t.device.type == "cuda", doc="Whether the memory is a GPU's.")
     is_cpu = property(lambda t: t.device.type == "cpu", doc="Whether the memory is the computer's own.")
-    is_sparse = property(lambda t: False, doc="There are no sparse tensors.")
+    is_sparse = is_quantized = is_meta = property(lambda t: False, doc="There are no such tensors.")
+    real = property(lambda t: t, doc="The tensor itself: there are no complex ones.")
 
     @property
     def device(self) -> device:
@@ -109,10 +108,15 @@ class Tensor(Conversions):
         """Steps in memory, in elements, from one index of a dimension to the next."""
         a = example(self)
         if a.size:
-            steps = tuple([s // a.itemsize for s in a.strides])
+            steps = [s // a.itemsize for s in a.strides]
+            for d in reversed(
+                range(a.ndim)
+            ):  # NumPy steps 0 along a dimension that None has made, PyTorch over the next
+                if steps[d] == 0 and a.shape[d] == 1:
+                    steps[d] = steps[d + 1] * a.shape[d + 1] if d + 1 < a.ndim else 1
         else:  # NumPy has zeros there
-            steps = tuple([math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)])
-        return steps if dim is None else steps[dim]
+            steps = [math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)]
+        return tuple(steps) if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
         """Where the tensor begins in its storage, in elements."""
@@ -122,7 +126,7 @@ class Tensor(Conversions):
         """The address of the first element."""
         return address(self._a)
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
         return example(self).flags.c_contiguous
 
@@ -268,6 +272,13 @@ class Tensor(Conversions):
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor):
             raise error(TypeError, "data", f"expected a tensor, got {type(other).__name__}")
+        if other._np_dtype.kind != "f" and self.requires_grad:
+            raise error(
+                RuntimeError,
+                "data",
+                f"only floating-point tensors can require gradients, not {other.dtype}",
+                "assign x.float(), or call requires_grad_(False) first",
+            )
         replacing()
         self._a = other._a
         if type(self._edge) is Leaf:
@@ -295,7 +306,7 @@ ESCAPED = (
 )
 
 
-class Foreign(RuntimeError):
+class Foreign(MinigradRuntimeError):
     """The array of a box was asked for, which has none; `box` is the one, `runs` whether its transform goes on here."""
 
     box: Any

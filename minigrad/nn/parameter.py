@@ -18,7 +18,7 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
-    __slots__ = ("__dict__",)  # users hang notes on parameters
+    __slots__ = ()
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         data = zeros(0) if data is None else data

@@ -1,4 +1,4 @@
-"""Questions about a tensor that are functions (is_tensor, numel, result_type, typename, ...), and the method `type`."""
+"""Questions about a tensor that are functions: is_tensor, numel, result_type, typename, ..."""
 
 from __future__ import annotations
 
@@ -8,19 +8,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.tensor import Box, Tensor
-from ..errors import error
-from .memory import to
-
-KINDS = {
-    "float32": "Float",
-    "float64": "Double",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "uint8": "Byte",
-    "bool": "Bool",
-}
+from .legacy import type_of
 
 
 def is_tensor(obj: Any) -> bool:
@@ -88,17 +76,9 @@ def typename(obj: Any) -> str:
     return kind.__qualname__ if kind.__module__ in ("builtins", None) else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type, "minigrad.FloatTensor", or with `dtype` (or such a name) the tensor converted."""
-    if dtype is None:
-        return f"minigrad.{KINDS[self.dtype.name]}Tensor"
-    if isinstance(dtype, str):
-        short = dtype.rpartition(".")[2].removesuffix("Tensor")
-        found = [name for name, kind in KINDS.items() if kind == short]
-        if not found:
-            raise error(ValueError, "type", f"invalid type: {dtype!r}", f"use one of {', '.join(KINDS)} as a dtype")
-        dtype = dtypes.of_numpy(found[0])
-    return to(self, dtype)
+def get_device(self: Tensor) -> int:
+    """The number of the GPU that the tensor is on; -1 for the computer's own memory."""
+    return -1 if self.device.type == "cpu" else self.device.index or 0
 
 
-METHODS = {"type": type_of, "is_same_size": is_same_size}
+METHODS = {"is_same_size": is_same_size, "is_nonzero": is_nonzero, "get_device": get_device}

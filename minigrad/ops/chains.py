@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from .linalg import identity, inv
+from .linalg import identity, inverse
 from .matmul import fit, mm, refused
 from .registry import op
 
@@ -75,7 +75,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         raise refused("matrix_power", f"A must be batches of square matrices, but it has shape {tuple(input.shape)}")
     if n == 0:
         return identity(input).expand(input.shape).clone()
-    base, n, out = (inv(input), -n, None) if n < 0 else (input, n, None)
+    base, n, out = (inverse(input), -n, None) if n < 0 else (input, n, None)
     while n:
         if n & 1:
             out = base if out is None else out @ base

@@ -125,7 +125,26 @@ class Isfinite(Property):
     kernel = lambda x: math.isfinite(x)
 
 
-isnan, isinf, isfinite = functions(Isnan, Isinf, Isfinite)
+class Isposinf(Property):
+    """Whether an element is inf."""
+
+    kernel = lambda x: x == math.inf
+
+
+class Isneginf(Property):
+    """Whether an element is -inf."""
+
+    kernel = lambda x: x == -math.inf
+
+
+class Signbit(Property):
+    """Whether an element has a minus sign, be it that of a zero."""
+
+    ufunc = np.signbit
+    kernel = lambda x: math.copysign(1.0, x) < 0
+
+
+isnan, isinf, isfinite, isposinf, isneginf, signbit = functions(Isnan, Isinf, Isfinite, Isposinf, Isneginf, Signbit)
 
 
 class Isclose(Property):
@@ -179,7 +198,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         raise error(
             TypeError,
             "equal",
-            f"argument 'other' must be a tensor, not {type(other).__name__}",
+            f"argument 'other' must be Tensor, not {type(other).__name__}",
             "compare with == for numbers",
         )
     return tuple(input.shape) == tuple(other.shape) and builtins.bool(eq(input, other).all().item())
@@ -219,6 +238,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise error(
             TypeError, "where", "one of input and other is missing", "pass both, or the condition alone for its indices"
         )
+    check_fits("where", input, other)
+    check_fits("where", other, input)
     return Where, (condition, input, other)
 
 
@@ -330,9 +351,25 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
     """
     if min is None and max is None:
         raise error(RuntimeError, "clamp", "At least one of 'min' or 'max' must not be None", "pass one of them")
+    check_fits("clamp", input, min, max)
     if max is None:
         return ClampMin, (input, min)
     return (ClampMax, (input, max)) if min is None else (Clamp, (input, min, max))
 
 
 clip = clamp
+
+
+def check_fits(who: str, x: Any, *numbers: Any) -> None:
+    """An integer beside a tensor of integers has to be one of the tensor's dtype, or it would become another number."""
+    if not isinstance(x, Tensor) or x._np_dtype.kind not in "iu":
+        return
+    limits = np.iinfo(x._np_dtype)
+    for n in numbers:
+        if isinstance(n, int) and not limits.min <= n <= limits.max:
+            raise error(
+                RuntimeError,
+                who,
+                f"the number {n} cannot be converted to {x.dtype} without overflow",
+                "convert the tensor first, as in x.long()",
+            )

@@ -16,10 +16,11 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.context import current
+from ..core.device import row_major
 from ..core.tensor import Box, Tensor, layers_of
 from ..errors import error
-from .data import array_of, chosen, copied, filled, made, warn_copy
-from .memory import on_device
+from .data import array_of, chosen, copied, made, warn_copy
+from .memory import filled, on_device
 from .registry import TABLE, named, op, write_out
 
 
@@ -31,6 +32,8 @@ def factory(*samples: str, **options: Any) -> Callable:
 
         @functools.wraps(f)
         def function(*args: Any, out: Tensor | None = None, dtype: Any = None, **kwargs: Any) -> Tensor:
+            if kwargs:
+                kwargs.pop("pin_memory", None)  # that is for copies to a GPU
             if out is None:
                 return f(*args, dtype=dtype, **kwargs)
             if dtype is not None and chosen(dtype) != out._np_dtype:
@@ -56,7 +59,7 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
         shape = tuple([operator.index(n) for n in args])
     except TypeError:
         raise error(TypeError, who, f"sizes have to be integers, got {args}") from None
-    if any(n < 0 for n in shape):
+    if shape and min(shape) < 0:
         raise error(RuntimeError, who, f"dimension sizes must be non-negative, got {shape}")
     return shape
 
@@ -108,15 +111,29 @@ def full(
     on_device(device)
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
-    return made(np.full(sizes((size,), None, "full"), filled(number(fill_value), chosen(dtype), "full")), requires_grad)
+    value = filled(number(fill_value, "full"), chosen(dtype), "full")
+    return made(np.full(whole_size(size, "full"), value), requires_grad)
 
 
-def number(x: Any) -> Any:
-    """A Python number from one, or from a 0-d tensor.  Raises TypeError for complex ones."""
-    x = x.item() if isinstance(x, (Tensor, np.generic)) else x
-    if isinstance(x, complex):
-        raise error(TypeError, "number", f"{x} is complex, and there are no complex tensors")
-    return x
+def whole_size(size: Any, who: str) -> tuple:
+    """The shape where only a tuple or a list can say it."""
+    if not isinstance(size, (tuple, list)):
+        raise error(
+            TypeError,
+            who,
+            f"size has to be a tuple of integers, got {type(size).__name__}",
+            f"write {who}((2, 3), 1.0)",
+        )
+    return sizes((size,), None, who)
+
+
+def number(x: Any, who: str) -> Any:
+    """A Python number from one, or from a 0-d tensor.  Raises TypeError for anything else."""
+    value = x.item() if isinstance(x, np.generic) or isinstance(x, Tensor) and not x.ndim else x
+    if not isinstance(value, (int, float)):
+        what = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else f"{type(x).__name__}, {x!r}"
+        raise error(TypeError, who, f"expected a number, got {what}", "pass an int, a float or a 0-d tensor")
+    return value
 
 
 @factory("5", "1, 4", "1, 2.5, 0.5", "0, 10, 3", "5, -3, -2", "4, dtype=torch.float64")
@@ -139,7 +156,11 @@ def arange(
         start, end = 0, start
     if end is None:
         raise error(TypeError, "arange", "missing the argument end")
-    start, end, step = [number(x) for x in (0 if start is None else start, end, step)]
+    start, end, step = [number(x, "arange") for x in (0 if start is None else start, end, step)]
+    if not all([math.isfinite(x) for x in (start, end, step)]):
+        raise error(RuntimeError, "arange", f"unsupported range: {start} -> {end} in steps of {step}")
+    if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.BOOL:
+        raise error(NotImplementedError, "arange", "not implemented for bool", "leave dtype away, and compare then")
     if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.I8:
         start, end, step = int(start), int(end), int(step)
     if step == 0:
@@ -207,7 +228,7 @@ def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
     """From both ends towards the middle, so that the last number is exactly `end`."""
     if steps < 0:
         raise error(RuntimeError, who, f"number of steps must be non-negative, got {steps}")
-    start, end, values = float(number(start)), float(number(end)), np.arange(steps, dtype=np.float64)
+    start, end, values = float(number(start, who)), float(number(end, who)), np.arange(steps, dtype=np.float64)
     step = (end - start) / max(steps - 1, 1)
     first, second = values[: (steps + 1) // 2], values[(steps + 1) // 2 :]
     first *= step
@@ -235,16 +256,41 @@ def eye(
     return made(np.eye(n, m, dtype=chosen(dtype)), requires_grad)
 
 
-@op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64, device: Any = None) -> Tensor:
-    """Row and column numbers of the lower triangle of a (row, col) matrix, as a tensor of shape (2, n)."""
-    return made(np.stack(np.nonzero(np.tri(row, col, offset, bool))).astype(chosen(dtype)))
+def triangle(name: str, what: str, shift: int) -> Any:
+    """The function `name`: the places where a triangle of ones, moved by `shift`, is `shift == 0`."""
+
+    def make(
+        row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64, layout: Any = None, device: Any = None
+    ) -> Tensor:
+        on_device(device)
+        if row < 0 or col < 0:
+            raise error(RuntimeError, name, f"row and col must be non-negative, got {row} and {col}")
+        if chosen(dtype).kind not in "iu":
+            raise error(NotImplementedError, name, f"not implemented for {dtype}", "use an integer dtype")
+        ones = np.tri(row, col, offset + shift, bool)
+        return made(np.stack(np.nonzero(~ones if shift else ones)).astype(chosen(dtype)))
+
+    make.__doc__ = f"Row and column numbers of the {what} triangle of a (row, col) matrix, as a tensor of shape (2, n)."
+    return op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)(named(make, name))
 
 
-@op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64, device: Any = None) -> Tensor:
-    """Row and column numbers of the upper triangle of a (row, col) matrix, as a tensor of shape (2, n)."""
-    return made(np.stack(np.nonzero(~np.tri(row, col, offset - 1, bool))).astype(chosen(dtype)))
+tril_indices = triangle("tril_indices", "lower", 0)
+triu_indices = triangle("triu_indices", "upper", -1)
+
+
+@op(method=False, differentiable=False, parity=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of the given size and strides (in elements) whose elements are not set."""
+    on_device(device)
+    shape, steps, kind = whole_size(size, "empty_strided"), tuple(stride), chosen(dtype)
+    if len(shape) != len(steps) or any(n < 0 for n in steps):
+        raise error(
+            RuntimeError, "empty_strided", f"needs as many strides as sizes, none negative, got {steps} for {shape}"
+        )
+    memory = np.empty(0 if 0 in shape else 1 + sum([(n - 1) * k for n, k in zip(shape, steps)]), kind)
+    return made(np.ndarray(shape, kind, memory, 0, [k * kind.itemsize for k in steps]), requires_grad)
 
 
 # ---------------------------------------------------------------------- like another tensor
@@ -262,14 +308,21 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, req
     return made(array, requires_grad, batches)
 
 
-def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def filled_like(
+    input: Tensor, value: Any, dtype: Any, device: Any, requires_grad: bool, memory_format: Any, who: str
+) -> Tensor:
     """A tensor of `value` with input's shape, dtype and order of memory."""
+    if not isinstance(input, Tensor):
+        raise error(
+            TypeError, who, f"expected a tensor, got {type(input).__name__}", f"write {who}(minigrad.tensor(x))"
+        )
     if type(input) is Box:
         return beside(input, tuple(input.shape), value, dtype, device, requires_grad)
     on_device(device)
-    array = np.empty_like(input._a, dtype=None if dtype is None else dtypes.numpy_dtype(dtype))
+    rows = memory_format is not None and row_major(memory_format, who) or 0 in input._a.strides
+    array = np.empty_like(input._a, None if dtype is None else dtypes.numpy_dtype(dtype), "C" if rows else "K")
     if value is not None:
-        array.fill(filled(value, array.dtype, "full_like"))
+        array.fill(filled(value, array.dtype, who))
     return made(array, requires_grad)
 
 
@@ -285,7 +338,7 @@ def like(name: str, value: Any, meaning: str) -> Any:
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        return filled_like(input, value, dtype, device, requires_grad)
+        return filled_like(input, value, dtype, device, requires_grad, memory_format, name)
 
     make.__name__ = make.__qualname__ = name
     make.__code__ = make.__code__.replace(co_name=name)
@@ -311,7 +364,7 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor with `fill_value` everywhere, with the shape, dtype and memory order of `input`; not tracked."""
-    return filled_like(input, number(fill_value), dtype, device, requires_grad)
+    return filled_like(input, number(fill_value, "full_like"), dtype, device, requires_grad, memory_format, "full_like")
 
 
 def new_tensor(
@@ -351,7 +404,8 @@ def new_full(
     self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of the given size with `fill_value` everywhere, of this tensor's dtype unless another is given."""
-    return beside(self, sizes((size,), None, "new_full"), number(fill_value), dtype, device, requires_grad)
+    value = number(fill_value, "new_full")
+    return beside(self, whole_size(size, "new_full"), value, dtype, device, requires_grad)
 
 
 METHODS = {f.__name__: f for f in (new_tensor, new_zeros, new_ones, new_empty, new_full)}

@@ -15,7 +15,7 @@ from ..core.context import current
 from ..core.edges import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
-from .memory import Clone, on_device, to
+from .memory import Clone, filled, on_device, to
 
 NUMBERS = {bool, int, float}
 
@@ -51,10 +51,34 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return made(array_of(data, dtype, "as_tensor"))
 
 
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-d tensor on the memory of a buffer (a bytearray, an array.array), which it shares.
+
+    `count` elements are read, or all, from the byte `offset` on.  Raises ValueError where there are not as many.
+    """
+    kind = dtypes.numpy_dtype(dtype)
+    length = memoryview(buffer).nbytes
+    if not 0 <= offset < length:
+        raise error(ValueError, "frombuffer", f"offset {offset} is not within the buffer of {length} bytes")
+    if count < 0 and (length - offset) % kind.itemsize or count >= 0 and offset + count * kind.itemsize > length:
+        raise error(
+            ValueError,
+            "frombuffer",
+            f"{length - offset} bytes from offset {offset} do not hold "
+            f"{'whole' if count < 0 else count} elements of {kind.itemsize} bytes",
+        )
+    return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
+
+
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible."""
+    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible.
+
+    The history of a tensor is kept unless `requires_grad=False`.
+    """
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        obj = np.frombuffer(obj, chosen(dtype))
     shared = isinstance(obj, (Tensor, np.ndarray, np.generic)) or hasattr(obj, "__dlpack__")
     if shared and not isinstance(obj, (Tensor, np.ndarray)):
         obj = np.asarray(obj) if isinstance(obj, np.generic) else from_dlpack(obj)
@@ -68,10 +92,10 @@ def asarray(
             "leave copy=False away",
         )
     if copy and same:
-        out = copied(out, None) if requires_grad else Clone.apply(out)
-    if requires_grad and out is obj:
-        out = obj.detach()
-    return out.requires_grad_() if requires_grad else out
+        out = Clone.apply(out)
+    if requires_grad is None or requires_grad == out.requires_grad:
+        return out
+    return (out.detach() if isinstance(obj, Tensor) else out).requires_grad_(requires_grad)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -79,6 +103,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise error(
             TypeError, "from_numpy", f"expected np.ndarray (got {type(array).__name__})", "use minigrad.tensor(data)"
+        )
+    if not array.dtype.isnative:
+        raise error(
+            ValueError,
+            "from_numpy",
+            f"the array's byte order, {array.dtype.str}, is not the machine's own",
+            "pass array.astype(array.dtype.newbyteorder('='))",
         )
     dtypes.of_numpy(array.dtype)
     if any(s < 0 for s in array.strides):
@@ -89,7 +120,12 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "pass array.copy()",
         )
     if not array.flags.writeable:
-        warn("from_numpy", "the array is not writable, so writing to the tensor will fail", "pass array.copy()")
+        warn(
+            "read-only-array",
+            "from_numpy",
+            "the array is not writable, so writing to the tensor will fail",
+            "pass array.copy()",
+        )
     return made(array)
 
 
@@ -123,23 +159,6 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
     check_lengths(data, who)
     target = inferred_dtype(found) if dtype is None else dtypes.numpy_dtype(dtype)
     return filled(data, target, who)
-
-
-def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
-    """Nested lists of equal lengths as an array of this dtype."""
-    try:
-        if target.kind in "iu":  # by way of the numbers' own kind: 2.9 is cut to 2, and -1 as uint8 is 255
-            wide, info = np.array(data), np.iinfo(target)
-            if wide.size and not (wide.max() <= info.max and wide.min() >= (info.min or -info.max)):
-                raise OverflowError
-            return wide.astype(target)
-        with np.errstate(over="ignore"):
-            return np.array(data, dtype=target)
-    except OverflowError:
-        kind = ValueError if np.array(data).dtype.kind in "uO" else RuntimeError
-        raise error(
-            kind, who, f"overflow: a value does not fit into {target}", "pass dtype=minigrad.float64 for large numbers"
-        ) from None
 
 
 def kinds(data: Any, who: str) -> set:
@@ -185,6 +204,7 @@ def plain(data: Any, who: str) -> Any:
             )
         if current().grad and data.requires_grad:
             warn(
+                "tensor-in-list",
                 who,
                 "a tensor that requires grad becomes a plain number here, so its gradient is lost",
                 "minigrad.stack(tensors) keeps it; detach() the tensor if that is not wanted",
@@ -235,6 +255,7 @@ def copied(t: Tensor, dtype: Any) -> Tensor:
 def warn_copy(what: str) -> None:
     """Copying a tensor by a constructor loses its history, which is seldom known."""
     warn(
+        "copy-of-tensor",
         what,
         "a copy of a tensor's values, without its history",
         "write t.detach().clone(), with .requires_grad_() behind it where gradients are wanted",

@@ -8,47 +8,17 @@ Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from .. import return_types
 from ..core.tensor import Tensor, wrap
+from ..return_types import QR, SVD, Eigen, SVDWithV
 from .compare import where
 from .families import Operation
 from .join import cat
 from .linalg import SolveTriangular, guarded, matrices, square, transposed_solve
 from .matmul import refused
 from .registry import op
-
-
-class QR(NamedTuple):
-    """A = Q R with orthonormal columns of Q and an upper triangular R."""
-
-    Q: Tensor
-    R: Tensor
-
-
-class EighResult(NamedTuple):
-    """The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class SVD(NamedTuple):
-    """A = U diag(S) Vh with descending S."""
-
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-class SVDWithV(NamedTuple):
-    """A = U diag(S) V^T, as the older torch.svd gives it."""
-
-    U: Tensor
-    S: Tensor
-    V: Tensor
 
 
 # ---------------------------------------------------------------------- the operations
@@ -148,13 +118,13 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
     matrices("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise refused("linalg.qr", f"unrecognized mode {mode!r}", "use 'reduced', 'complete' or 'r'")
-    return QR(*Qr.apply(A, mode))
+    return return_types.linalg_qr(*Qr.apply(A, mode))
 
 
 @op("T(4, 3)", "T(3, 4), False", out=True)
 def qr(input: Tensor, some: bool = True) -> QR:
     """(Q, R), reduced or complete (see linalg.qr)."""
-    return linalg_qr(input, "reduced" if some else "complete")
+    return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
 
 
 # ---------------------------------------------------------------------- eigenvalues and singular values
@@ -170,13 +140,13 @@ def qr(input: Tensor, some: bool = True) -> QR:
     parity=False,
     out=True,
 )
-def linalg_eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigen:
     """(eigenvalues, eigenvectors) of each symmetric matrix: (..., n) ascending, and (..., n, n) in columns.
 
     Only the lower triangle is read, or with UPLO="U" the upper.  Derivatives of eigenvectors need distinct eigenvalues.
     """
     square("linalg.eigh", A)
-    return EighResult(*Eigh.apply(A, triangle_of("linalg.eigh", UPLO)))
+    return return_types.linalg_eigh(*Eigh.apply(A, triangle_of("linalg.eigh", UPLO)))
 
 
 @op(
@@ -210,7 +180,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True) -> SVD:
     With full_matrices=False U has k columns and Vh k rows, else they are square; the added ones get no gradient.
     """
     matrices("linalg.svd", A)
-    return SVD(*Svd.apply(A, bool(full_matrices)))
+    return return_types.linalg_svd(*Svd.apply(A, bool(full_matrices)))
 
 
 @op("T(4, 3)", "T(2, 3, 4)", "T(0, 3)", name="linalg.svdvals", method=False, out=True)
@@ -227,9 +197,9 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
     if not compute_uv:
         m, n = input.shape[-2:]
         lead = tuple(input.shape[:-2])
-        return SVDWithV(input.new_zeros((*lead, m, m)), svdvals(input), input.new_zeros((*lead, n, n)))
+        return return_types.svd(input.new_zeros((*lead, m, m)), svdvals(input), input.new_zeros((*lead, n, n)))
     u, s, vh = linalg_svd(input, not some)
-    return SVDWithV(u, s, vh.mT)
+    return return_types.svd(u, s, vh.mT)
 
 
 def triangle_of(who: str, UPLO: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..core.tensor import Tensor
@@ -133,3 +135,28 @@ def plane(who: str, n: int, dim1: int, dim2: int) -> tuple[int, int]:
     if i == j:
         raise error(RuntimeError, who, f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return i, j
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one value into the main diagonal; `wrap` goes on after each square of a tall matrix.
+
+    Raises RuntimeError for fewer than 2 dimensions, and for more unless all are of the same size.
+    """
+    n = self.ndim
+    if n < 2 or n > 2 and len(set(self.shape)) != 1:
+        raise error(
+            RuntimeError,
+            "fill_diagonal_",
+            f"needs a matrix, or a tensor whose dimensions are all of one size, got shape {tuple(self.shape)}",
+        )
+    count, width = min(self.shape), self.shape[-1]
+    at = [np.arange(count)] * n
+    if wrap and n == 2 and self.shape[0] > width:
+        rows = np.arange(self.shape[0])
+        rows = rows[rows % (width + 1) < width]
+        at = [rows, rows % (width + 1)]
+    self[tuple(at)] = fill_value
+    return self
+
+
+METHODS = {"fill_diagonal_": fill_diagonal_}

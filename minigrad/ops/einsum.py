@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..errors import error
 from .families import Bilinear
 from .matmul import one_dtype, refused
 from .reduce import axis
@@ -76,7 +77,11 @@ def einsum(*args: Any) -> Tensor:
     (tensor(5.), tensor([4., 6.]))
     """
     terms, target, operands = parsed(args[0], args[1:]) if isinstance(args[0], str) else sublists(args)
-    for x in operands[1:]:
+    for i, x in enumerate(operands):
+        if not isinstance(x, Tensor):
+            raise error(
+                TypeError, "einsum", f"operand {i} must be Tensor, not {type(x).__name__}", "make a tensor of it"
+            )
         one_dtype("einsum", operands[0], x)
     return contraction("einsum", operands, *labelled(terms, target, operands))
 

@@ -72,7 +72,7 @@ class Log(Elementary):
     domain = POSITIVE
 
 
-class Log1p(Elementary):
+class Log1P(Elementary):
     """log(1 + x), exact also for small x."""
 
     ufunc = np.log1p
@@ -223,7 +223,7 @@ class Sinc(Elementary):
     dx = lambda g, x: where(x == 0, 0.0, g * ((cos(math.pi * x) - sinc(x)) / x))
 
 
-class Deg2rad(Elementary):
+class Deg2Rad(Elementary):
     """Degrees to radians."""
 
     ufunc = lambda x: x * (math.pi / 180)
@@ -231,7 +231,7 @@ class Deg2rad(Elementary):
     dx = lambda: math.pi / 180
 
 
-class Rad2deg(Elementary):
+class Rad2Deg(Elementary):
     """Radians to degrees."""
 
     ufunc = lambda x: x * (180 / math.pi)
@@ -357,10 +357,10 @@ class Polygamma(Elementary):
 
 
 (exp, exp2, expm1, log, log1p, log2, log10, sqrt, rsqrt, hypot, logaddexp, xlogy) = functions(
-    Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Sqrt, Rsqrt, Hypot, Logaddexp, Xlogy
+    Exp, Exp2, Expm1, Log, Log1P, Log2, Log10, Sqrt, Rsqrt, Hypot, Logaddexp, Xlogy
 )
 (sin, cos, tan, asin, acos, atan, atan2, sinc, deg2rad, rad2deg) = functions(
-    Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinc, Deg2rad, Rad2deg
+    Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinc, Deg2Rad, Rad2Deg
 )
 (sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, lgamma, digamma) = functions(
     Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Erf, Erfc, Lgamma, Digamma

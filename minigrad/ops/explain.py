@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import error
+from ..errors import MinigradError, error
 
 KINDS = {IndexError: IndexError, TypeError: TypeError, NotImplementedError: NotImplementedError}
 
 
 def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
     """The error to raise when `cls.impl(*arrays)` has raised `cause`."""
-    if hasattr(cause, "place"):  # made by `error` already
+    if isinstance(cause, MinigradError):  # made by `error` already
         return cause
     name = cls.function_name()
     shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
@@ -24,6 +24,7 @@ def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
             name,
             f"the shapes {' and '.join(str(s) for s in shapes)} cannot be broadcast together: " + mismatch(shapes),
             "give both the same size there, or size 1 in one of them (unsqueeze, expand, transpose)",
+            notes=[sketch(cls.names, shapes)],
         )
     kind = next((k for t, k in KINDS.items() if isinstance(cause, t)), RuntimeError)
     return error(kind, name, f"{cause} (called with {described})")
@@ -45,3 +46,20 @@ def mismatch(shapes: list) -> str:
         if len(sizes) > 1:
             return f"dimension {d - rank} has sizes {' and '.join(str(s[d]) for s in padded)}"
     return "the sizes differ"
+
+
+def sketch(names: Any, shapes: list) -> str:
+    """Shapes below each other as they are aligned for broadcasting, with a mark under the sizes that cannot meet.
+
+    >>> print(sketch(["x", "y"], [(5, 3, 4), (4, 3)]))
+    x   5 3 4
+    y     4 3
+          ^ ^
+    """
+    rank = max(len(s) for s in shapes)
+    padded = [("",) * (rank - len(s)) + tuple(map(str, s)) for s in shapes]
+    clash = ["^" if len({c[d] for c in padded} - {"", "1"}) > 1 else "" for d in range(rank)]
+    widths = [max(len(row[d]) for row in padded) for d in range(rank)]
+    first = max(len(n) for n in names[: len(shapes)])
+    rows = zip([*names[: len(shapes)], ""], [*padded, clash])
+    return "\n".join(f"{n:{first}}   " + " ".join(c.rjust(w) for c, w in zip(row, widths)) for n, row in rows).rstrip()

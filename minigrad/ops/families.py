@@ -85,6 +85,8 @@ class Pointwise(Primitive):
         """NumPy's function, or the formula; large arrays have their kernels (kernels/run.py)."""
         if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or a.size >= run.FUSE_FROM:
             return False
+        if a.dtype.kind not in cls.accepts or cls.kind == "float" and a.dtype.kind != "f":
+            return False
         if isinstance(cls.ufunc, np.ufunc):
             cls.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a
             return True
@@ -102,9 +104,15 @@ class Pointwise(Primitive):
         return any(n in read and isinstance(s, (int, float)) for n, s in zip(operands, node._saved))
 
     @classmethod
-    def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
-        """Numbers among the operands become 0-d tensors: x / 0.0 is an infinity, not an exception."""
+    def operand(cls, j: int, bound: tuple, n_args: int, g: Any) -> Any:
+        """The value of an operand, as a float.
+
+        Numbers become 0-d tensors: x / 0.0 is an infinity, not an exception.  So do integers, as in the forward: int8 has
+        no room for squares, and its logarithm is a float16.
+        """
         a = bound[j] if j < n_args else None
+        if isinstance(a, Tensor):
+            return a if a._np_dtype.kind == "f" or not cls.masks <= j < n_args - cls.statics else a.to(g.dtype)
         if isinstance(a, (int, float)) and j < n_args - cls.statics and not (j == cls.exact and a):
             like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype.kind == "f"), None)
             return wrap(np.array(a, np.float64 if like is None else like._np_dtype))
@@ -139,7 +147,8 @@ class Pointwise(Primitive):
         g, partials, found = gs[0], array_formulas(cls), []
         if g.size >= run.FUSE_FROM or partials is None:
             return None
-        values = {k: cls.plain(v, g.dtype) for k, v in zip((*cls.names, "out"), bound)}
+        named = enumerate(zip((*cls.names, "out"), bound))
+        values = {k: v if j < cls.masks else cls.plain(v, g.dtype) for j, (k, v) in named}
         values["g"] = g
         for partial in partials:
             given = () if partial is None else [values[k] for k in partial[1]]
@@ -152,7 +161,9 @@ class Pointwise(Primitive):
 
     @staticmethod
     def plain(v: Any, dtype: np.dtype) -> Any:
-        """An array as it is, a number as one of the arrays' dtype; None for what was not saved."""
+        """An array of floats as it is, integers and numbers as floats (see operand); None for what was not saved."""
+        if type(v) is np.ndarray:
+            return v if v.dtype.kind == "f" else v.astype(dtype)
         return dtype.type(v) if isinstance(v, (int, float)) else None if type(v) is ShapeOf else v
 
     @classmethod

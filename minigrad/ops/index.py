@@ -19,7 +19,7 @@ from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from . import registry
 from .families import Linear, NonDifferentiable, Operation, View
-from .memory import Copy
+from .memory import Copy, written
 from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
 
 
@@ -110,7 +110,7 @@ class Put(Write):
         if accumulate:
             add_at(x, value, dims, indices)
         else:
-            x[place(x.ndim, dims, indices)] = value
+            x[place(x.ndim, dims, indices)] = written(value, x.dtype)
 
     dx = lambda g, dims, accumulate, indices: g if accumulate else Put.apply(g, 0, dims, False, *indices)
     dvalue = lambda g, dims, indices: Take.apply(g, dims, *indices)
@@ -180,6 +180,11 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     else:
         dims, indices = places(advanced)
         inplace(Put, part, fitting(part, value, dims, indices), dims, False, *indices)
+
+
+def delitem(self: Tensor, index: Any) -> None:
+    """`del x[index]` is refused."""
+    raise error(TypeError, "del", "a tensor does not support deleting items", "select those that stay: x[mask]")
 
 
 def trivial(basic: tuple) -> bool:
@@ -304,7 +309,7 @@ def item_of(i: Any) -> Any:
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors are valid indices, "
             f"got {type(i).__name__}",
         )
-    if i._np_dtype.str[1:] not in ("i8", "i4", "u1", "b1"):
+    if i._np_dtype.str[1:] not in ("i8", "i4", "u1", "b1") and not (i.ndim == 0 and i._np_dtype.kind == "i"):
         raise error(
             IndexError,
             "index",
@@ -385,4 +390,4 @@ def where_true(mask: Tensor) -> tuple:
 
 
 registry.CODES[getitem.__code__], registry.CODES[setitem.__code__] = "getitem", "setitem"
-METHODS = {"__getitem__": getitem, "__setitem__": setitem}
+METHODS = {"__getitem__": getitem, "__setitem__": setitem, "__delitem__": delitem}

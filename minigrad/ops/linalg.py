@@ -8,35 +8,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .. import return_types
 from ..core.engine import sum_to
 from ..core.tensor import Tensor, wrap
-from ..errors import error
+from ..errors import MinigradRuntimeError, error
+from ..return_types import SignAndLog
 from .compare import where
 from .families import Operation
 from .matmul import broadcast, broadcasting, one_dtype, refused
 from .registry import op
 
 
-class LinAlgError(RuntimeError):
+class LinAlgError(MinigradRuntimeError):
     """A matrix does not have what was asked of it: it is singular, or not positive definite, or holds NaN."""
-
-
-class SlogDet(NamedTuple):
-    """Sign and logarithm of the absolute value of a determinant."""
-
-    sign: Tensor
-    logabsdet: Tensor
 
 
 # ---------------------------------------------------------------------- the operations
 class Inv(Operation):
     """The inverse of each matrix.  Singular ones raise LinAlgError if `strict`, else give NaN."""
 
-    impl = lambda x, strict: inverse(x, strict)
+    impl = lambda x, strict: inverses(x, strict)
     dx = lambda g, out: -(out.mT @ g @ out.mT)
     batch = lambda x, strict: (x, strict)
 
@@ -94,14 +89,14 @@ class Slogdet(Operation):
 
 
 # ---------------------------------------------------------------------- inverse and solutions
-@op("S(3, 3)", "S(2, 3, 3)", "T(0, 2, 2)", "T(0, 0)", name="inverse", out=True)
-def inv(input: Tensor) -> Tensor:
+@op("S(3, 3)", "S(2, 3, 3)", "T(0, 2, 2)", "T(0, 0)", out=True)
+def inverse(A: Tensor) -> Tensor:
     """The inverse of each square matrix of a batch (..., n, n).
 
     Raises LinAlgError for a singular one, saying which, and RuntimeError for matrices that are not square.
     """
-    square("linalg.inv", input)
-    return Inv.apply(input, True)
+    square("linalg.inv", A)
+    return Inv.apply(A, True)
 
 
 @op(
@@ -181,7 +176,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 
 # ---------------------------------------------------------------------- determinants
-@op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(3, 1) * T(1, 3)", "T(2, 3, 3).mT", "T(0, 2, 2)", aliases=())
+@op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(3, 1) * T(1, 3)", "T(2, 3, 3).mT", "T(0, 2, 2)", out=True)
 def det(A: Tensor) -> Tensor:
     """The determinant of each matrix of a batch (..., n, n).
 
@@ -191,11 +186,11 @@ def det(A: Tensor) -> Tensor:
     return Det.apply(A)
 
 
-@op("T(3, 3)", "T(2, 3, 3)", "T(0, 0)")
-def slogdet(A: Tensor) -> SlogDet:
+@op("T(3, 3)", "T(2, 3, 3)", "T(0, 0)", out=True)
+def slogdet(A: Tensor) -> SignAndLog:
     """(sign, logabsdet) of determinants that may be too large or small for a number; (0, -inf) if singular."""
     square("linalg.slogdet", A)
-    return SlogDet(*Slogdet.apply(A))
+    return return_types.slogdet(*Slogdet.apply(A))
 
 
 @op("S(3, 3)", "S(2, 3, 3)")
@@ -250,7 +245,7 @@ def fails(f: Callable, a: np.ndarray) -> bool:
     return False
 
 
-def inverse(x: np.ndarray, strict: bool) -> np.ndarray:
+def inverses(x: np.ndarray, strict: bool) -> np.ndarray:
     """The inverses; NaN for singular matrices, unless strict."""
     if strict:
         return guarded("linalg.inv", np.linalg.inv, x)

@@ -6,13 +6,12 @@ Those for classes are in cross_entropy.py.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..errors import MinigradWarning, error
+from ..errors import error, warn
 from .activation import logsigmoid
 from .compare import where
 from .elementary import log, log1p, xlogy
@@ -322,14 +321,16 @@ def weighed(
 
 def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
     """input - target, with a warning where they are broadcast, which is seldom meant."""
+    result = input - target
     if input.shape != target.shape:
-        warnings.warn(
-            f"{who}: a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}; "
-            "this will likely lead to incorrect results due to broadcasting",
-            MinigradWarning,
-            stacklevel=4,
+        warn(
+            "broadcast-loss",
+            who,
+            f"a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}: they are "
+            f"broadcast to {result.numel()} differences",
+            f"give both one shape, e.g. target.reshape({list(input.shape)})",
         )
-    return input - target
+    return result
 
 
 def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:

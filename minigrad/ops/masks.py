@@ -16,6 +16,7 @@ from .broadcast import broadcast_shapes
 from .families import NonDifferentiable
 from .gather import run
 from .index import NonZero, Put, Take, Write, data_dependent, where_true
+from .memory import written
 from .registry import op
 from .shape import layout
 
@@ -27,7 +28,7 @@ class MaskedFill(Write):
 
     @staticmethod
     def update(x: np.ndarray, mask: np.ndarray, value: Any) -> None:
-        np.copyto(x, value, where=mask.astype(bool, copy=False), casting="unsafe")
+        np.copyto(x, written(value, x.dtype), where=mask.astype(bool, copy=False), casting="unsafe")
 
     dx = lambda g, mask: MaskedFill.apply(g, mask, 0.0)
     dvalue = lambda g, mask, shape: sum_to(MaskedFill.apply(g, mask == 0, 0.0), shape)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.device import CPU, device
+from ..core.device import CPU, device, row_major
 from ..core.engine import sum_to
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
@@ -38,7 +38,7 @@ class Contiguous(Linear):
 class To(Linear):
     """The elements converted to another dtype (its gradient is converted back by the engine)."""
 
-    impl = lambda x, dtype: x.astype(dtype)
+    impl = lambda x, dtype: x.astype(dtype, "C" if 0 in x.strides else "K")
     dx = lambda g: g
     batch = lambda x, dtype: (x, dtype)
 
@@ -55,7 +55,7 @@ class Copy(Primitive):
     """What x holds after `y` was written over it: y, broadcast to x's shape and converted to x's dtype."""
 
     elementwise = True
-    impl = lambda x, y: np.broadcast_to(np.asarray(y).astype(x.dtype, copy=False), x.shape)
+    impl = lambda x, y: np.broadcast_to(written(y, x.dtype), x.shape)
     dx = lambda g: g.new_zeros(g.shape)
     dy = lambda g: g
 
@@ -81,6 +81,30 @@ class Copy(Primitive):
         return Copy.apply(x, y), 0
 
 
+def written(y: Any, dtype: np.dtype) -> np.ndarray:
+    """What is to be written into an array of this dtype; into integers, a number has to fit."""
+    if dtype.kind in "iu" and isinstance(y, (int, float)):
+        return filled(y, dtype, "copy")
+    return np.asarray(y).astype(dtype, copy=False)
+
+
+def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
+    """Nested lists of equal lengths as an array of this dtype."""
+    try:
+        if target.kind in "iu":  # by way of the numbers' own kind: 2.9 is cut to 2, and -1 as uint8 is 255
+            wide, info = np.array(data), np.iinfo(target)
+            if wide.size and not (wide.max() <= info.max and wide.min() >= (info.min or -info.max)):
+                raise OverflowError
+            return wide.astype(target)
+        with np.errstate(over="ignore"):
+            return np.array(data, dtype=target)
+    except OverflowError:
+        kind = ValueError if np.array(data).dtype.kind in "uO" else RuntimeError
+        raise error(
+            kind, who, f"overflow: a value does not fit into {target}", "use a dtype that holds it, as minigrad.float64"
+        ) from None
+
+
 @op("T(3, 4)", "T(4, 3).mT", "T()")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in memory of its own, tracked: the gradient flows on to `input`.
@@ -92,7 +116,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> x
     tensor([1., 2.])
     """
-    return Clone.apply(input)
+    return (Contiguous if row_major(memory_format, "clone") else Clone).apply(input)
 
 
 @op("T(4, 3).mT", "T(3)", torch="Tensor.contiguous")
@@ -109,28 +133,42 @@ def to(
     *args: Any,
     dtype: Any = None,
     device: Any = None,
-    copy: bool = False,
     non_blocking: bool = False,
+    copy: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
-    Returns `input` itself where nothing changes and `copy` is False.
+    `non_blocking` and `copy` may follow.  Returns `input` itself where nothing changes and `copy` is False.
     """
-    for a in args:
-        if isinstance(a, Tensor):
-            dtype, device = a.dtype, a.device
-        elif isinstance(a, (str, type(CPU))):
-            device = a
-        elif isinstance(a, bool):
-            copy = a
-        elif a is not None:
-            dtype = a
-    on_device(device)
+    if len(args) == 1 and type(args[0]) is dtypes.dtype:
+        dtype = args[0]
+    elif args:
+        device, dtype, copy = wanted(args, device, dtype, copy)
+    if device is not None:
+        on_device(device)
+    if memory_format is not None and row_major(memory_format, "to"):
+        input, copy = contiguous(input), copy and input.is_contiguous()
     target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
     if target == input._np_dtype:
         return Clone.apply(input) if copy else input
     return To.apply(input, target)
+
+
+def wanted(args: tuple, device: Any, dtype: Any, copy: bool) -> tuple:
+    """What the positional arguments of `to` say, and where they are silent, the keywords."""
+    first, *rest = args
+    if isinstance(first, Tensor):
+        device, dtype = first.device, first.dtype
+    elif first is None or isinstance(first, (str, int, type(CPU))):
+        device = first
+        if rest and not isinstance(rest[0], bool):
+            dtype = rest.pop(0)
+    else:
+        dtype = first
+    if len(rest) > 2 or not all([isinstance(r, bool) for r in rest]):
+        raise error(TypeError, "to", f"invalid combination of arguments {args}", "write x.to(device, dtype)")
+    return device, dtype, rest[1] if len(rest) == 2 else copy
 
 
 def on_device(place: Any) -> device:
@@ -171,13 +209,27 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     return sum_to(input, tuple(size[0]) if isinstance(size[0], (tuple, list)) else size)
 
 
+def detach(input: Tensor) -> Tensor:
+    """The same memory, not tracked: the function of the method `Tensor.detach`."""
+    return input.detach()
+
+
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Write `src`, broadcast and converted, into this tensor's memory."""
+    if not isinstance(src, (Tensor, int, float, np.ndarray, np.generic)):
+        raise error(
+            TypeError,
+            "copy_",
+            f"expected a tensor, got {type(src).__name__}",
+            "pass minigrad.tensor(...), or use fill_",
+        )
     return inplace(Copy, self, src)
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one value into every element."""
+    if not isinstance(value, (float, int, Tensor, np.generic)):
+        raise error(TypeError, "fill_", f"expected a number or a 0-d tensor, got {type(value).__name__}")
     if isinstance(value, Tensor) and value.ndim:
         raise error(
             RuntimeError,
@@ -197,8 +249,8 @@ def casts() -> dict:
     """The methods `float()`, `double()`, `int()`, ... by name."""
 
     def method(name: str, dtype: Any) -> Any:
-        def cast(self: Tensor) -> Tensor:
-            return to(self, dtype)
+        def cast(self: Tensor, memory_format: Any = None) -> Tensor:
+            return to(self, dtype) if memory_format is None else to(self, dtype, memory_format=memory_format)
 
         cast.__name__, cast.__doc__ = name, f"The tensor converted to {dtype}."
         return cast

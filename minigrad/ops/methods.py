@@ -13,8 +13,10 @@ from ..errors import error
 from . import (
     about,
     create,
+    diagonal,
     gather,
     index,
+    legacy,
     masks,
     memory,
     random,
@@ -23,6 +25,7 @@ from . import (
     shape,
     shape_inplace,
     slices,
+    storage,
 )
 from .families import Pointwise
 
@@ -77,6 +80,13 @@ def invert(self: Tensor) -> Tensor:
     return registry.TABLE["bitwise_not"].function(self)
 
 
+def positive(self: Tensor) -> Tensor:
+    """`+x`: x itself."""
+    if self._np_dtype.kind == "b":
+        raise error(RuntimeError, "+", "the `+` operator on a bool tensor is not supported", "convert first: +x.int()")
+    return self
+
+
 def matmul(self: Tensor, other: Any) -> Any:
     """`x @ y`."""
     return registry.TABLE["matmul"].function(self, other) if isinstance(other, OPERAND) else NotImplemented
@@ -100,7 +110,7 @@ def install_operators(T: Any) -> None:
         setattr(T, f"__{name}__", binary(table[op].cls, False))
     for name, op in UNARY.items():
         setattr(T, f"__{name}__", table[op].function)
-    T.__pos__, T.__invert__ = lambda self: self, invert
+    T.__pos__, T.__invert__ = positive, invert
     T.__matmul__, T.__rmatmul__ = registry.named(matmul, "matmul"), registry.named(rmatmul, "matmul")
     T.__hash__ = object.__hash__  # by identity, though == compares values
 
@@ -115,7 +125,21 @@ def install() -> None:
     registry.CODES.update({f.__code__: f.__name__ for f in (memory.copy_, memory.fill_, memory.zero_)})
     for name, method in memory.casts().items():
         setattr(T, name, method)
-    for module in (about, create, gather, index, masks, random, scatter_reduce, shape, shape_inplace, slices):
+    for module in (
+        about,
+        create,
+        diagonal,
+        gather,
+        index,
+        legacy,
+        masks,
+        random,
+        scatter_reduce,
+        shape,
+        shape_inplace,
+        slices,
+        storage,
+    ):
         for name, method in module.METHODS.items():
             setattr(T, name, method)
             if hasattr(method, "__code__"):

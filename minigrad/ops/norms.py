@@ -65,7 +65,14 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     ord=inf is the largest |x|, -inf the smallest, 0 the number of elements that are not zero.
     Raises RuntimeError for integers, and for ord=inf and -inf of nothing.
     """
-    return norm(x, float(ord), dim, keepdim, dtype=dtype)
+    return norm(x, order("linalg.vector_norm", ord), dim, keepdim, dtype=dtype)
+
+
+def order(who: str, ord: Any) -> float:
+    """The number that the order of a vector's norm has to be."""
+    if isinstance(ord, str):
+        raise refused(who, f"{ord!r} is a norm of matrices, and this is the norm of vectors", "pass a number or inf")
+    return float(ord)
 
 
 @op(
@@ -133,7 +140,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
         raise refused("linalg.norm", f"if dim is not specified but ord is, the input must be 1D or 2D, got {A.ndim}D")
     if dim is None and A.ndim == 2 or isinstance(dim, (tuple, list)) and len(dim) == 2:
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
-    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+    return vector_norm(A, order("linalg.norm", ord), dim, keepdim, dtype=dtype)
 
 
 @op(

@@ -8,32 +8,20 @@ Medians, modes and quantiles, which choose in the same two ways, stand in quanti
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .. import return_types
 from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
+from ..return_types import Extremes
 from .families import NonDifferentiable, Operation, Reduce
 from .gather import ScatterAdd, added_at
 from .pointwise import where
 from .reduce import Sum, axes, axis, reduced
 from .registry import op
-
-
-class Selected(NamedTuple):
-    """What a selection along a dimension returns: the values, and where they stand."""
-
-    values: Tensor
-    indices: Tensor
-
-
-class Extremes(NamedTuple):
-    """What aminmax returns."""
-
-    min: Tensor
-    max: Tensor
 
 
 class Amax(Reduce):
@@ -213,7 +201,8 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     (tensor(1.), tensor(3.))
     """
     dims = () if dim is None else axis(dim, input.ndim, "aminmax")
-    return Extremes(extreme(Amin, input, dims, keepdim, "aminmax"), extreme(Amax, input, dims, keepdim, "aminmax"))
+    low, high = (extreme(cls, input, dims, keepdim, "aminmax") for cls in (Amin, Amax))
+    return return_types.aminmax(low, high)
 
 
 @op(*CHOSEN, "T(3, 4), T(4)", "I(3, 4, 3), 1", "B(3, 2), 0", out=True)
@@ -232,7 +221,11 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return input.maximum(other)
-    return everything(MaxOfAll, input, "max") if dim is None else Selected(*choose(Max, input, dim, keepdim, "max"))
+    return (
+        everything(MaxOfAll, input, "max")
+        if dim is None
+        else return_types.max(*choose(Max, input, dim, keepdim, "max"))
+    )
 
 
 @op(*CHOSEN, "T(3, 4), T(4)", "I(3, 4, 3), 1", "B(3, 2), 0", out=True)
@@ -244,7 +237,11 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return input.minimum(other)
-    return everything(MinOfAll, input, "min") if dim is None else Selected(*choose(Min, input, dim, keepdim, "min"))
+    return (
+        everything(MinOfAll, input, "min")
+        if dim is None
+        else return_types.min(*choose(Min, input, dim, keepdim, "min"))
+    )
 
 
 @op(*CHOSEN, "T(3, 4), None, True", "I(3, 4, 3), 1", differentiable=False, out=True)

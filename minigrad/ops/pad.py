@@ -14,10 +14,9 @@ from ..kernels import moves
 from .broadcast import tensors_from
 from .families import Linear
 from .index import Index, Take, Untake, data_dependent
-from .memory import Contiguous
 from .reduce import axis
 from .registry import op
-from .shape import Reshape, expand, layout, reshape, shape_from, transpose, unsqueeze
+from .shape import expand, layout, reshape, shape_from, transpose, unshared, unsqueeze
 from .slices import index_select
 from .sliding import padded as surrounded
 
@@ -172,7 +171,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     shape = (1,) * lead + tuple(input.shape)
     columns = reshape(input, [m for n in shape for m in (1, n)])
     copies = expand(columns, [m for r, n in zip(times, shape) for m in (r, n)])
-    return Reshape.apply(Contiguous.apply(copies), tuple([r * n for r, n in zip(times, shape)]))
+    return unshared(copies, tuple([r * n for r, n in zip(times, shape)]))
 
 
 @op("T(2, 3), (2,)", "T(3), (2, 2)", "T(), (3,)", "T(2, 3), (2, 1, 1)")

@@ -40,7 +40,7 @@ class Add(Pointwise):
 class AddScaled(Pointwise):
     """x + alpha * y."""
 
-    name = "add"
+    name, node = "add", "Add"
     kernel = lambda x, y, alpha: x + alpha * y
     dx = lambda: 1
     dy = lambda alpha: alpha
@@ -64,7 +64,7 @@ class Sub(Pointwise):
 class SubScaled(Pointwise):
     """x - alpha * y."""
 
-    name = "sub"
+    name, node = "sub", "Sub"
     kernel = lambda x, y, alpha: x - alpha * y
     dx = lambda: 1
     dy = lambda alpha: -alpha
@@ -190,6 +190,10 @@ class Pow(Pointwise):
         found = simple_power(x, y)
         return run.forward(cls, (x, y)) if found is None else found
 
+    @classmethod
+    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
+        return a.dtype.kind == "f" and super().write_short(a, *others)
+
     @staticmethod
     def simple(x: Any, y: Any) -> bool:
         """x**y with a derivative among the simple powers."""
@@ -218,6 +222,7 @@ def simple_power(x: Any, y: Any) -> np.ndarray | None:
 class Square(Pointwise):
     """x times x."""
 
+    node = "Pow"
     ufunc = np.square
     kernel = lambda x: x * x
     dx = lambda x: 2 * x

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import debug
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
 from ..core.dual import push_tangents
@@ -22,7 +23,7 @@ from ..core.function import Function, record
 from ..core.inplace import link_view
 from ..core.saved import save, unpack
 from ..core.tensor import Box, Tensor, bottom, history, wrap
-from ..errors import error
+from ..errors import MinigradError, error
 from ..kernels import formula
 from . import explain
 
@@ -93,7 +94,12 @@ class Primitive(Function):
 
     @classmethod
     def _eager(cls, frame: Frame, args: tuple) -> Any:
-        return cls.finish(frame, args, cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args]))
+        try:
+            raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
+        except MinigradError as e:  # compute knows the arrays only
+            e.notes += tuple(debug.made({n: a for n, a in zip(cls.names, args) if isinstance(a, Tensor)}))
+            raise
+        return cls.finish(frame, args, raw)
 
     @classmethod
     def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:
@@ -107,6 +113,8 @@ class Primitive(Function):
                 record(None, cls, args, out, edges)
         if frame is not ON and frame is not OFF:
             outs = out if type(out) is tuple else (out,)
+            if frame.watched and debug.mode.on:
+                debug.note_origin(cls.function_name(), outs)
             if frame.inference and not cls.view:
                 for o in outs:
                     o._ver = INFERENCE
@@ -166,7 +174,7 @@ class Primitive(Function):
                 values.append(tuple(bound[i] if type(bound[i]) is ShapeOf else bound[i].shape))
             elif name in cls.names:
                 j = cls.names.index(name)
-                values.append(bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args))
+                values.append(bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args, grads[0]))
             elif name == "index":
                 values.append(i - p)
             else:  # one of several outputs, out1, or its gradient, g1
@@ -174,7 +182,7 @@ class Primitive(Function):
         return f(*values)
 
     @classmethod
-    def operand(cls, j: int, bound: tuple, n_args: int) -> Any:
+    def operand(cls, j: int, bound: tuple, n_args: int, g: Any) -> Any:
         """The value of argument j as a formula gets it."""
         return bound[j] if j < n_args else None
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import return_types
 from ..core import dtypes
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .order import Selected, Selection, Whole, choose
+from ..return_types import Selected
+from .order import Selection, Whole, choose
 from .pointwise import where
 from .reduce import axis, count
 from .registry import op
@@ -88,7 +90,7 @@ def take_last(x: np.ndarray, dims: tuple, place: Callable) -> np.ndarray:
 MIDDLE = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), -1, True", "T()", "T(), 0", "T(4, 3).mT, 0", "T(0, 3), 1", "T(5)")
 
 
-@op(*MIDDLE)
+@op(*MIDDLE, out=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median, of an even number of elements the lower; with `dim` along it, with its places: `(values, indices)`.
 
@@ -100,24 +102,24 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """
     if dim is None:
         return MedianOfAll.apply(input, tuple(range(input.ndim)), False)
-    return Selected(*choose(Median, input, dim, keepdim, "median"))
+    return return_types.median(*choose(Median, input, dim, keepdim, "median"))
 
 
-@op(*MIDDLE, "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1")
+@op(*MIDDLE, "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1", out=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median of what is not NaN, otherwise as `median`."""
     if dim is None:
         return NanmedianOfAll.apply(input, tuple(range(input.ndim)), False)
-    return Selected(*choose(Nanmedian, input, dim, keepdim, "nanmedian"))
+    return return_types.nanmedian(*choose(Nanmedian, input, dim, keepdim, "nanmedian"))
 
 
-@op("T(3, 4)", "I(4, 6, 3), 1", "I(4, 6, 3), 0, True", "T()", "T(4, 3).mT, 0", "T(0, 3), 1")
+@op("T(3, 4)", "I(4, 6, 3), 1", "I(4, 6, 3), 0, True", "T()", "T(4, 3).mT, 0", "T(0, 3), 1", out=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Selected:
     """The most frequent values along a dimension, and where they stand: `(values, indices)`.
 
     Of equally frequent values it is the smallest.  Raises IndexError for a dimension of size 0.
     """
-    return Selected(*choose(Mode, input, dim, keepdim, "mode"))
+    return return_types.mode(*choose(Mode, input, dim, keepdim, "mode"))
 
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

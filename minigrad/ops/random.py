@@ -22,7 +22,7 @@ from .data import chosen, made
 from .families import NonDifferentiable, Operation
 from .generator import Generator, default_generator
 from .memory import Copy, on_device
-from .registry import op
+from .registry import op, with_keywords
 
 
 def draw(who: str, shape: Any, generator: Generator | None, sample: Callable) -> Tensor:
@@ -68,9 +68,13 @@ def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "ran
 
 def integers(low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint") -> Tensor:
     """Integers in [low, high)."""
-    low, high = int(number(low)), int(number(high))
+    low, high = number(low, who), number(high, who)
+    if isinstance(low, float) or isinstance(high, float):
+        raise error(TypeError, who, f"expects integers as limits, got low={low} and high={high}", "round them first")
     if low >= high:
         raise error(RuntimeError, who, f"expects low to be less than high, but got low={low} >= high={high}")
+    if dtype.kind in "iu" and not (np.iinfo(dtype).min <= low and high - 1 <= np.iinfo(dtype).max):
+        raise error(RuntimeError, who, f"the limits {low} and {high} - 1 are out of bounds for {dtype}")
     return draw(who, shape, generator, lambda rng, size: np.asarray(rng.integers(low, high, size)).astype(dtype))
 
 
@@ -109,7 +113,7 @@ def randn(
 
 @factory("5, (2, 3)", "-2, 4, (6,)", parity=False)
 def randint(
-    low: Any,
+    low: Any = None,
     high: Any = None,
     size: Any = None,
     *,
@@ -123,9 +127,14 @@ def randint(
     on_device(device)
     if size is None and isinstance(high, (tuple, list)):
         high, size = None, high
-    if size is None:
+    if low is None:
+        low, high = high, None
+    if size is None or low is None:
         raise error(
-            TypeError, "randint", "missing the argument size", "write randint(high, size) or randint(low, high, size)"
+            TypeError,
+            "randint",
+            "missing the arguments high or size",
+            "write randint(high, size) or randint(low, high, size)",
         )
     if high is None:
         low, high = 0, low
@@ -147,6 +156,8 @@ def randperm(
     on_device(device)
     (n,) = sizes((n,), None, "randperm")
     target = dtypes.numpy_dtype(dtypes.int64 if dtype is None else dtype)
+    if n - 1 > largest(target):
+        raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype away")
 
     shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
     return tracked(draw("randperm", (n,), generator, shuffled), requires_grad)
@@ -196,7 +207,7 @@ def randn_like(
 @op("T(2, 3), 5", "I(2, 3, 4), -2, 2", **RANDOM)
 def randint_like(
     input: Tensor,
-    low: Any,
+    low: Any = None,
     high: Any = None,
     *,
     generator: Generator | None = None,
@@ -207,7 +218,7 @@ def randint_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random integers below `low`, or from `low` up to but without `high`, in input's shape and dtype."""
-    low, high = (0, low) if high is None else (low, high)
+    low, high = (0, low) if high is None else (low or 0, high)
     return tracked(
         integers(low, high, input.shape, dtype_like(input, dtype, device), generator, "randint_like"), requires_grad
     )
@@ -425,4 +436,6 @@ def largest(dtype: np.dtype) -> int:
     return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
 
 
-METHODS = {f.__name__: f for f in (uniform_, normal_, bernoulli_, exponential_, random_)}
+METHODS = {
+    f.__name__: with_keywords(f, f.__name__, False) for f in (uniform_, normal_, bernoulli_, exponential_, random_)
+}

@@ -22,7 +22,7 @@ from ..core import dtypes
 from ..core.context import current, replacing
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import error, warn
 from ..kernels import formula
 
 
@@ -69,8 +69,11 @@ def op(
         key = name or f.__name__
         CODES[f.__code__] = key
         function = with_keywords(f, key, out)
+        called = f if function is f and method is True else method
+        if function is f and not hasattr(f, "__wrapped__") and not torch.startswith("nn.functional"):
+            function = checking(f, key)  # not as a method, whose self is a tensor: it takes 60 ns
         entry = Entry(
-            key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options
+            key, function, samples, f.__module__, None, called, inplace, out, torch, domain, differentiable, options
         )
         TABLE[key] = entry
         for alias in aliases:
@@ -93,12 +96,17 @@ def choice(
     def enter(f: Callable) -> Callable:
         @functools.wraps(f)
         def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-            chosen, operands, *write = f(*args, **kwargs)
-            if any(write):
-                return write_choice((chosen, operands))
-            result = chosen.apply(*operands)
+            try:
+                chosen, operands, *write = f(*args, **kwargs)
+                if any(write):
+                    return write_choice((chosen, operands))
+                result = chosen.apply(*operands)
+            except WRONG:
+                check_tensors(f.__name__, tensors, args, kwargs)
+                raise
             return result if out is None else write_out(f.__name__, result, out)
 
+        tensors = tensor_parameters(f)
         named(function, f.__name__)
         if in_formulas:
             formula.OPERATIONS.setdefault(f.__name__, cls)
@@ -123,14 +131,54 @@ def named(f: Callable, name: str) -> Callable:
     return f
 
 
-# other words for a parameter that PyTorch takes: NumPy's, and that of the method split
+# other words for a parameter that PyTorch takes: NumPy's, that of the method split, and those of uniform_ and random_
 SPELLINGS = {
     "dim": "axis",
     "keepdim": "keepdims",
     "dim0": "axis0",
     "dim1": "axis1",
     "split_size_or_sections": "split_size",
+    "low": "from",
+    "high": "to",
+    "A": "input",
 }
+WRONG = (AttributeError, TypeError, ValueError, RuntimeError)  # what comes of arguments that are no tensors
+
+
+def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
+    """The parameters of a function that have to be tensors, by position and name."""
+    parameters = inspect.signature(f).parameters.values()
+    return [
+        (i, p.name)
+        for i, p in enumerate(parameters)
+        if p.annotation in ("Tensor", Tensor) and p.kind is not p.VAR_POSITIONAL
+    ]
+
+
+def check_tensors(who: str, tensors: list[tuple[int, str]], args: tuple, kwargs: dict) -> None:
+    """Raise TypeError for the first of these parameters that got something else.  Asked only where a call has failed."""
+    for i, p in tensors:
+        given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))
+        if not isinstance(given, Tensor) and (i < len(args) or given is not None):
+            what = f"argument {p!r} must be Tensor, not {type(given).__name__}"
+            raise error(TypeError, who, what, "make a tensor of it first: minigrad.tensor(...)") from None
+
+
+def checking(f: Callable, name: str) -> Callable:
+    """The function, with an error of its own where something stands in a tensor's place."""
+    tensors = tensor_parameters(f)
+    if not tensors:
+        return f
+
+    @functools.wraps(f)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return f(*args, **kwargs)
+        except WRONG:
+            check_tensors(name, tensors, args, kwargs)
+            raise
+
+    return named(function, name)
 
 
 def with_keywords(f: Callable, name: str, out: bool) -> Callable:
@@ -146,18 +194,25 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
     if not (other or out or rest is not None and before):
         return f
 
+    tensors = tensor_parameters(f)
+
     @functools.wraps(f)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            return f(*args)
-        target = kwargs.pop("out", None) if out else None
-        for spelling in other.keys() & kwargs.keys():
-            if other[spelling] in kwargs:
-                raise error(TypeError, name, f"got the argument {other[spelling]!r} twice, once as {spelling!r}")
-            kwargs[other[spelling]] = kwargs.pop(spelling)
-        if rest in kwargs and len(args) <= len(before):
-            args = (*args, *[kwargs.pop(p) for p in before[len(args) :] if p in kwargs], kwargs.pop(rest))
-        result = f(*args, **kwargs)
+        target = None
+        try:
+            if not kwargs:
+                return f(*args)
+            target = kwargs.pop("out", None) if out else None
+            for spelling in other.keys() & kwargs.keys():
+                if other[spelling] in kwargs:
+                    raise error(TypeError, name, f"got the argument {other[spelling]!r} twice, once as {spelling!r}")
+                kwargs[other[spelling]] = kwargs.pop(spelling)
+            if rest in kwargs and len(args) <= len(before):
+                args = (*args, *[kwargs.pop(p) for p in before[len(args) :] if p in kwargs], kwargs.pop(rest))
+            result = f(*args, **kwargs)
+        except WRONG:
+            check_tensors(name, tensors, args, kwargs)
+            raise
         return result if target is None else write_out(name, result, target)
 
     return named(function, name)
@@ -183,6 +238,9 @@ def write_out(name: str, result: Any, out: Any) -> Any:
         )
     check_cast(name, result, out)
     if out.shape != result.shape:
+        if out.numel():
+            what = f"out= had shape {tuple(out.shape)} and was resized to {tuple(result.shape)}"
+            warn("resized-out", name, f"{what}: what shared its memory does not see the result", "pass one of that shape, or empty(0)")
         replacing()
         out._a = result._a.astype(out._a.dtype)
         return out

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import formula
 from .families import Pointwise
 from .pointwise import BINARY, UNARY
 from .registry import choice, functions
@@ -57,7 +58,7 @@ class FloorDivide(Pointwise):
 class TruncDivide(Pointwise):
     """The quotient rounded towards zero.  Its derivative is 0."""
 
-    name, accepts = "div", "iuf"
+    name, node, accepts = "div", "Div", "iuf"
     kernel = lambda x, y: trunc(x / y)
     dx = lambda: 0
     dy = lambda: 0
@@ -89,10 +90,16 @@ class Fmod(Pointwise):
     ufunc = lambda x, y: (nonzero_divisor("fmod", x, y), np.fmod(x, y))[1]
     kernel = lambda x, y: math.fmod(x, y)
     dx = lambda: 1
-    dy = lambda x, y: -trunc(x / y)
+    dy = lambda x, y: -trunc_divide(x, y)
     samples = RESTS
 
 
+def trunc_divide(x: Any, y: Any) -> Any:
+    """div rounded towards zero, in formulas."""
+    return TruncDivide.apply(x, y)
+
+
+formula.OPERATIONS["trunc_divide"] = TruncDivide
 remainder, fmod = functions(Remainder, Fmod)
 
 

@@ -8,14 +8,16 @@ so zeros and derivatives of any order are right.
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .. import return_types
 from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import scans
+from ..return_types import Selected
 from .elementary import exp
 from .families import Linear, Operation
 from .join import cat
@@ -187,28 +189,21 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     return along(Logcumsumexp, input, dim, "logcumsumexp")
 
 
-class RunningExtremes(NamedTuple):
-    """What cummax and cummin return."""
-
-    values: Tensor
-    indices: Tensor
-
-
 @op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 3), 1", "T(4, 3).mT, 1", out=True)
-def cummax(input: Tensor, dim: int) -> RunningExtremes:
+def cummax(input: Tensor, dim: int) -> Selected:
     """The running maxima along a dimension, `values`, and where each stands, `indices`: the latest of equal ones.
 
     >>> import minigrad
     >>> minigrad.cummax(minigrad.tensor([1., 3., 2.]), 0).indices
     tensor([0, 1, 1])
     """
-    return RunningExtremes(*along(Cummax, input, dim, "cummax"))
+    return return_types.cummax(*along(Cummax, input, dim, "cummax"))
 
 
 @op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 3), 1", "T(4, 3).mT, 1", out=True)
-def cummin(input: Tensor, dim: int) -> RunningExtremes:
+def cummin(input: Tensor, dim: int) -> Selected:
     """The running minima along a dimension, `values`, and where each stands, `indices`: the latest of equal ones."""
-    return RunningExtremes(*along(Cummin, input, dim, "cummin"))
+    return return_types.cummin(*along(Cummin, input, dim, "cummin"))
 
 
 @op("T(5)", "T(3, 4), 1, 0", "T(3, 4), 2", "T(3, 4), 1, -1, T(3, 1), T(3, 2)", "T(2), 5", "I(5, 9)", "B(4)",

@@ -112,7 +112,14 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
             [3, 4, 5]])
     """
     size = inferred(input, shape_from(shape), "reshape")
-    return Reshape.apply(input if viewable(input, size) else Contiguous.apply(input), size)
+    return Reshape.apply(input, size) if viewable(input, size) else unshared(input, size)
+
+
+def unshared(input: Tensor, size: tuple) -> Tensor:
+    """A copy under another shape: no view, as there is nobody else who sees the copy."""
+    out = Reshape.apply(Contiguous.apply(input), size)
+    out._view = None
+    return out
 
 
 @op(

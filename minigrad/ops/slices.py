@@ -145,6 +145,10 @@ def placed(do: Any, x: Tensor, indices: Any, values: Tensor, accumulate: bool) -
     """What both forms of index_put do."""
     dims, found, d = [], [], 0
     for i in indices:
+        if not (i is None or isinstance(i, Tensor)):
+            raise error(
+                TypeError, "index_put", f"expected tensors as indices, got {type(i).__name__}", "write x[...] = values"
+            )
         columns = () if i is None else where_true(i) if is_mask(i) else (i,)
         dims += range(d, d + len(columns))
         found += columns

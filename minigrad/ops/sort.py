@@ -6,15 +6,17 @@ and vmap are gather's.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .. import return_types
 from ..core import dtypes
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels import ranking
+from ..return_types import Selected
 from .families import NonDifferentiable
 from .gather import Gather
 from .index import data_dependent
@@ -25,13 +27,6 @@ from .registry import op
 WIDE = (-900.0, 900.0)  # samples in which no two elements are equal, as integers too
 
 PARTITION_FROM = 128  # elements of a row; below, sorting all of them is as fast as to part it first
-
-
-class Sorted(NamedTuple):
-    """Values, and the indices at which the input has them."""
-
-    values: Tensor
-    indices: Tensor
 
 
 class ArgSort(NonDifferentiable):
@@ -174,7 +169,7 @@ class UniqueConsecutive(DataDependent):
     "I(20, 3), stable=True",
     out=True,
 )
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Sorted:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Selected:
     """(values, indices) of a dimension in order.  NaN counts as the largest; equal elements always keep their order.
 
     >>> import minigrad
@@ -184,7 +179,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     """
     x, d = row_of(input, dim, "sort")
     indices = ArgSort.apply(x, d, bool(descending))
-    return shaped_as(input, Gather.apply(x, d, indices), indices)
+    return return_types.sort(*shaped_as(input, Gather.apply(x, d, indices), indices))
 
 
 @op("T(4, 3)", "T(4, 3), 0, True", "T()", "I(20, 3), stable=True", differentiable=False)
@@ -210,7 +205,7 @@ def msort(input: Tensor) -> Tensor:
     domain=WIDE,
     out=True,
 )
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Selected:
     """(values, indices) of the k largest, or smallest, of a dimension, in order."""
     x, d = row_of(input, dim, "topk")
     if not 0 <= k <= x.shape[d]:
@@ -219,13 +214,11 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         )
     indices = First.apply(x, int(k), d, bool(largest))
     values = Gather.apply(x, d, indices)
-    return (
-        Sorted(values, indices) if input.ndim else shaped_as(input, values, indices) if k else Sorted(values, indices)
-    )
+    return return_types.topk(*(shaped_as(input, values, indices) if k else (values, indices)))
 
 
 @op("T(4, 5), 2", "T(4, 5), 3, 0", "T(4, 5), 1, -1, True", "T(5), 5", "T(), 1", domain=WIDE, out=True)
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Selected:
     """(value, index) of the k-th smallest of a dimension, counted from 1."""
     x, d = row_of(input, dim, "kthvalue")
     if not 1 <= k <= x.shape[d]:
@@ -237,8 +230,10 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sor
     indices = Ranked.apply(x, int(k) - 1, d)
     values = Gather.apply(x, d, indices)
     if not input.ndim:
-        return shaped_as(input, values, indices)
-    return Sorted(values, indices) if keepdim else Sorted(select(values, d, 0), select(indices, d, 0).contiguous())
+        values, indices = shaped_as(input, values, indices)
+    elif not keepdim:
+        values, indices = select(values, d, 0), select(indices, d, 0).contiguous()
+    return return_types.kthvalue(values, indices)
 
 
 def row_of(input: Tensor, dim: int, who: str) -> tuple:
@@ -246,9 +241,9 @@ def row_of(input: Tensor, dim: int, who: str) -> tuple:
     return input if input.ndim else input.reshape(1), axis(dim, input.ndim, who)
 
 
-def shaped_as(input: Tensor, values: Tensor, indices: Tensor) -> Sorted:
+def shaped_as(input: Tensor, values: Tensor, indices: Tensor) -> tuple:
     """Both in the input's shape."""
-    return Sorted(values, indices) if input.ndim else Sorted(values.reshape(()), indices.reshape(()))
+    return (values, indices) if input.ndim else (values.reshape(()), indices.reshape(()))
 
 
 # ---------------------------------------------------------------------- different elements

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import error, warn
 from ..kernels import reductions
 from .families import Reduce
 from .order import evenly
 from .pointwise import where
 from .reduce import CountNonzero, Mean, add_up, axes, count, floating, reduced
 from .registry import op
+
+TINY = float(np.finfo(np.float32).tiny)
 
 
 class Var(Reduce):
@@ -36,7 +39,13 @@ class Var(Reduce):
 class Std(Reduce):
     """The standard deviation over dimensions, the root of the variance.  Where it is 0 the gradient is too."""
 
-    impl = lambda x, dims, keepdim, correction: np.sqrt(Var.impl(x, dims, keepdim, correction))
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
+        squared = Var.impl(x, dims, keepdim, correction)
+        if x.dtype == dtypes.F4 and not ((squared > TINY) & (squared < np.inf)).all():  # squares of 1e20, or 1e-30
+            squared = Var.impl(x.astype(dtypes.F8), dims, keepdim, correction)
+        return np.sqrt(squared).astype(x.dtype, copy=False)
+
     dx = lambda g, x, out, dims, correction: (
         where(out == 0, 0.0, g / (out * 2)) * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
     )
@@ -98,7 +107,13 @@ def prepared(input: Tensor, dim: Any, unbiased: Any, correction: Any, who: str) 
     if input._np_dtype.kind != "f":
         raise error(RuntimeError, who, f"only support for floating point and complex dtypes, got {input.dtype.name}",
                     "convert it first: x.float()")  # fmt: skip
-    return axes(input, dim, who), correction if correction is not None else 1 if unbiased is None else int(unbiased)
+    dims = axes(input, dim, who)
+    correction = correction if correction is not None else 1 if unbiased is None else int(unbiased)
+    n = count(input._sizes, dims)
+    if n <= correction:
+        warn("degrees-of-freedom", who, f"degrees of freedom is <= 0: {n} elements less the correction {correction}, so the result is not finite",
+             "pass correction=0, or reduce over more elements")  # fmt: skip
+    return dims, correction
 
 
 @op(*SPREAD, out=True)
@@ -107,8 +122,8 @@ def var(
 ) -> Tensor:
     """The variance of all elements, or over the dimensions `dim`: squared distances from the mean over n - correction.
 
-    `correction` is 1 unless given (Bessel's); `unbiased=False` means 0.  One element with correction 1 gives 0/0, NaN.
-    Raises RuntimeError for integers.
+    `correction` is 1 unless given (Bessel's); `unbiased=False` means 0.  One element with correction 1 gives 0/0, NaN,
+    and a warning.  Raises RuntimeError for integers.
 
     >>> import minigrad
     >>> minigrad.var(minigrad.tensor([1., 2., 3.])), minigrad.var(minigrad.tensor([1., 3.]), correction=0)

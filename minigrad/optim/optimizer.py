@@ -6,7 +6,6 @@ in place, with the operations that users call, so that a recording shows an upda
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -14,7 +13,7 @@ from typing import Any
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.tensor import Tensor
-from ..errors import MinigradWarning, error
+from ..errors import error, warn
 from ..nn.module import clear_grad
 
 
@@ -64,10 +63,11 @@ class Optimizer:
             if id(p) in present:
                 raise error(ValueError, type(self).__name__, "some parameters appear in more than one parameter group")
         if len({id(p) for p in tensors}) < len(tensors):
-            warnings.warn(
-                f"{type(self).__name__}: a parameter appears several times in one group and will be updated as often",
-                MinigradWarning,
-                stacklevel=2,
+            warn(
+                "repeated-parameter",
+                type(self).__name__,
+                "a parameter appears several times in one group and will be updated as often",
+                "pass each parameter once: list(dict.fromkeys(parameters))",
             )
         self.param_groups.append({**self.defaults, **param_group, "params": tensors})
 

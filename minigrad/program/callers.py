@@ -13,7 +13,7 @@ from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
-from ..core.tensor import Tensor, history
+from ..core.tensor import Box, Tensor, history
 from ..errors import PACKAGE, Place
 from ..ops.registry import CODES, TABLE
 
@@ -94,12 +94,17 @@ def columns(code: CodeType, instruction: int) -> list[int]:
     return [] if start is None or end is None or line != last else [start + 1, end]
 
 
-def tensor_arguments(frame: FrameType) -> dict:
-    """The parameters of a running function of ours that were given tensors: name -> tensor and its edge."""
+def tensor_arguments(frame: FrameType, layers: tuple = ()) -> dict:
+    """The parameters of a running function of ours that were given tensors: name -> tensor and its edge.
+
+    They are tensors as they come out of the layers that the operation has passed.
+    """
     values, found = frame.f_locals, {}
     for n in OURS[id(frame.f_code)].parameters:
         v = values.get(n)
         if isinstance(v, Tensor):
+            while type(v) is Box and v._layer in layers:
+                v = v._value
             found[n] = v, history(v)
     return found
 

@@ -137,7 +137,7 @@ class Compiled:
             self._reasons[why] = None
             if loud:
                 at = f"\n  at {place}" if place is not None else ""
-                warn(f"compile({self.name})", f"runs eagerly, because {why}{at}")
+                warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {why}{at}")
         return self.function(*args, **kwargs)
 
     # ------------------------------------------------------------------ what it shows

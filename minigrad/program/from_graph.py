@@ -110,6 +110,7 @@ def argument(rec: Record, node: Any, i: int, edge: Any, known: dict) -> Any:
         if (t := leaf._ref()) is not None:
             describe(rec, index, t)
             rec.values[index].tensor = t
+            rec.values[index].key = id(bottom(t))
             rec._ids[id(bottom(t))] = index
     return known[key(edge)]
 

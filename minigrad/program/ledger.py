@@ -1,7 +1,7 @@
 """The ledger of a recording: from the log of what has run to the values, events and groups of noted.py.
 
 While the program runs, entries are only appended to the log, since a small operation takes a microsecond; `settle` works
-them off, in order, when somebody wants to know.  An entry is
+them off, in order, when somebody wants to know.  What the engine tells of gradients is in flows.py.  An entry is
 
     (cls, out, link, call, offset, *args) an operation that ran by its written-out road (ops/dispatch), see `ran`
     (node, g, gives)                      a backward on arrays (core/sweep.py): what arrived, and what was given on
@@ -26,40 +26,38 @@ from ..core.convert import storage
 from ..core.edges import Leaf, producer
 from ..core.saved import Saved
 from ..core.tensor import Tensor, history
+from ..core.tensor import bottom as plain
 from ..ops.dispatch.plan import is_pointwise
 from ..ops.families import ViewScatter
 from ..ops.primitive import read_by
 from . import schema
 from .callers import OURS, Places, module_names
 from .copies import memory_key, same_view
+from .flows import Flows
 from .noted import Event, Group, Noted, bottom
 
 ALIVE = object()  # in place of an edge: the one that the tensor has now
 NO_LAYERS: list = []
 
 
-class Ledger:
-    """What has been noted, and how an entry of the log becomes a part of it."""
+class Ledger(Flows):
+    """What has been noted, and how an entry of the log becomes a part of it.
+
+    A value goes by the id of its array; but a leaf on the array of another one, or of a result (`h.detach().requires_grad_()`),
+    goes by the id of its end of the graph.
+    """
 
     def __init__(self):
+        super().__init__()
         self.log: deque = deque()
-        self.values: list[Noted] = []
-        self.groups: list[Group] = []
-        self.gradients: dict[int, int] = {}
-        self.leaves: dict[Leaf, int] = {}  # of a record made from a graph: the value of each end
         self._settling = RLock()
         self._places = Places()
-        self._ids: dict[int, int] = {}  # id of an array, or of a single number on its way back -> its value now
-        self._others: list = []  # kept alive, so that their ids stay theirs
-        self._made_by: dict[Any, Event] = {}  # node -> its event
+        self._owners: dict[int, Leaf] = {}  # id of an array -> the leaf that goes by it
         self._last: Event | None = None
-        self._open: Group | None = None  # of the function on the stack, or of the backward that is running
-        self._closed: list = []  # those that are open again when a backward has run
+        self._claimed: Event | None = None  # of the last node that was
         self._around: list = []  # the modules that are being called
         self._modules: list[str] = []  # their names
         self._paths: dict[Any, dict] = {}  # module -> the paths of those in it
-        self._running = 0  # how many backwards
-        self._has_run = False  # one has, so that what changes parameters now is an update
         self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
         self._by_memory: dict[int, list[Noted]] = {}  # memory_key -> the values there
         self._sorted = 0  # so many values stand in that table
@@ -83,29 +81,43 @@ class Ledger:
         if not isinstance(t, Tensor):
             return {"const": t}
         a = bottom(t)
-        index = self._ids.get(id(a))
+        leaf = t._edge if edge is ALIVE else edge
+        leaf = leaf if type(leaf) is Leaf and t._layer is None else None
+        key = self.key(t, a, leaf)
+        index = self._ids.get(key)
         if index is None:
-            stale = self._stale.pop(id(a), None) if self._stale else None
+            stale = self._stale.pop(key, None) if self._stale else None
             if edge is ALIVE and (stale is not None or not kind):
                 edge = history(t)
-            index = len(self.values)
-            kind = "computed" if stale is not None else kind or kind_of(edge)
+            index = self._ids[key] = len(self.values)
+            flows = kind in ("gradient", "tangent")
+            kind = kind or ("computed" if stale is not None else kind_of(edge))
             shape, dtype = (a.shape, a.dtype) if t._layer is None else (tuple(t.shape), t._np_dtype)
-            self.values.append(Noted(index, t, a, kind, shape, dtype))
-            self._ids[id(a)] = index
-            if stale is not None:
+            self.values.append(Noted(index, t, a, kind, shape, dtype, key))
+            if stale is not None and not flows:
                 self.seen_again(t, index, edge, stale)
+        if leaf is not None:
+            self.leaves[leaf] = index
+            if self.values[index].kind in ("input", "computed"):  # written without grad, or requires grad only now
+                self.values[index].kind = "parameter"
         return index
 
-    def gradient(self, g: Any) -> int:
-        """The number of a gradient: a tensor, or as the sweep has it an array or a single number."""
-        if isinstance(g, Tensor):
-            return self.ref(g, "gradient")
-        index = self._ids.get(id(g))
-        if index is None:
-            index = self._ids[id(g)] = len(self.values)
-            self.values.append(Noted(index, None, g, "gradient", g.shape, g.dtype))
-        return index
+    def key(self, t: Tensor, a: np.ndarray, leaf: Leaf | None) -> int:
+        """What the value of a tensor goes by, whose array is `a`, and which may be a leaf."""
+        index = self._ids.get(id(a))
+        if leaf is None:
+            return id(a)
+        if id(a) not in self._owners if index is None else self.is_of(index, t):
+            self._owners[id(a)] = leaf
+        if self._owners.get(id(a)) is leaf:
+            return id(a)
+        self._others.append(leaf)
+        return id(leaf)
+
+    def is_of(self, index: int, t: Tensor) -> bool:
+        """Whether a value is that of a tensor that is a leaf: perhaps as a transform saw it, or as `x.detach()`."""
+        known = self.values[index]
+        return known.kind == "input" or known.tensor is not None and plain(known.tensor) is t
 
     def seen_again(self, t: Tensor, index: int, edge: Any, writer: Group) -> None:
         """A view of memory that was written through another tensor is read for the first time since.
@@ -144,23 +156,28 @@ class Ledger:
         a, found = bottom(x), []
         for key in {memory_key(a), 0} if memory_key(a) else list(self._by_memory):
             there = self._by_memory.get(key, [])
-            there[:] = [v for v in there if self._ids.get(id(v.array)) == v.index]
+            there[:] = [v for v in there if self._ids.get(v.key) == v.index]
             found += [v for v in there if np.may_share_memory(v.array, a)]
         return found
 
     def forget(self, x: Tensor, group: Group) -> None:
         """x's memory has been written by an operation: what is seen there from now on are new values."""
+        self._ids.pop(id(bottom(x)), None)  # it may be known as another array, as a gradient in `.grad` is
         for noted in self.overlapping(x):
-            self._ids.pop(id(noted.array), None)
+            self._ids.pop(noted.key, None)
             if noted.array is not bottom(x):
-                self._stale[id(noted.array)] = group
+                self._stale[noted.key] = group
 
     def note_bases(self, group: Group, x: Tensor, bases: list) -> None:
-        """A view was written: each base it is a view of is, in the same operation, itself with that region replaced."""
-        for base, before in bases:
+        """A view was written: each base it is a view of is, in the same operation, itself with that region replaced.
+
+        Of a base its value before is told, and its tangents before and after.
+        """
+        for base, before, *moved in bases:
             self._stale.pop(id(bottom(base)), None)
             event = Event(ViewScatter, group, [before, self.ref(x)], [self.ref(base, "computed")])
             group.events.append(event)
+            self.note_tangents(group, (before, event.outputs[0]), moved)
             if base._edge is not None and type(base._edge) is not Leaf:
                 self.note_node(event, producer(base._edge), producer(base._edge)._saved)
             x = base
@@ -208,10 +225,14 @@ class Ledger:
     def ended(self, event: Event, outs: tuple, nodes: list, tangents: list) -> None:
         """What came out: values, the nodes that were made with what they keep, and tangents of arguments and results."""
         self.note(event, outs, nodes)
-        for value, tangent in zip((*event.inputs, *event.outputs), tangents):
+        self.note_tangents(event.group, (*event.inputs, *event.outputs), tangents)
+
+    def note_tangents(self, group: Group, values: Any, tangents: Any) -> None:
+        """Tangents of values: tensors, numbers of tensors seen before, or None."""
+        for value, tangent in zip(values, tangents):
             if tangent is not None:
-                event.group.tangents = event.group.tangents or {}
-                event.group.tangents[value] = self.ref(tangent, "tangent")
+                group.tangents = group.tangents or {}
+                group.tangents[value] = tangent if isinstance(tangent, int) else self.ref(tangent, "tangent")
 
     def note(self, event: Event, outs: tuple, nodes: list) -> None:
         """The results of an event, and their nodes."""
@@ -224,8 +245,16 @@ class Ledger:
 
     def claimed(self, node: Any, saved: Any) -> None:
         """A node of a Grad layer that runs inside this recording: it is made when its operation has run below, and noted."""
-        event = self._last
-        if event is not None and event.cls is node._fn and node not in self._made_by:
+        if self._last is None or self._last.group is None or node in self._made_by:
+            return
+        ran = self._last.group.events
+        known = self._claimed if self._claimed in ran else None  # by a node of another Grad layer, perhaps for the same
+        fresh = (
+            ran[ran.index(known) + 1 :] if known else ran
+        )  # several, where a jvp layer below has pushed tangents, too
+        event = next((e for e in fresh if e.cls is node._fn), known)
+        if event is not None and event.cls is node._fn:
+            self._claimed = event
             self.note_node(event, node, saved)
 
     def note_node(self, event: Event, node: Any, saved: Any) -> None:
@@ -273,116 +302,6 @@ class Ledger:
             self._around.pop()
             self._modules = module_names(self._around, self._paths)
 
-    # ------------------------------------------------------------------ what the engine tells
-    def run_began(self) -> None:
-        """From here on what is computed is the engine's own."""
-        self._closed.append(self._open)
-        self._open = None
-        self._running += 1
-        self._has_run = True
-
-    def run_ended(self) -> None:
-        """The backward is over."""
-        self._open = self._closed.pop()
-        self._running -= 1
-
-    def backward_began(self, node: Any) -> None:
-        """A node's backward begins: what it computes belongs to a backward entry of the node's operation."""
-        self._closed.append(self._open)
-        if (event := self._made_by.get(node)) is not None:
-            self._open = self.backward_group(event.group)
-
-    def backward_ended(self) -> None:
-        """It is over."""
-        self._open = self._closed.pop()
-
-    def backward_group(self, group: Group | None) -> Group:
-        """The backward entry of an operation in this run of the engine, made when its first node runs."""
-        assert group is not None
-        if self.groups and (last := self.groups[-1]).of is group and last.phase == "backward":
-            return last
-        made = Group("backward", group.name, group.place, group.layers, group)
-        made.function, made.modules, made.asked = group.function, group.modules, group.asked
-        self.groups.append(made)
-        return made
-
-    def swept(self, node: Any, g: Any, gives: Any) -> None:
-        """A node of the sweep; `gives` is None where that is told apart.  For a leaf it is its tensor."""
-        if type(node) is Leaf:
-            return self.arrived(node, (g,), gives)
-        grads = g if type(g) is list else (g,)
-        self.arrived(node, grads)
-        event = self._made_by.get(node)
-        if gives is not None and event is not None:
-            self.backward_group(event.group)
-            edges = node._edges
-            self.flowed(node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)])
-
-    def given(self, node: Any, g: Any, pairs: list) -> None:
-        """What a user's Function gave to some of its edges, in their order."""
-        edges, at, found = node._edges, -1, []
-        for edge, d in pairs:
-            at = next(i for i in range(at + 1, len(edges)) if edges[i] is edge)
-            found.append((at, edge, d))
-        self.flowed(node, (g,), found)
-
-    def arrived(self, node: Any, grads: Any, t: Any = None) -> None:
-        """The whole gradient of a node's outputs, or of a leaf, whose tensor is `t`."""
-        if type(node) is Leaf:
-            value = self.leaves.get(node) if t is None else self._ids.get(id(bottom(t)))
-            if value is not None and grads[0] is not None:
-                self.add_gradient(value, grads[0])
-            return
-        event = self._made_by.get(node)
-        if event is None:
-            return
-        for value, g in zip(event.outputs, grads):
-            if g is not None:
-                index = self.add_gradient(value, g)
-                if event.group.upstream is None:
-                    event.group.upstream = index
-
-    def add_gradient(self, value: int, g: Any) -> int:
-        """The gradient of a value; where the program runs backward more than once, the sum, as in `.grad`."""
-        index, before = self.gradient(g), self.gradients.get(value)
-        self.gradients[value] = index
-        if before is not None:
-            old, new = self.values[before], self.values[index]
-            if old.shape == new.shape:
-                self.gradients[value] = self.gradient(np.asarray(old.held() + new.held()))
-        return index
-
-    def same(self, g: Any, other: Any) -> None:
-        """One gradient as another object."""
-        self._ids[id(other)] = self.gradient(g)
-        self._others.append(other)
-
-    def flowed(self, node: Any, grads: Any, given: Any) -> None:
-        """What flowed back along the edges of a node that leave its operation: position, edge and gradient of each."""
-        event = self._made_by.get(node)
-        if event is None:
-            return
-        group, upstream = event.group, next((self.gradient(g) for g in grads if g is not None), None)
-        alone = len(group.nodes) <= 1
-        for i, edge, g in given:
-            if edge is None or g is None or i >= len(event.inputs) or isinstance(value := event.inputs[i], dict):
-                continue
-            source = self._made_by.get(producer(edge))
-            if source is None or source.group is not group:
-                partial = self.partial(event, i, alone)
-                group.edges.append((value, partial, upstream if alone else group.upstream, self.gradient(g)))
-
-    def partial(self, event: Event, i: int, alone: bool) -> str:
-        """The formula of one edge in words."""
-        group, cls = event.group, event.cls
-        if alone and cls.primitive and (text := partial_text(cls, i)):
-            return text
-        if not cls.primitive:
-            return f"{cls.__name__}.backward"
-        arguments = group.arguments or (dict(zip(cls.names, event.inputs)) if alone and is_pointwise(cls) else {})
-        names = [n for n, v in arguments.items() if v == event.inputs[i]]
-        return f"∂{group.name}/∂{names[0] if names else self.values[event.inputs[i]].name or i}"
-
 
 @contextmanager
 def uncollected():
@@ -405,9 +324,3 @@ def kind_of(edge: Any) -> str:
 def called_directly(cls: Any) -> str:
     """What an operation is called that no function of the table stands before."""
     return cls.name if cls.primitive and is_pointwise(cls) else cls.__name__
-
-
-@cache
-def partial_text(cls: Any, i: int) -> str:
-    """The formula of argument i."""
-    return cls.partial_text(i)

@@ -20,11 +20,12 @@ class Noted:
 
     Tensor and array are None for a value of which only shape and dtype are known; a gradient has no tensor.  `before` is a
     copy of what the array held, `summary` stands in its place where there is one; `lost` says that there is no more.
+    `key` is what the ledger finds it by.
     """
 
-    __slots__ = ("array", "before", "dtype", "index", "kind", "lost", "name", "shape", "summary", "tensor")
+    __slots__ = ("array", "before", "dtype", "index", "key", "kind", "lost", "name", "shape", "summary", "tensor")
 
-    def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any):
+    def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any, key: int = 0):
         self.index, self.tensor, self.array, self.kind, self.shape, self.dtype = (
             index,
             tensor,
@@ -33,7 +34,7 @@ class Noted:
             shape,
             dtype,
         )
-        self.name = ""
+        self.key, self.name = key, ""
         self.before: np.ndarray | None = None
         self.summary: dict | None = None
         self.lost = False

@@ -82,9 +82,11 @@ def run_backward(rec: Record, outs: list) -> None:
     if any(type(node._saved) is Freed for o in roots for node in older_first(producer(history(o)))):
         rec.notes.append(FREED)
         return
-    leaves = [v.tensor for v in rec.values if v.kind == "parameter" and type(history(v.tensor)) is Leaf]
+    leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
-        autograd.grad(roots, leaves, [o.new_ones(o.shape) for o in roots], retain_graph=False, allow_unused=True)
+        autograd.grad(
+            roots, list(leaves.values()), [o.new_ones(o.shape) for o in roots], retain_graph=False, allow_unused=True
+        )
 
 
 def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:

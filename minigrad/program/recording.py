@@ -19,8 +19,9 @@ from ..core.context import EAGER, OFF, ON, Frame, Layer, apply_at, current, pass
 from ..core.dual import Level, tangent_of
 from ..core.edges import INFERENCE, Leaf
 from ..core.function import Function
-from ..core.inplace import inplace, inplace_at
+from ..core.inplace import inplace, inplace_at, shares
 from ..core.tensor import Tensor, history, version, wrap
+from ..core.wiring import tensors_in
 from ..ops.dispatch.plan import is_pointwise
 from .callers import called, tensor_arguments
 from .copies import as_before, copied, owned
@@ -50,7 +51,6 @@ class Record(Ledger, Layer):
         self.ran_backward = self.ran_jvp = False
         self._dual = ON.but(dual=self.level) if jvp else ON
         self._seeded: list[tuple] = []
-        self._met: set[int] = set()  # ids of arrays, while tangents are pushed
         self._outer: Any = None  # the frame of the function of the table that ran last
         self._backward = 0
         self._scope: Any = None
@@ -122,7 +122,7 @@ class Record(Ledger, Layer):
         if outer is None:
             return code, offset
         if signed is not None:
-            return (name, code, tensor_arguments(signed)), offset
+            return (name, code, tensor_arguments(signed, passed.get())), offset
         given = zip(cls.names, args) if cls is not None and is_pointwise(cls) else ()
         return (name, code, {n: (a, history(a)) for n, a in given if isinstance(a, Tensor)}), offset
 
@@ -152,12 +152,15 @@ class Record(Ledger, Layer):
         sights, self._sights = self._sights, []
         event = self.begin(frame, cls, args)
         event.views = sights[::-1]
-        if self.level is not None:
-            below = self.with_tangents(below, cls, frame.grad)
+        stops = self.level is not None and self.stops(cls, args)
+        if self.level is not None and not stops:
+            below = self.with_tangents(below, frame.grad)
         watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
         self._sights = []
         outs = out if isinstance(out, tuple) else (out,)
+        if stops:
+            self.without_tangents(outs)
         if any([version(x) != number for x, number, *_ in watched]):
             self.note_written(event, args, outs, below, watched)
         else:
@@ -193,33 +196,47 @@ class Record(Ledger, Layer):
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The same for a write: x and all that shares its memory hold something new afterwards."""
-        below, args = self.below(frame), (x, *others)
+        below = self.below(frame)
         if self._backward and not frame.grad:
             return inplace_at(below, fn, x, others)
         if below is OFF and self.level is None and self.write_simply(fn, x, others):
             return x
-        event = self.begin(frame, fn, args)
+        args = (x, *self.apart(frame, fn, x, others))
+        event, bases = self.begin(frame, fn, args), bases_of(x)
         self.settle()
         event.group.inplace = True
-        if event.group.phase == "forward" and not frame.grad and type(history(x)) is Leaf:
-            event.group.phase = "update"  # a parameter is given numbers: no part of what is differentiated
+        stops = self.level is not None and self.stops(fn, args)
+        if event.group.phase == "forward" and not frame.grad and type(history([x, *bases][-1])) is Leaf:
+            event.group.phase = "update"  # a parameter is given numbers: a leaf, whose tangent stays what it was
+        elif not stops:
+            below = self.with_tangents(below, frame.grad)
         self.freeze(x)
-        below = self.with_tangents(below, fn, frame.grad)
-        bases = [(base, self.ref(base)) for base in bases_of(x)]
-        tangent = None if below.dual is None else tangent_of(x, below.dual)
-        moved = None if tangent is None else self.ref(tangent, "tangent")
-        if tangent is not None:  # it is written as well
-            self.freeze(tangent)
-        inplace_at(below, fn, x, others)
+        tangents = [None if below.dual is None else tangent_of(t, below.dual) for t in (x, *bases)]
+        before = [None if t is None else self.ref(t, "tangent") for t in tangents]
+        befores = [self.ref(base) for base in bases]
+        for t in tangents[:1]:
+            if t is not None:  # it is written as well
+                self.freeze(t)
+        inplace_at(below, fn, x, args[1:])
         self.forget(x, event.group)
-        if tangent is not None:
-            self.forget(tangent, event.group)
+        for t in tangents[:1]:
+            if t is not None:
+                self.forget(t, event.group)
+        if stops:
+            self.without_tangents((x, *bases))
         self.end(event, args, (x,), below)
         self.settle()
-        if moved is not None:
-            event.group.tangents = {**(event.group.tangents or {}), event.inputs[0]: moved}
-        self.note_bases(event.group, x, bases)
+        self.note_tangents(event.group, event.inputs[:1], before[:1])
+        after = [None if below.dual is None else tangent_of(base, below.dual) for base in bases]
+        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], after)))
         return x
+
+    def apart(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
+        """Other arguments of a write that share x's memory, cloned: here, where that is noted with the operation."""
+        if not frame.grad or not fn.differentiable or all([history(t) is None for t in (x, *tensors_in(others))]):
+            return others
+        with use(frame):
+            return tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
 
     def write_simply(self, fn: Any, x: Tensor, others: tuple) -> bool:
         """A write under no_grad to a tensor that is no view, such as an optimizer's; False if it is not that simple."""
@@ -256,25 +273,29 @@ class Record(Ledger, Layer):
             self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), tangents])
 
-    def with_tangents(self, below: Frame, cls: Any, grad: bool) -> Frame:
-        """The frame below with our dual level open, unless the program has its own or the operation cannot be pushed."""
-        if (
-            self.level is None
-            or below.dual is not None
-            or below.layer is not EAGER
-            or self.phase_now(grad) != "forward"
-        ):
-            return below
-        if not cls.primitive and cls.jvp is Function.jvp:
-            self.notes.append(f"the jvp pass stops at {cls.__name__}, which has no jvp")
+    def with_tangents(self, below: Frame, grad: bool) -> Frame:
+        """The frame below with our dual level open, unless the program has its own."""
+        if self.level is None or below.dual is not None or below.layer is not EAGER or self.phase_now(grad) == "update":
             return below
         return self._dual if below is ON else below.but(dual=self.level)
 
+    def stops(self, cls: Any, args: tuple) -> bool:
+        """Whether tangents cannot be pushed on: at a Function without jvp, and for all that is computed from its results."""
+        if any([isinstance(a, Tensor) and a._tan == (self.level, None) for a in args]):
+            return True
+        if cls.primitive or cls.jvp is not Function.jvp or all([tangent_of(a, self.level) is None for a in args]):
+            return False
+        self.notes.append(f"the jvp pass stops at {cls.__name__}, which has no jvp")
+        return True
+
+    def without_tangents(self, results: tuple) -> None:
+        """Mark what has no tangent though it depends on the leaves: it is not 0."""
+        for t in results:
+            if isinstance(t, Tensor):
+                t._tan = (self.level, None)
+
     def meet(self, t: Tensor) -> None:
-        """A tensor is seen, for a jvp pass: leaves get the tangent 1, unless they were seen as another tensor before."""
-        if id(bottom(t)) in self._met:
-            return
-        self._met.add(id(bottom(t)))
+        """A tensor is seen, for a jvp pass: leaves get the tangent 1."""
         new = t._tan is None or t._tan[0] is not self.level
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype.kind == "f" and new:
             self._seeded.append((t, t._tan))
@@ -348,9 +369,22 @@ class Record(Ledger, Layer):
         """A gradient goes on as another object."""
         self.log.append([Ledger.same, g, other])
 
+    def accumulating(self, end: Any) -> Any:
+        """`end`, which adds a gradient to a leaf's `.grad`, so that the recording learns of it."""
+
+        def noted(leaf: Leaf, g: Any, *rest: Any) -> None:
+            t = leaf._ref()
+            before = None if t is None else t._grad
+            copy = None if before is None else copied(bottom(before))
+            end(leaf, g, *rest)
+            after = None if t is None or leaf._hooks is not None else t._grad  # a hook may have put anything there
+            self.log.append([Ledger.accumulated, leaf, g, before, after, copy])
+
+        return noted
+
     def note_arrived(self, node: Any, grads: list) -> None:
         """The whole gradient of a node's outputs, or of a leaf."""
-        self.log.append([Ledger.arrived, node, tuple(grads), node._ref() if type(node) is Leaf else None])
+        self.log.append([Ledger.arrived, node, tuple(grads)])
 
     def note_edges(self, node: Any, grads: list, outs: tuple) -> None:
         """What flowed back along each edge of a node."""

@@ -57,7 +57,7 @@ class Eager:
     def say(self, owner: Compiled) -> None:
         """Tell the user, once."""
         if self.loud and not owner.fullgraph:
-            warn(f"compile({owner.name})", f"runs eagerly, because {self.why}")
+            warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {self.why}")
 
     def run(self, owner: Compiled, tensors: Any, leaves: Any, args: tuple, kwargs: dict) -> Any:
         return owner._eagerly(self.why, self.place, self.loud, args, kwargs)
@@ -229,7 +229,7 @@ class Specialisation:
                     found[i] = Eager(why, None, True)
         owner.roads.clear()
         owner._reasons[why] = None
-        warn(f"compile({owner.name})", f"runs eagerly, because {why}")
+        warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {why}")
 
     # ------------------------------------------------------------------ what it shows
     def told(self) -> list:

@@ -80,3 +80,17 @@ def test_a_view_made_under_no_grad_may_be_written_there():
     with torch.no_grad():
         x[1:].fill_(5.0)
     assert x.tolist() == [0.0, 5.0, 5.0]
+
+
+@pytest.mark.parametrize("view", [lambda x: x[:1], lambda x: x.reshape(2), lambda x: x.detach(), lambda x: x[:2][1:]])
+def test_a_view_that_was_made_a_leaf_is_not_written(view):
+    leaf = view(torch.ones(2)).requires_grad_()
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+        leaf += 1
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        leaf[:1].mul_(2)
+    assert leaf.is_leaf and leaf.tolist() == [1] * len(leaf)
+    with torch.no_grad():
+        leaf += 1
+    (leaf * 3).sum().backward()
+    assert leaf.grad.tolist() == [3] * len(leaf)

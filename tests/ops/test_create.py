@@ -98,6 +98,14 @@ def test_asarray_copies_on_request_only():
     assert y.requires_grad and not x.requires_grad
 
 
+def test_asarray_keeps_the_history_of_a_tensor_unless_told_otherwise():
+    x = minigrad.ones(2, requires_grad=True) * 2
+    assert minigrad.asarray(x) is x and minigrad.asarray(x, requires_grad=True) is x
+    assert minigrad.asarray(x, copy=True, requires_grad=True).grad_fn is not None
+    y = minigrad.asarray(x, requires_grad=False)
+    assert not y.requires_grad and y.data_ptr() == x.data_ptr()
+
+
 def test_sizes_come_as_numbers_tuple_size_or_keyword():
     for t in (
         minigrad.zeros(2, 3),
@@ -189,3 +197,42 @@ def test_questions():
     assert minigrad.result_type(minigrad.tensor([1]), 1.5) == minigrad.float32
     with pytest.raises(ValueError):
         x.type("torch.StringTensor")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [(lambda m: m.full(2, 2), TypeError), (lambda m: m.full((2,), "a"), TypeError), (lambda m: m.full((2,), None), TypeError),
+     (lambda m: m.full((2,), m.ones(1)), TypeError), (lambda m: m.ones(2).new_full(2, 2), TypeError),
+     (lambda m: m.arange(float("nan")), RuntimeError),
+     (lambda m: m.arange(float("inf")), RuntimeError), (lambda m: m.arange(2, dtype=m.bool), NotImplementedError),
+     (lambda m: m.ones_like(3), TypeError), (lambda m: m.tril_indices(-1, 2), RuntimeError),
+     (lambda m: m.triu_indices(2, 2, dtype=m.float32), NotImplementedError),
+     (lambda m: m.empty_strided((2, 3), (1,)), RuntimeError), (lambda m: m.empty_strided((2,), (-1,)), RuntimeError)],
+)  # fmt: skip
+def test_arguments_of_the_wrong_kind_raise(call, kind):
+    with pytest.raises(kind, match=": "):
+        call(minigrad)
+
+
+def test_empty_strided():
+    t = minigrad.empty_strided((2, 3), (1, 4), dtype=minigrad.float64)
+    assert t.shape == (2, 3) and t.stride() == (1, 4) and t.dtype == minigrad.float64
+    t.fill_(2.0)
+    assert t.sum().item() == 12.0 and minigrad.empty_strided((2, 0), (1, 1)).shape == (2, 0)
+
+
+def test_frombuffer_shares_memory():
+    memory = bytearray([1, 0, 2, 0])
+    t = minigrad.frombuffer(memory, dtype=minigrad.int16)
+    assert t.tolist() == [1, 2]
+    t[0] = 3
+    assert memory[0] == 3 and minigrad.frombuffer(memory, dtype=minigrad.int16, count=1, offset=2).tolist() == [2]
+    assert minigrad.asarray(memory, dtype=minigrad.uint8).tolist() == [3, 0, 2, 0]
+    for arguments in ({"offset": 4}, {"count": 3}, {"offset": 1}):
+        with pytest.raises(ValueError, match="frombuffer"):
+            minigrad.frombuffer(memory, dtype=minigrad.int16, **arguments)
+
+
+def test_arrays_of_foreign_byte_order_are_refused():
+    with pytest.raises(ValueError, match="byte order"):
+        minigrad.from_numpy(np.zeros(2, np.dtype("i4").newbyteorder()))

@@ -261,3 +261,23 @@ def test_a_mask_of_its_own_values_cannot_be_batched_but_filling_can():
     x = minigrad.tensor(numbers((2, 3)))
     with pytest.raises(RuntimeError, match="depends on the values"):
         batched(lambda x: x[x > 0], (x,), (0,), 2)
+
+
+def test_a_small_integer_tensor_is_an_index():
+    assert minigrad.arange(3)[minigrad.tensor(1, dtype=minigrad.int8)].item() == 1
+
+
+def test_index_put_takes_tensors():
+    with pytest.raises(TypeError, match="index_put"):
+        minigrad.arange(3.0).index_put_((0,), minigrad.tensor(1.0))
+
+
+@pytest.mark.parametrize(
+    ("shape", "wrap"), [((3, 3), False), ((7, 3), False), ((7, 3), True), ((3, 7), True), ((2, 2, 2), False)]
+)
+def test_fill_diagonal(shape, wrap):
+    a = np.zeros(shape)
+    np.fill_diagonal(a, 5.0, wrap=wrap)
+    assert minigrad.zeros(shape).fill_diagonal_(5.0, wrap).tolist() == a.tolist()
+    with pytest.raises(RuntimeError, match="fill_diagonal_"):
+        minigrad.zeros(2, 3, 4).fill_diagonal_(1.0)

@@ -123,6 +123,16 @@ def test_slogdet_of_a_singular_matrix_has_no_finite_gradient_but_does_not_raise(
     assert np.allclose(g[0].numpy(), np.eye(2)) and np.isnan(g[1].numpy()).all()
 
 
+@pytest.mark.parametrize("f", [linalg.inv, linalg.det, linalg.slogdet, torch.inverse, torch.det, torch.Tensor.inverse])
+def test_matrices_by_keyword_and_results_into_out(f):
+    x = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
+    wanted = f(x)
+    outs = [torch.empty(0) for _ in wanted] if isinstance(wanted, tuple) else torch.empty(0)
+    for found in (f(A=x), f(input=x), f(x, out=outs), outs):
+        pairs = zip(found, wanted) if isinstance(wanted, tuple) else [(found, wanted)]
+        assert all(torch.equal(a, b) for a, b in pairs)
+
+
 # ---------------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     "call, words",

@@ -1,5 +1,7 @@
 """Maxima, minima and their places: ties, NaN, nothing at all, the two kinds of gradient, errors."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +16,20 @@ def gradient(f, data):
     x = torch.tensor(data, dtype=torch.float64, requires_grad=True)
     f(x).sum().backward()
     return x.grad.tolist()
+
+
+def test_results_bear_the_operations_name_and_print_like_pytorchs():
+    x = torch.tensor([[1.0, 3.0], [2.0, 2.0]])
+    found = torch.max(x, 0)
+    assert repr(found) == "minigrad.return_types.max(\nvalues=tensor([2., 3.]),\nindices=tensor([1, 0]))"
+    assert repr(torch.aminmax(x)) == "minigrad.return_types.aminmax(\nmin=tensor(1.),\nmax=tensor(3.))"
+    assert isinstance(found, torch.return_types.max) and isinstance(found, tuple)
+    for name in ("max", "min", "median", "mode", "cummax", "cummin", "sort"):
+        found = getattr(torch, name)(x, 0)
+        assert type(found) is getattr(torch.return_types, name)
+        assert all(map(torch.equal, found, pickle.loads(pickle.dumps(found))))
+    for name in ("qr", "svd", "eigh"):
+        assert type(getattr(torch.linalg, name)(x)) is getattr(torch.return_types, f"linalg_{name}")
 
 
 @st.composite

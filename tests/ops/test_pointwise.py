@@ -31,6 +31,37 @@ def slope(f, *values):
 
 
 # ---------------------------------------------------------------------- integers and bools
+MIXED = {
+    "pow": lambda x, y: torch.pow(y, x),
+    "base": torch.pow,
+    "xlogy": torch.xlogy,
+    "div": torch.div,
+    "atan2": torch.atan2,
+    "hypot": torch.hypot,
+    "lerp": lambda x, y: torch.lerp(x, x + 1, x) * y,
+}
+
+
+@pytest.mark.parametrize("small", [torch.int8, torch.int64, torch.uint8, torch.bool])
+@pytest.mark.parametrize("f", MIXED.values(), ids=MIXED)
+def test_derivatives_beside_integers_are_those_beside_the_same_floats(f, small):
+    y = T([100, 3, 7]).to(small)
+    for create_graph in (False, True):
+        x = leaf(1.25, 2.5, 0.5)
+        found, wanted = (grad(f(x, z).sum(), x, create_graph=create_graph)[0] for z in (y, y.double()))
+        np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=1e-14)
+    tangents = [
+        torch.func.jvp(lambda x, z=z: f(x, z), (x.detach(),), (torch.ones_like(x),))[1] for z in (y, y.double())
+    ]
+    np.testing.assert_allclose(tangents[0].numpy(), tangents[1].numpy(), rtol=1e-14)
+
+
+def test_second_derivative_of_a_rest_is_zero_where_the_divisor_is():
+    y = leaf(0.0, 2.0)
+    first = grad(torch.fmod(leaf(3.0, 3.0), y).sum(), y, create_graph=True)[0]
+    assert grad(first.sum(), y, allow_unused=True, materialize_grads=True)[0].tolist() == [0, 0]
+
+
 def test_division_of_integers_floors_and_rests_take_the_signs_of_python_and_c():
     x, y = T([5, -5, 5, -5]), T([3, 3, -3, -3])
     assert (x // y).tolist() == [1, -2, -2, 1]
@@ -226,6 +257,29 @@ def test_in_place_forms_write_and_keep_the_dtype():
 def test_in_place_refuses_to_write_floats_into_integers(f):
     with pytest.raises(RuntimeError, match="result type .*float32 can't be cast to the desired output type .*int64"):
         f(T([1, 2]))
+
+
+def test_out_of_another_shape_is_resized_with_a_warning_where_it_has_elements():
+    out = torch.empty(3)
+    with pytest.warns(UserWarning, match=r"^add: out= had shape \(3,\) and was resized to \(2,\)"):
+        assert torch.add(T([1.0, 2.0]), 1, out=out) is out and out.tolist() == [2, 3]
+    assert torch.exp(T([0.0]), out=torch.empty(0)).tolist() == [1]
+
+
+def test_nodes_have_pytorchs_names_where_the_classes_have_others():
+    x = leaf(1.0, 2.0)
+    made = (torch.add(x, x, alpha=2), torch.sub(x, x, alpha=2), x.square(), x.log1p(), x.deg2rad(), x.rad2deg())
+    names = [y.grad_fn.name() for y in (*made, torch.div(x, x, rounding_mode="trunc"))]
+    assert names == [n + "Backward0" for n in ("Add", "Sub", "Pow", "Log1P", "Deg2Rad", "Rad2Deg", "Div")]
+
+
+def test_in_place_does_not_write_what_the_operation_refuses_integers():
+    with pytest.raises(RuntimeError, match="result type float32 can't be cast"):
+        T([1, 2]).reciprocal_()
+    with pytest.raises(RuntimeError, match="negative integer powers are not allowed, got -2"):
+        T([1, 2]).pow_(-2)
+    with pytest.raises(NotImplementedError, match="frac: not implemented for minigrad.int64"):
+        T([1, 2]).frac_()
 
 
 def test_in_place_refuses_to_write_numbers_into_bools():

@@ -186,3 +186,24 @@ def test_randomness_of_nested_vmaps():
     assert len(set(both.reshape(-1).tolist())) == 6
     outer = minigrad.vmap(minigrad.vmap(f, randomness="same"), randomness="different")(minigrad.zeros(2, 3)).tolist()
     assert [len(set(row)) for row in outer] == [1, 1] and outer[0] != outer[1]
+
+
+def test_limits_by_their_names_in_pytorch():
+    assert (
+        minigrad.randint(high=1, size=(2,)).tolist()
+        == minigrad.randint_like(minigrad.ones(2), high=1).tolist()
+        == [0, 0]
+    )
+    assert minigrad.empty(2).uniform_(**{"from": 2, "to": 2}).tolist() == [2.0, 2.0]
+    assert minigrad.empty(2).random_(**{"from": 1, "to": 2}).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [(lambda m: m.randint(0, 300, (2,), dtype=m.uint8), RuntimeError), (lambda m: m.randint(2.5, (2,)), TypeError),
+     (lambda m: m.empty(2, dtype=m.int8).random_(-129, 5), RuntimeError), (lambda m: m.randint(size=(2,)), TypeError),
+     (lambda m: m.randperm(300, dtype=m.uint8), RuntimeError)],
+)  # fmt: skip
+def test_limits_that_the_dtype_cannot_hold_raise(call, kind):
+    with pytest.raises(kind):
+        call(minigrad)

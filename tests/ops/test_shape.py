@@ -232,3 +232,12 @@ def test_a_tensor_changes_its_own_shape_unless_others_share_its_memory():
     with pytest.raises(RuntimeError, match="leaf"):
         x.t_()
     assert row.shape == (1,)
+
+
+def test_a_reshape_that_copies_is_no_view():
+    x = minigrad.arange(6.0).requires_grad_()
+    for y in (x.view(2, 3).t().reshape(6), x.repeat(2), x.view(2, 3).t().flatten()):
+        assert y._base is None and not y._is_view() and y.data_ptr() != x.data_ptr()
+        y.mul_(3.0)
+    assert grad(x.view(2, 3).t().reshape(6).mul_(2.0)[:2].sum(), x)[0].tolist() == [2, 0, 0, 2, 0, 0]
+    assert (x * 1).reshape(2, 3)._base is not None

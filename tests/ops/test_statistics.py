@@ -53,8 +53,9 @@ def test_norm_is_numpys(case, p):
 def test_variance_of_a_constant_and_of_one_number():
     x = [1.0, 1.0, 1.0]
     assert gradient(lambda x: x.var(), x) == gradient(lambda x: x.std(), x) == [0, 0, 0]
-    assert np.isnan(torch.tensor([1.0]).var().item()) and np.isnan(torch.tensor([]).std().item())
-    assert np.isnan(gradient(lambda x: x.var(), [1.0])).all()
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        assert np.isnan(torch.tensor([1.0]).var().item()) and np.isnan(torch.tensor([]).std().item())
+        assert np.isnan(gradient(lambda x: x.var(), [1.0])).all()
     assert torch.tensor([1.0]).var(correction=0).item() == 0
 
 
@@ -94,6 +95,25 @@ def test_gradients_of_norms():
     assert gradient(lambda x: x.norm(0), [3.0, 0.0]) == [0, 0]
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e20])
+def test_deviation_of_numbers_whose_squares_no_float32_can_hold(scale):
+    x = torch.tensor([0.0, 1.0, 3.0]) * scale
+    x.requires_grad_()
+    x.std().backward()
+    assert x.std().item() == pytest.approx(np.std([0, 1, 3], ddof=1) * scale, rel=1e-5)
+    assert x.grad.tolist() == pytest.approx([-0.43643576, -0.10910894, 0.5455447], rel=1e-5)
+
+
+@pytest.mark.parametrize("f", [torch.std, torch.var, torch.var_mean, torch.std_mean])
+def test_a_spread_without_degrees_of_freedom_is_warned_of_with_its_numbers(f):
+    with pytest.warns(
+        UserWarning, match=f"^{f.__name__}: degrees of freedom is <= 0: 2 elements less the correction 3"
+    ):
+        f(torch.ones(4, 2), 1, correction=3)
+    with pytest.warns(UserWarning, match="1 elements less the correction 1"):
+        f(torch.tensor(1.0))
+
+
 def test_norms_of_nothing():
     assert torch.norm(torch.zeros(0)).item() == torch.norm(torch.zeros(0), 0).item() == 0
     for p in (INF, -INF, -1):
@@ -106,6 +126,9 @@ def test_errors_of_norms():
         torch.norm(torch.arange(3))
     with pytest.raises(RuntimeError, match="'spam' is no vector norm"):
         torch.norm(torch.ones(3), "spam")
+    for f in (torch.linalg.norm, torch.linalg.vector_norm):
+        with pytest.raises(RuntimeError, match=f"linalg.{f.__name__.split('.')[-1]}: 'fro' is a norm of matrices"):
+            f(torch.ones(3), "fro")
     with pytest.raises(IndexError):
         torch.norm(torch.ones(3), 2, 1)
 

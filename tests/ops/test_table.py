@@ -2,6 +2,9 @@
 and with finite differences.  A new operation is covered by its declaration alone.
 """
 
+import functools
+import inspect
+
 import numpy as np
 import pytest
 
@@ -125,3 +128,34 @@ def test_vmap_is_a_loop_in_every_position(name):
                 one = [minigrad.tensor(s if d is None else np.take(s, k, axis=d)) for s, d in zip(stacks, dims)]
                 for f, o in zip(found, tensors(run(name, sample, leaves=one)[0]), strict=True):
                     close(f.numpy()[k], o.numpy(), f"vmap of {name}({sample}), batched at {dims}", 1e-8)
+
+
+def found_at(path):
+    """What the user finds there, or None."""
+    try:
+        return functools.reduce(getattr, path.split("."), minigrad)
+    except AttributeError:
+        return None
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_what_the_user_calls_is_what_stands_in_the_table(name):
+    assert found_at(TABLE[name].torch or name) in (None, TABLE[name].function, TABLE[name].method)
+
+
+def first_is_a_tensor(entry):
+    """Whether the function, which is not one of the written-out ones, takes a tensor first."""
+    first = next(iter(inspect.signature(entry.function).parameters.values()))
+    return entry.cls is None and first.annotation == "Tensor" and first.kind is first.POSITIONAL_OR_KEYWORD
+
+
+@pytest.mark.parametrize("wrong", [[1.0, 2.0], "spam", object()], ids=["list", "text", "object"])
+@pytest.mark.parametrize("name", [n for n, e in sorted(TABLE.items()) if "." not in e.torch and first_is_a_tensor(e)])
+def test_what_is_no_tensor_is_refused_by_argument_and_type(name, wrong):
+    f = TABLE[name].function
+    first, *rest = inspect.signature(f).parameters.values()
+    required = [p for p in rest if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    with pytest.raises(
+        TypeError, match=f"^[a-z0-9_.]*: argument '{first.name}' must be Tensor, not {type(wrong).__name__}"
+    ):
+        f(wrong, *[minigrad.ones(2) if p.annotation == "Tensor" else 1 for p in required])

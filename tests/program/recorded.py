@@ -40,3 +40,33 @@ def number(document, value):
 
 def forward(document):
     return [op for op in document["ops"] if op["phase"] == "forward"]
+
+
+def assert_sound(document):
+    """The invariants of docs/record.md."""
+    values, ops, gives = document["values"], document["ops"], {}
+    assert [v["id"] for v in values] == list(range(len(values)))
+    assert [op["id"] for op in ops] == list(range(len(ops)))
+    for op in ops:
+        assert (op["of"] is not None) == (op["phase"] in ("backward", "jvp")), op["name"]
+        assert all(values[t]["kind"] == "tangent" for t in op["tangents"].values()), op["name"]
+        assert all(values[s["value"]]["bytes"] == s["bytes"] for s in op["saved"]), op["name"]
+        for edge in op["edges"]:
+            assert edge["input"] in op["inputs"], op["name"]
+            assert values[edge["gives"]]["kind"] == values[edge["upstream"]]["kind"] == "gradient", op["name"]
+            gives.setdefault(edge["input"], []).append(number(document, edge["gives"]))
+    for value, parts in gives.items():
+        assert np.allclose(sum(parts), number(document, document["gradients"][str(value)])), values[value]
+
+
+def tangent_of_output(document):
+    """The tangent of the program's one result."""
+    (out,) = document["outputs"]
+    (found,) = {op["tangents"][str(out)] for op in document["ops"] if str(out) in op["tangents"]}
+    return number(document, found)
+
+
+def gradients_by_name(document):
+    """Name -> gradient of each parameter that has one."""
+    named = {str(v["id"]): v["name"] for v in document["values"] if v["kind"] == "parameter"}
+    return {named[value]: number(document, g) for value, g in document["gradients"].items() if value in named}

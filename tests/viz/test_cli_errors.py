@@ -1,5 +1,7 @@
 """What the command says when something is wrong, what it ends with, and that it then writes nothing."""
 
+import json
+
 import pytest
 
 from .command import PROGRAM, minigrad, refused, written
@@ -135,3 +137,17 @@ def test_a_place_that_cannot_be_written_is_refused(net):
     (net / "x.svg").mkdir()
     done = minigrad(net, "render", "net.py:loss", "-o", "x.svg")
     assert done.returncode == 2 and b"x.svg cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize("target, code", [("net.py:los", 2), ("net.py:broken", 1)])
+def test_with_json_an_error_is_json_too(net, target, code):
+    (net / "net.py").write_text(PROGRAM + "def broken(a, b):\n    print('aside')\n    return a / undefined\n")
+    done = minigrad(net, "render", target, "--json")
+    assert done.returncode == code
+    said = json.loads(done.stdout)
+    assert said["code"] == code and said["error"] == done.stderr.decode().removeprefix("aside\n").rstrip("\n")
+
+
+def test_the_programs_own_json_option_is_not_the_commands(net):
+    done = minigrad(net, "render", "net.py:los", "--", "--json")
+    assert done.returncode == 2 and not done.stdout

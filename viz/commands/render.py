@@ -113,7 +113,9 @@ def destination(output: str | None, format: str | None, name: str) -> tuple[Path
         if place.suffix.lower() not in SUFFIXES:
             meant = nearest(place.suffix.lower(), SUFFIXES)
             known = " ".join(SUFFIXES)
-            raise Usage(f"{place}: no format has the suffix {place.suffix!r}. {meant} Use one of {known}, or -f.")
+            raise Usage(
+                f"{place}: no format has the suffix {place.suffix!r}. {meant + ' ' * bool(meant)}Use one of {known}, or -f."
+            )
         format = format_of(place.suffix)
     return place, format
 

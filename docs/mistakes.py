@@ -1,0 +1,77 @@
+"""Writes docs/mistakes/: a page for each mistake of the collection in tests/mistakes, with what minigrad says to it."""
+
+import inspect
+import pathlib
+import re
+import sys
+import textwrap
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.mistakes import Mistake, collection  # noqa: E402
+from tests.mistakes.test_mistakes import said  # noqa: E402
+
+FOLDER = ROOT / "docs" / "mistakes"
+INDEX = """# Mistakes, and what minigrad says to them
+
+Each page shows one mistake of autograd code, the words that minigrad has for it, and the program as it should be. The
+pages are made from the collection that the tests run, {count} mistakes so far; every message on them was really printed.
+
+A warning names itself in brackets, `[broadcast-loss]`. `minigrad.silence("broadcast-loss")` turns it off.
+
+Some mistakes cost time to look for, and are found inside `with minigrad.debug():` (or with `MINIGRAD_DEBUG=1` in the
+environment), inside `with minigrad.autograd.detect_anomaly():`, or by `minigrad check`; their pages say so.
+"""
+WHERE = {
+    "": "",
+    "debug": "Found inside `with minigrad.debug():` or with `MINIGRAD_DEBUG=1` in the environment.\n\n",
+    "anomaly": "Found inside `with minigrad.autograd.detect_anomaly():`.\n\n",
+}
+
+
+def page(mistake: type[Mistake]) -> str:
+    """The page of one mistake."""
+    title, _, why = inspect.cleandoc(mistake.__doc__ or "").partition("\n\n")
+    says = mistake.says if isinstance(mistake.says, str) else mistake.says.__name__
+    return (
+        f"# {title.rstrip('.')}\n\n{why}\n\n## The mistake\n\n```python\n{source(mistake.wrong)}\n```\n\n"
+        f"{WHERE[mistake.under]}minigrad says ({'the warning `' + says + '`' if says.islower() else '`' + says + '`'}):\n\n"
+        f"```text\n{printed(mistake)}\n```\n\n## As it should be\n\n```python\n{source(mistake.right)}\n```\n"
+    )
+
+
+def source(f) -> str:
+    """The body of a program, without the mark of the line."""
+    lines = textwrap.dedent(inspect.getsource(f)).splitlines()[1:]
+    return re.sub(r"  # <-$", "", textwrap.dedent("\n".join(lines)), flags=re.MULTILINE)
+
+
+def printed(mistake: type[Mistake]) -> str:
+    """What minigrad says, with the file called as a reader would call it, and the line counted in the program shown."""
+    file, _ = mistake.place()
+    first = inspect.getsourcelines(mistake.wrong)[1]
+    text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{int(m[1]) - first}", said(mistake))
+    return text.replace("  # <-", "").replace(str(ROOT), "...")
+
+
+def main() -> None:
+    """Write all pages and the list of them."""
+    FOLDER.mkdir(exist_ok=True)
+    for old in FOLDER.glob("*.md"):
+        old.unlink()
+    themes: dict[str, list[type[Mistake]]] = {}
+    for mistake in collection():
+        themes.setdefault((inspect.getmodule(mistake).__doc__ or "").rstrip("."), []).append(mistake)
+        (FOLDER / f"{mistake.slug()}.md").write_text(page(mistake))
+    parts = [INDEX.format(count=sum(map(len, themes.values())))]
+    for theme, mistakes in themes.items():
+        lines = [f"- [{(m.__doc__ or '').partition(chr(10))[0].rstrip('.')}]({m.slug()}.md)" for m in mistakes]
+        parts.append(f"## {theme}\n\n" + "\n".join(lines) + "\n")
+    (FOLDER / "index.md").write_text("\n".join(parts))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,16 @@
+"""What programs ask of a GPU before they use one: there is none in this version."""
+
+
+def is_available() -> bool:
+    """Whether tensors can be on a GPU.
+
+    >>> import minigrad
+    >>> minigrad.device("cuda" if minigrad.cuda.is_available() else "cpu")
+    device(type='cpu')
+    """
+    return False
+
+
+def device_count() -> int:
+    """The number of GPUs."""
+    return 0

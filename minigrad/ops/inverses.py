@@ -1,0 +1,66 @@
+"""Inverses of the sigmoid and of the error function, and powers in double precision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtypes
+from ..core.tensor import Tensor
+from .compare import clamp
+from .elementary import Elementary, exp, log, special  # noqa: F401  (formulas use them)
+from .pointwise import pow
+from .registry import functions, op
+
+HALF_ROOT_PI = math.sqrt(math.pi) / 2
+
+
+class Logit(Elementary):
+    """log(x / (1 - x)): the number of which x is the sigmoid."""
+
+    kernel = lambda x: log(x / (1 - x))
+    dx = lambda x: 1 / (x * (1 - x))
+
+
+class Erfinv(Elementary):
+    """The number in (-1, 1) of which x is the error function; infinite at -1 and 1, NaN beyond."""
+
+    kernel = ufunc = lambda x: special("erfinv")(x)
+    dx = lambda out: HALF_ROOT_PI * exp(out * out)
+    domain = (-0.9, 0.9)
+
+
+(erfinv,) = functions(Erfinv)
+
+
+@op(
+    "T(3, 4)",
+    "T()",
+    "T(0, 2)",
+    "T(4, 3).mT",
+    "T(3, 4), 0.3",
+    "T(3), eps=0.2",
+    domain=(0.1, 0.9),
+    inplace=True,
+    out=True,
+)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid: NaN outside of [0, 1], unless `eps` limits x to [eps, 1 - eps] first.
+
+    >>> import minigrad
+    >>> minigrad.logit(minigrad.tensor([0.5, 0.75]))
+    tensor([0.0000, 1.0986])
+    """
+    return Logit.apply(input if eps is None else clamp(input, eps, 1 - eps))
+
+
+@op("P(3, 4), 2", "P(3, 4), P(4)", "2.0, T(3)", "I(3, 5), I(3, 5)", "I(3, 5) + 1, -2", out=True)
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """input to the power of exponent, in float64 whatever they are.
+
+    >>> import minigrad
+    >>> minigrad.float_power(minigrad.tensor([2, 4]), -1)
+    tensor([0.5000, 0.2500], dtype=minigrad.float64)
+    """
+    x, y = (a.to(dtypes.float64) if isinstance(a, Tensor) else float(a) for a in (input, exponent))
+    return pow(x, y)

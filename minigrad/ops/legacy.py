@@ -1,0 +1,93 @@
+"""Tensor types by name, one for each dtype, as PyTorch's first versions had them: FloatTensor(2, 3), x.type("LongTensor")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.device import Size
+from ..core.tensor import Tensor
+from ..errors import error
+from .create import sizes
+from .data import array_of as array_of_data
+from .data import made
+from .memory import on_device, to
+
+KINDS = {
+    "float32": "Float",
+    "float64": "Double",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "uint8": "Byte",
+    "bool": "Bool",
+}
+
+
+class TensorType(type):
+    """The class of FloatTensor and the others: calling one makes a tensor, isinstance asks for the dtype."""
+
+    dtype: dtypes.dtype
+
+    def __call__(cls, *data: Any, device: Any = None) -> Tensor:
+        return made(array_of(data, cls.dtype.dtype, cls.__name__, device))
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'minigrad.{cls.__name__}'>"
+
+
+def tensor_type(name: str) -> TensorType:
+    """The type of the tensors of one dtype."""
+    doc = f"The tensors of dtype {name}: a constructor, and a type for isinstance and `Tensor.type`."
+    return TensorType(KINDS[name] + "Tensor", (), {"dtype": dtypes.of_numpy(name), "__doc__": doc})
+
+
+FloatTensor, DoubleTensor, CharTensor, ShortTensor, IntTensor, LongTensor, ByteTensor, BoolTensor = map(
+    tensor_type, KINDS
+)
+
+
+def array_of(data: tuple, target: np.dtype, who: str, device: Any) -> np.ndarray:
+    """What the constructors make of their arguments: sizes, a Size, nested lists, an array, or a tensor, whose memory it is."""
+    on_device(device)
+    if not data:
+        return np.zeros(0, target)
+    first = data[0]
+    if len(data) > 1 or isinstance(first, (int, Size)) and not isinstance(first, bool):
+        return np.zeros(sizes(data, None, who), target)
+    if isinstance(first, Tensor):
+        if who != "Tensor" and first._np_dtype != target:
+            raise error(TypeError, who, f"expected a tensor of {target}, got one of {first.dtype}", "use x.to(dtype)")
+        return first._a
+    if not isinstance(first, (list, tuple, range, np.ndarray)):
+        raise error(
+            TypeError, who, f"data must be a sequence (got {type(first).__name__})", "use minigrad.tensor(value)"
+        )
+    return array_of_data(first, target, who)
+
+
+def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type, "minigrad.FloatTensor", or with `dtype` (or such a name) the tensor converted."""
+    if dtype is None:
+        return f"minigrad.{KINDS[self.dtype.name]}Tensor"
+    if isinstance(dtype, str):
+        short = dtype.rpartition(".")[2].removesuffix("Tensor")
+        found = [name for name, kind in KINDS.items() if kind == short]
+        if not found:
+            raise error(ValueError, "type", f"invalid type: {dtype!r}", f"use one of {', '.join(KINDS)} as a dtype")
+        dtype = dtypes.of_numpy(found[0])
+    return to(self, dtype.dtype if isinstance(dtype, TensorType) else dtype)
+
+
+def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
+    """A tensor of this one's dtype from sizes or from data, as FloatTensor and the others make it."""
+    return made(array_of(data, self._np_dtype, "new", device))
+
+
+METHODS = {"type": type_of, "new": new}

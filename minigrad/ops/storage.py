@@ -1,0 +1,83 @@
+"""Storage: the memory that a tensor and its views share, as `untyped_storage()` and `storage()` show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.convert import storage as owner
+from ..core.device import CPU, device
+from ..core.tensor import Tensor
+from .strided import memory_of
+
+
+class Storage:
+    """A row of elements (or, untyped, of bytes) in memory; tensors are ways to look at one.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([[1, 2], [3, 4]])
+    >>> x.T.storage().tolist(), x.untyped_storage().nbytes()
+    ([1, 2, 3, 4], 32)
+    """
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self._array.ctypes.data
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._array.nbytes
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    __len__ = size
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return CPU
+
+    def tolist(self) -> list:
+        """The elements as Python numbers."""
+        return self._array.tolist()
+
+    def __getitem__(self, i: Any) -> Any:
+        found = self._array[i]
+        return Storage(found) if isinstance(i, slice) else found.item()
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Storage) and (self.data_ptr(), self.nbytes()) == (other.data_ptr(), other.nbytes())
+
+    def __hash__(self) -> int:
+        return hash((self.data_ptr(), self.nbytes()))
+
+    def __repr__(self) -> str:
+        return f"<minigrad.Storage of {self.size()} elements of {self._array.dtype}: {self._array}>"
+
+
+def untyped_storage(self: Tensor) -> Storage:
+    """The memory that the tensor shares with its views, byte by byte."""
+    return Storage(memory_of(owner(self._a)))
+
+
+def storage(self: Tensor) -> Storage:
+    """The memory that the tensor shares with its views, element by element."""
+    return Storage(memory_of(owner(self._a)).view(self._np_dtype))
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether the two look at the same elements of memory in the same way."""
+    same = self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()
+    return same and self._np_dtype == tensor._np_dtype
+
+
+METHODS = {f.__name__: f for f in (untyped_storage, storage, is_set_to)}

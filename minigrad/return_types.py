@@ -1,0 +1,93 @@
+"""What operations with several results return: tuples with names, which print as PyTorch's do (torch.return_types).
+
+A class below says which fields there are; each operation has its own subclass, which bears its name.
+
+>>> import minigrad
+>>> minigrad.max(minigrad.tensor([[1., 3.], [2., 0.]]), dim=1)
+minigrad.return_types.max(
+values=tensor([3., 2.]),
+indices=tensor([1, 0]))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .core.tensor import Tensor
+
+
+def shown(self: Any) -> str:
+    """The operation's name and, on a line each, the fields."""
+    fields = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self)])
+    return f"minigrad.return_types.{type(self).__name__}(\n{fields})"
+
+
+class Selected(NamedTuple):
+    """Values, and where they stand."""
+
+    values: Tensor
+    indices: Tensor
+    __repr__ = shown
+
+
+class Extremes(NamedTuple):
+    """The smallest and the largest."""
+
+    min: Tensor
+    max: Tensor
+    __repr__ = shown
+
+
+class SignAndLog(NamedTuple):
+    """Sign and logarithm of the absolute value of a determinant."""
+
+    sign: Tensor
+    logabsdet: Tensor
+    __repr__ = shown
+
+
+class QR(NamedTuple):
+    """A = Q R with orthonormal columns of Q and an upper triangular R."""
+
+    Q: Tensor
+    R: Tensor
+    __repr__ = shown
+
+
+class Eigen(NamedTuple):
+    """The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+    __repr__ = shown
+
+
+class SVD(NamedTuple):
+    """A = U diag(S) Vh with descending S."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+    __repr__ = shown
+
+
+class SVDWithV(NamedTuple):
+    """A = U diag(S) V^T, as the older torch.svd gives it."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+    __repr__ = shown
+
+
+def of(fields: Any, name: str) -> Any:
+    """The results of one operation."""
+    return type(name, (fields,), {"__slots__": (), "__module__": __name__, "__doc__": fields.__doc__})
+
+
+max, min, median, nanmedian, mode = [of(Selected, n) for n in ("max", "min", "median", "nanmedian", "mode")]
+cummax, cummin, sort, topk, kthvalue = [of(Selected, n) for n in ("cummax", "cummin", "sort", "topk", "kthvalue")]
+aminmax, slogdet = of(Extremes, "aminmax"), of(SignAndLog, "slogdet")
+qr, linalg_qr = of(QR, "qr"), of(QR, "linalg_qr")
+svd, linalg_svd, linalg_eigh = of(SVDWithV, "svd"), of(SVD, "linalg_svd"), of(Eigen, "linalg_eigh")

@@ -1,0 +1,55 @@
+"""Each mistake of the collection is detected, explained and located; its correct twin is quiet."""
+
+import warnings
+from contextlib import nullcontext
+
+import pytest
+
+import minigrad as torch
+
+from . import Mistake, collection
+
+MISTAKES = collection()
+MODES = {"": nullcontext, "debug": torch.debug, "anomaly": torch.autograd.detect_anomaly}
+
+
+def said(mistake: type[Mistake]) -> str:
+    """What minigrad says to the mistake; it has to be of the type or name that is expected."""
+    with MODES[mistake.under](), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if isinstance(mistake.says, str):
+            mistake.wrong()
+            texts = [str(w.message) for w in caught if getattr(w.message, "name", "") == mistake.says]
+            assert texts, f"no warning {mistake.says!r}, but {[str(w.message) for w in caught]}"
+            return texts[0]
+        with pytest.raises(mistake.says) as raised:
+            mistake.wrong()
+        assert isinstance(raised.value, torch.MinigradError), f"{type(raised.value)} is not minigrad's own"
+        return str(raised.value)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.slug())
+def test_a_mistake_is_detected_explained_and_located(mistake, record_property):
+    text = said(mistake)
+    record_property("mistake", "detected")
+    missing = [word for word in (mistake.operation, *map(str, mistake.numbers), mistake.remedy) if word not in text]
+    assert not missing, f"{missing} not in:\n{text}"
+    assert mistake.operation and mistake.remedy, "the collection has to say who is named, and what advice is given"
+    record_property("mistake", "explained")
+    assert "{}:{}".format(*mistake.place()) in text, text
+    record_property("mistake", "located")
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.slug())
+def test_its_correct_twin_is_quiet(mistake):
+    with MODES[mistake.under](), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mistake.right()
+
+
+def test_every_mistake_has_a_page_of_its_own():
+    slugs = [m.slug() for m in MISTAKES]
+    assert len(set(slugs)) == len(slugs)
+    for m in MISTAKES:
+        title, _, why = (m.__doc__ or "").partition("\n\n")
+        assert title.strip().endswith(".") and why.strip(), f"{m.__name__} has no title with a reason below it"

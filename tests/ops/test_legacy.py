@@ -1,0 +1,38 @@
+"""The tensor types of PyTorch's first versions: constructors, isinstance, Tensor.type."""
+
+import numpy as np
+import pytest
+
+import minigrad
+
+
+def test_constructors_take_sizes_or_data():
+    assert minigrad.FloatTensor(2, 3).shape == minigrad.FloatTensor(minigrad.Size([2, 3])).shape == (2, 3)
+    assert minigrad.LongTensor([1.7]).tolist() == [1] and minigrad.LongTensor([1.7]).dtype == minigrad.int64
+    assert minigrad.Tensor((2, 3)).tolist() == [2.0, 3.0] and minigrad.Tensor().shape == (0,)
+    assert minigrad.BoolTensor(np.array([0, 2])).tolist() == [False, True]
+    assert minigrad.ones(1, dtype=minigrad.int8).new([1, 2]).dtype == minigrad.int8
+    assert minigrad.Tensor([1.0], device="cpu").tolist() == [1.0]
+
+
+def test_a_tensor_made_of_a_tensor_shares_its_memory():
+    x = minigrad.zeros(2)
+    minigrad.Tensor(x)[0] = 1.0
+    assert x.tolist() == [1.0, 0.0] and x._version == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [(lambda m: m.Tensor(3.0), TypeError), (lambda m: m.Tensor(None), TypeError), (lambda m: m.Tensor(-1), RuntimeError),
+     (lambda m: m.Tensor(2, 3.0), TypeError), (lambda m: m.LongTensor(m.ones(2)), TypeError)],
+)  # fmt: skip
+def test_what_they_refuse(call, kind):
+    with pytest.raises(kind, match="Tensor: "):
+        call(minigrad)
+
+
+def test_they_are_types_of_tensors():
+    x = minigrad.ones(2)
+    assert isinstance(x, minigrad.FloatTensor) and not isinstance(x, minigrad.LongTensor)
+    assert x.type() == "minigrad.FloatTensor" and x.type(minigrad.LongTensor).dtype == minigrad.int64
+    assert x.type("torch.DoubleTensor").dtype == minigrad.float64

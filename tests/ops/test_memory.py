@@ -1,0 +1,72 @@
+"""Copies, conversions and writes: every form of `to`, the order of copies, numbers that do not fit."""
+
+import pytest
+
+import minigrad
+
+DOUBLE = minigrad.float64
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda x: x.to(DOUBLE), lambda x: x.to(dtype=DOUBLE), lambda x: x.to("cpu", DOUBLE), lambda x: x.to(None, DOUBLE),
+     lambda x: x.to(device="cpu", dtype=DOUBLE), lambda x: x.to(minigrad.ones(1, dtype=DOUBLE)),
+     lambda x: x.to("cpu", DOUBLE, False, True), lambda x: x.to(DOUBLE, True, copy=True), lambda x: x.double()],
+)  # fmt: skip
+def test_forms_of_to(call):
+    assert call(minigrad.ones(2)).dtype == DOUBLE
+
+
+def test_to_copies_on_request_only():
+    x = minigrad.ones(2)
+    for same in (x.to(x.dtype), x.to("cpu"), x.to(x), x.to(x.dtype, True), x.float()):
+        assert same is x
+    for other in (x.to(x.dtype, copy=True), x.to(x.dtype, False, True), x.to("cpu", None, False, True)):
+        assert other is not x and other.data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize("args", [(DOUBLE, DOUBLE), ("cpu", DOUBLE, 3), (DOUBLE, True, False, True)])
+def test_to_refuses(args):
+    with pytest.raises(TypeError, match="to: "):
+        minigrad.ones(2).to(*args)
+
+
+def test_conversions_and_likes_of_expanded_tensors_are_row_major():
+    x = minigrad.ones(1, 3).expand(2, 3)
+    for t in (x.double(), x.clone(), minigrad.zeros_like(x), minigrad.full_like(x, 2.0)):
+        assert t.stride() == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda x, v: x.fill_(v), lambda x, v: x.__setitem__(0, v), lambda x, v: x.__setitem__(slice(0, 2), v),
+     lambda x, v: x.__setitem__([0], v), lambda x, v: x.__setitem__(x == 0, v),
+     lambda x, v: x.masked_fill_(x == 0, v), lambda x, v: x.index_fill_(0, minigrad.tensor([0]), v)],
+)  # fmt: skip
+def test_numbers_that_do_not_fit_are_not_written(write):
+    x = minigrad.zeros(3, dtype=minigrad.uint8)
+    for value in (300, float("nan")):
+        with pytest.raises(RuntimeError, match="overflow"):
+            write(x, value)
+    assert x.tolist() == [0, 0, 0]
+    write(x, -1)
+    assert x[0].item() == 255
+    write(x.zero_(), 2.7)
+    assert x[0].item() == 2
+
+
+def test_what_is_no_number_is_not_written():
+    for call in (lambda x: x.fill_("a"), lambda x: x.copy_([1.0, 2.0]), lambda x: x.__delitem__(0)):
+        with pytest.raises(TypeError):
+            call(minigrad.ones(2))
+
+
+def test_data_of_a_tracked_tensor_stays_floating_point():
+    x = minigrad.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="floating-point"):
+        x.data = minigrad.ones(2, dtype=minigrad.int64)
+
+
+def test_detach_is_a_function_too():
+    x = minigrad.ones(2, requires_grad=True) * 2
+    assert not minigrad.detach(x).requires_grad and minigrad.detach(x).data_ptr() == x.data_ptr()

@@ -1,0 +1,193 @@
+"""Records of what programs do with leaves and their memory: they are made, written, shared and read on the way."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad import func, nn, optim
+from minigrad.autograd import Function
+from minigrad.autograd.function import NestedIOFunction
+
+from .recorded import assert_sound, forward, gradients_by_name, number, tangent_of_output
+
+
+def network():
+    return nn.Linear(3, 2)(minigrad.ones(1, 3)).sum()
+
+
+def embedding():
+    return nn.Embedding(4, 2, padding_idx=1)(minigrad.tensor([0, 2])).sum()
+
+
+def from_data():
+    w = minigrad.zeros(2, requires_grad=True)
+    w.data.fill_(3.0)
+    return (w * w).sum()
+
+
+def becomes_a_leaf():
+    x = minigrad.arange(4.0).reshape(2, 2).requires_grad_()
+    return (x * x).sum()
+
+
+def parameter_of_a_result():
+    w = nn.Parameter(minigrad.ones(2) * 0.5)
+    return (w * w).sum()
+
+
+def filled_by_out():
+    x = minigrad.empty(2)
+    minigrad.add(minigrad.ones(2), 1.0, out=x)
+    return (x.requires_grad_() * 3.0).sum()
+
+
+def on_the_same_memory():
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    y = x.detach().requires_grad_()
+    return (x * x * y).sum()
+
+
+def written_between_uses():
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    first = (x * 3.0).sum()
+    with minigrad.no_grad():
+        x.mul_(2.0)
+    return first + (x * x).sum()
+
+
+def assigned_through_a_view():
+    x = minigrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = x * 2.0
+    y[0].mul_(3.0)
+    y[:, 1] += x[:, 0]
+    return (y * y).sum()
+
+
+def differentiated_twice():
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    (g,) = minigrad.autograd.grad((x**3).sum(), x, create_graph=True)
+    return (g * g).sum()
+
+
+def batched():
+    x = minigrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    return func.vmap(lambda t: t.exp() * t)(x).sum()
+
+
+PROGRAMS = [network, embedding, from_data, becomes_a_leaf, parameter_of_a_result, filled_by_out, on_the_same_memory,
+            written_between_uses, assigned_through_a_view, differentiated_twice, batched]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_all_passes_of_leaves_made_in_the_program(program):
+    document = minigrad.record(program).to_dict()
+    assert document["program"]["passes"] == ["forward", "backward", "jvp"]
+    assert_sound(document)
+    leaves = {str(v["id"]) for v in document["values"] if v["kind"] == "parameter"} & {*document["gradients"]}
+    assert leaves
+    if program is not differentiated_twice:  # whose leaf has the gradients of two runs
+        total = sum(number(document, document["gradients"][leaf]).sum() for leaf in leaves)
+        assert np.allclose(tangent_of_output(document), total)
+
+
+def test_a_second_derivative_is_pushed_forward_too():
+    assert tangent_of_output(minigrad.record(differentiated_twice).to_dict()) == 36 * (1 + 8)
+
+
+def test_a_transform_sees_less_than_the_record_around_it():
+    document = minigrad.record(batched).to_dict()
+    assert document["values"][0]["shape"] == [3]
+
+
+def test_an_optimizer_reads_the_gradient_that_backward_made():
+    w = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.1)
+
+    def train():
+        for again in (False, True):
+            if again:
+                optimizer.zero_grad(set_to_none=False)
+            loss = (w * w).sum()
+            loss.backward()
+            optimizer.step()
+        return loss
+
+    document = minigrad.record(train).to_dict()
+    assert_sound(document)
+    read = [op["inputs"][1] for op in document["ops"] if op["phase"] == "update" and op["name"] == "add"]
+    assert [document["values"][value]["kind"] for value in read] == ["gradient", "gradient"]
+    assert np.allclose(number(document, read[1]), [1.6, 3.2])
+    assert number(document, document["gradients"]["0"]).tolist() == [2.0, 4.0]
+
+
+def test_what_is_not_asked_for_gets_no_edge():
+    x, w = (minigrad.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+
+    def program():
+        h = x * w
+        (g,) = minigrad.autograd.grad(h.sum(), x, retain_graph=True)
+        return (h * g).sum()
+
+    document = minigrad.record(program).to_dict()
+    assert_sound(document)
+    assert gradients_by_name(document)["w"].tolist() == [1.0, 4.0]
+
+
+class Stop(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+class Pair(NestedIOFunction):
+    def forward_extended(self, pair):
+        return [pair[0] * 2]
+
+    def backward_extended(self, grads):
+        return ((grads * 2, None),)
+
+
+@pytest.mark.parametrize("stop", [Stop.apply, lambda x: Pair.apply((x, x.detach()))[0]], ids=["Function", "nested"])
+def test_tangents_end_where_a_function_has_no_jvp(stop):
+    def program(x):
+        y = stop(x) + x
+        z = x * 1
+        z.add_(y)
+        return z * x
+
+    rec = minigrad.record(program, minigrad.tensor(3.0))
+    document = rec.to_dict()
+    assert "has no jvp" in rec.notes[0]
+    made = {op["outputs"][0] for op in forward(document) if op["name"] != "mul" or op is forward(document)[-1]}
+    told = {int(value) for op in document["ops"] for value in op["tangents"]}
+    assert not made & told
+    assert_sound(document)
+
+
+def test_a_function_without_jvp_stops_no_tangents_that_are_not_there():
+    rec = minigrad.record(lambda x: x * Stop.apply(minigrad.ones(())), minigrad.tensor(3.0, requires_grad=True))
+    assert not rec.notes and tangent_of_output(rec.to_dict()) == 2.0
+
+
+def test_the_gradient_of_what_another_thread_has_made():
+    x, made = minigrad.tensor([1.0, 2.0], requires_grad=True), []
+
+    def program():
+        other = threading.Thread(target=lambda: made.append(x * 3.0))
+        other.start()
+        other.join()
+        return (made[0] * made[0]).sum()
+
+    document = minigrad.record(program, passes=("forward", "backward")).to_dict()
+    assert_sound(document)
+
+
+def test_every_rule_inside_transforms_names_its_operation():
+    document = minigrad.record(func.hessian(lambda x: (x**3).sum()), minigrad.tensor([1.0, 2.0])).to_dict()
+    assert all(op["of"] is not None for op in document["ops"] if op["phase"] == "backward")

@@ -1,0 +1,56 @@
+"""save and load: what comes back, and what is not read."""
+
+import io
+import pickle
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad import nn
+
+
+def again(obj, **options):
+    file = io.BytesIO()
+    minigrad.save(obj, file)
+    file.seek(0)
+    return minigrad.load(file, **options)
+
+
+def test_a_state_dict_comes_back_from_a_file(tmp_path):
+    model, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    minigrad.save(model.state_dict(), tmp_path / "model.pt")
+    other.load_state_dict(minigrad.load(tmp_path / "model.pt", map_location="cpu"))
+    x = minigrad.ones(1, 3)
+    assert (model(x) == other(x)).all()
+
+
+def test_everything_plain_comes_back():
+    x = minigrad.arange(6.0).view(2, 3).t()
+    obj = {"x": x, "same": x, "part": x[1:], "dtype": minigrad.int8, "size": x.shape, "device": x.device,
+           "leaf": minigrad.ones(2, requires_grad=True), "parameter": nn.Parameter(minigrad.ones(1)),
+           "n": [1, 2.5, None, (True, "a")],
+           "ordered": OrderedDict(a=1), "array": np.arange(3), "number": np.float64(2)}  # fmt: skip
+    found = again(obj)
+    assert found["x"] is found["same"] and found["x"].stride() == (1, 3)
+    found["x"][1, 0] = 9.0
+    assert found["part"][0, 0].item() == 9.0 and x[1, 0].item() == 1.0
+    assert found["dtype"] is minigrad.int8 and found["size"] == (3, 2) and found["device"] == x.device
+    assert found["leaf"].requires_grad and type(found["parameter"]) is nn.Parameter
+    assert found["n"] == obj["n"] and found["ordered"] == obj["ordered"] and found["array"].tolist() == [0, 1, 2]
+
+
+def test_code_is_read_only_from_trusted_files():
+    model = nn.Linear(2, 1)
+    with pytest.raises(pickle.UnpicklingError, match="weights_only"):
+        again(model)
+    assert (again(model, weights_only=False).weight == model.weight).all()
+    with pytest.raises(pickle.UnpicklingError, match="builtins"):
+        again(eval)
+
+
+def test_a_gpu_is_not_there():
+    assert not minigrad.cuda.is_available() and minigrad.cuda.device_count() == 0
+    with pytest.raises(RuntimeError, match="CUDA"):
+        again(1, map_location="cuda")
