@@ -93,8 +93,8 @@ def explain_shape(y: Tensor) -> ShapeExplanation:
     y has shape (8,)
       dimension 0 (8)
         4 · 2 = 8, merged by reshape
-          dimension 0 of v0 (4), through matmul
-          dimension 1 of w (2), through matmul
+          - dimension 0 of v0 (4), through matmul
+          - dimension 1 of w (2), through matmul
       not there any more:
         dimension 1 of v0 (3): summed over with the rows of the other by matmul
     """

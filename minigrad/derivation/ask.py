@@ -108,7 +108,7 @@ def chosen(rec: Record, of: Any) -> int:
         raise error(
             ValueError,
             "explain",
-            f"{'nothing' if of is None else wanted} has no gradient here; there are: {there}",
+            "nothing here has a gradient" if of is None else f"{wanted} has no gradient here; there are: {there}",
             "pass of= a name of these, or inputs that the result depends on",
         )
     return found[0].index

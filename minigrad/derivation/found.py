@@ -7,6 +7,7 @@ has kept is found among the living objects of the process: that takes time when 
 from __future__ import annotations
 
 import gc
+import warnings
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -17,7 +18,7 @@ from ..core.edges import producer
 from ..core.node import Node
 from ..core.saved import Freed
 from ..core.tensor import Tensor, bottom, history
-from ..errors import error
+from ..errors import MinigradWarning, error
 from ..program.from_graph import older_first, record_of
 from ..program.recent import alive
 from ..program.recording import Record
@@ -65,10 +66,18 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
 
 def in_graph(root: Any, owner: Tensor) -> Asked | None:
     """The gradient of a tensor in the graph that leads to a root; None where a backward has freed that."""
-    rec, leaf = record_of(root), history(owner)
-    rec.settle()
+    rec, leaf = graph(root), history(owner)
     value = rec.leaves.get(leaf)
     return Asked(rec, "gradient", value, owned=True) if value in rec.gradients and not rec.notes else None
+
+
+def graph(what: Any) -> Record:
+    """The record of what has made a tensor, with its backward; what that would warn of was, or will be, warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MinigradWarning)
+        rec = record_of(what)
+    rec.settle()
+    return rec
 
 
 def unknown(owner: Tensor, name: str) -> Exception:
@@ -127,8 +136,7 @@ def of_tensor(y: Tensor, x: Tensor, who: str = "explain") -> Asked:
             f"the first tensor, of shape {tuple(y.shape)}, has no graph: nothing that it depends on requires grad",
             "set requires_grad=True on what you differentiate by, before computing",
         )
-    rec, edge = record_of(y), history(x)
-    rec.settle()
+    rec, edge = graph(y), history(x)
     if rec.notes:
         raise error(ValueError, who, rec.notes[0], RECORD)
     value = value_of(rec, edge)

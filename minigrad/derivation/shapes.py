@@ -31,6 +31,7 @@ class Hop:
     dimension: int
     size: int
     deep: int  # how many branches lie before it
+    branch: bool = False  # whether one begins here
 
 
 @dataclasses.dataclass
@@ -59,20 +60,22 @@ class ShapeExplanation:
     __repr__ = __str__
 
     def told(self, hops: list[Hop]) -> list[str]:
-        """Lines: operations that leave a size as it is stand together."""
+        """Lines, with a dash where one of several ways begins: operations that leave a size as it is stand together."""
         lines: list[str] = []
         through: list[str] = []
+        begins = False
         for hop in hops:
+            begins = begins or hop.branch
             at = f" at {hop.where}" if hop.where else ""
             if hop.op and not hop.why:
                 through.append(f"{hop.op}{at}")
                 continue
             way = f", through {', '.join(dict.fromkeys(through[::-1]))}" if through else ""
-            through = []
+            said = f"dimension {hop.dimension} of {hop.value} ({hop.size})"
             if hop.op:
-                lines.append(f"{'  ' * hop.deep}    {hop.why}{'' if hop.op in hop.why else f', by {hop.op}'}{at}{way}")
-            else:
-                lines.append(f"{'  ' * hop.deep}    dimension {hop.dimension} of {hop.value} ({hop.size}){way}")
+                said = f"{hop.why}{'' if hop.op in hop.why else f', by {hop.op}'}{at}"
+            lines.append(f"    {'  ' * hop.deep}{'- ' if begins else '  ' * bool(hop.deep)}{said}{way}")
+            through, begins = [], False
         return lines
 
 
@@ -139,7 +142,9 @@ class Trace:
                 return hops
             if len(sources) > 1 and origin.why and "broadcast" not in origin.why:
                 for source, e in sources:
-                    hops += self.back(source, e, deep + 1)
+                    way = self.back(source, e, deep + 1)
+                    way[0].branch = True
+                    hops += way
                 return hops
             value, d = sources[0]
 
