@@ -187,7 +187,7 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     if "grads" not in graph.view.show:
         return lines
     if told := edge.flow.get("told"):  # of an explanation: the equations of single elements
-        return lines + [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 3)]
+        return lines + [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 6)]
     gives = text.gist(graph.values.get(edge.flow["gives"]))
     return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
 

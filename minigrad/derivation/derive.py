@@ -12,12 +12,13 @@ from ..errors import error
 from ..program.build import numbered
 from ..program.noted import Group
 from ..program.recording import Record
+from ..program.schema import summary
 from .explanation import Explanation, Part, Path, Step, Sum, Term
 from .links import Link, Links, dot
 from .names import expression, names, worded
 
-WHOLE = 4  # up to so many elements are explained at once, and followed in each value on the way
-TERMS = 5  # so many terms of a sum are told one by one
+WHOLE = 4  # up to so many elements are explained at once
+TERMS = 5  # so many terms of a sum are told one by one, and so many elements of a value followed on the way
 SHORT = 12  # characters of a constant that stands in a formula
 PATHS = 64  # so many paths are told apart
 
@@ -74,7 +75,7 @@ class Derivation:
             elements,
             [float(asked[i]) for i in elements],
             len(elements) == asked.size,
-            {number(v): s.tolist() for v, s in self.seeds.items()},
+            {number(v): summary(s) for v, s in self.seeds.items()},
             [told.step(s) for s in steps],
             [told.path(p) for p in self.paths(elements)],
             notes,
@@ -107,7 +108,7 @@ class Derivation:
                 parts = [self.part(link, i) for i in followed[v]]
                 mine.append((link, parts))
                 for s, i in self.next_elements(link, parts):
-                    if i not in followed[s] and len(followed[s]) < WHOLE:
+                    if i not in followed[s] and len(followed[s]) < TERMS:
                         followed[s].append(i)
             seed = self.links.seed(v)
             sums: list = []

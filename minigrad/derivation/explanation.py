@@ -7,7 +7,6 @@ tangent goes on through it.  Either way each of its numbers is a sum of products
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from ..program.show import mimebundle
 
@@ -90,7 +89,7 @@ class Explanation:
     elements: list[tuple]  # those that are explained
     numbers: list[float]
     whole: bool  # whether these are all elements
-    seeds: dict[int, Any]  # where the derivative begins, and with what
+    seeds: dict[int, dict]  # where the derivative begins, and with what: a summary as in a record
     steps: list[Step | Sum]
     paths: list[Path]
     notes: list[str]

@@ -33,7 +33,7 @@ def pushed(rec: Record, group: Group, value: int, position: int | None, directio
                 if i == value and position in (None, k):
                     given[k] = seed
             if any(t is not None for t in given):
-                outs = event.cls._tangents(*operands(rec, event, given), tuple(tensors(rec, event.outputs)))
+                outs = event.cls._tangents(operands(rec, event), given, tensors(rec, event.outputs))
                 if event.cls.elementwise:
                     outs = [only_where([t for t in given if t is not None], outs[0])] if outs[0] is not None else outs
                 moved.update({o: t for o, t in zip(event.outputs, outs) if t is not None})
@@ -63,12 +63,10 @@ def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[t
 
 def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
     """What flows back to argument number k of an event; None where nothing does."""
-    if not event.cls.primitive:
-        raise Unknown
     if rec.values[event.inputs[k]].dtype is None or np.dtype(rec.values[event.inputs[k]].dtype).kind != "f":
         return None
-    primals, _ = operands(rec, event, [])
-    d = event.cls.evaluate(k, primals + tuple(tensors(rec, event.outputs)), len(primals), gs)
+    primals = operands(rec, event)
+    d = event.cls.evaluate(k, primals + tensors(rec, event.outputs), len(primals), gs)
     if d is not None and event.cls.elementwise and tuple(d.shape) == tuple(gs[0].shape):
         d = only_where([gs[0]], d)
     return None if d is None else fit(d, Meta(rec.values[event.inputs[k]]), event.cls, k)
@@ -81,17 +79,16 @@ class Meta:
         self._shape, self._dtype = tuple(noted.shape), np.dtype(noted.dtype)
 
 
-def operands(rec: Record, event: Event, tangents: list) -> tuple[tuple, list]:
-    """The arguments of an event as they were, and the tangents beside them."""
+def operands(rec: Record, event: Event) -> tuple:
+    """The arguments of a primitive as they were."""
     if not event.cls.primitive:
         raise Unknown
-    values = [i.get("const") if isinstance(i, dict) else tensor(rec.values[i]) for i in event.inputs]
-    return tuple(values), tangents
+    return tuple([i.get("const") if isinstance(i, dict) else tensor(rec.values[i]) for i in event.inputs])
 
 
-def tensors(rec: Record, values: Any) -> list[Tensor]:
+def tensors(rec: Record, values: Any) -> tuple[Tensor, ...]:
     """Recorded values as tensors without a history."""
-    return [tensor(rec.values[v]) for v in values]
+    return tuple([tensor(rec.values[v]) for v in values])
 
 
 def tensor(noted: Noted) -> Tensor:

@@ -86,11 +86,14 @@ def line(op: dict) -> tuple[Any, Any]:
 
 
 def expression(where: dict) -> str:
-    """What of its line an operation is, or all of the line."""
-    if not where["columns"]:
-        return where["code"]
-    first, last = where["columns"]
-    return linecache.getline(where["file"], where["line"])[first - 1 : last] or where["code"]
+    """What of its line an operation is; where that is not known, what the line computes."""
+    if where["columns"]:
+        first, last = where["columns"]
+        return linecache.getline(where["file"], where["line"])[first - 1 : last] or where["code"]
+    tree = parsed(where["code"])
+    if isinstance(tree, ast.Assign | ast.AugAssign):
+        return ast.get_source_segment(where["code"].strip(), tree.value) or where["code"]
+    return where["code"]
 
 
 def worded(formula: str, words: dict[str, str]) -> str:
@@ -109,11 +112,16 @@ def assigned(code: str) -> str:
     >>> assigned("h = (w * x).tanh()"), assigned("return h")
     ('h', '')
     """
-    try:
-        (statement,) = ast.parse(code.strip()).body
-    except (SyntaxError, ValueError):
-        return ""
-    match statement:
+    match parsed(code):
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
             return name
     return ""
+
+
+def parsed(code: str) -> ast.stmt | None:
+    """The one statement of a line; None where it is no whole one."""
+    try:
+        (statement,) = ast.parse(code.strip()).body
+    except (SyntaxError, ValueError):
+        return None
+    return statement

@@ -68,7 +68,7 @@ class Board:
     def lines(self) -> Iterator[str]:
         """Where the derivative begins, and what each step makes of it."""
         for value, seed in self.e.seeds.items():
-            yield f"    {self.derivative(value)} = {array(np.ravel(seed), np.shape(seed))}   ({self.beginning(value)})"
+            yield f"    {self.derivative(value)} = {self.summed_up(value, seed)}   ({self.beginning(value)})"
         blocks = [list(block) for _, block in groupby(self.e.steps, key=self.block)]
         for k, block in enumerate(blocks):
             if len(blocks) > MOST and MOST // 2 <= k < len(blocks) - MOST // 2:
@@ -77,6 +77,16 @@ class Board:
                 self.count(block[0])
                 continue
             yield from self.sums(block) if isinstance(block[0], Sum) else self.step(block[0])
+
+    def summed_up(self, value: int, summary: dict) -> str:
+        """A few numbers, or the extremes of many."""
+        if math.prod(shape := self.shape(value)) <= SMALL:
+            return array(np.ravel(summary["values"]), shape)
+        numbers = np.ravel(summary["values"]).astype(float) if "values" in summary else [summary["min"], summary["max"]]
+        if numbers[0] is None:
+            return f"nothing finite in {shape}"
+        low, high = min(numbers), max(numbers)
+        return f"{number(low)} in each of {shape}" if low == high else f"{number(low)} to {number(high)} in {shape}"
 
     def beginning(self, value: int) -> str:
         """What is said of a derivative that no step gives."""
@@ -191,9 +201,11 @@ class Board:
         else:
             tangents = [op["tangents"] for op in self.e.record["ops"] if str(value) in op["tangents"]]
             found = tangents[0][str(value)] if tangents else None
-        elements = self.values[found]["summary"].get("values") if found in self.values else None
-        whole = elements is not None and np.size(elements) <= SMALL
-        return array(np.ravel(elements), np.shape(elements)) if whole else f"a tensor of shape {self.shape(value)}"
+        return (
+            f"a tensor of shape {self.shape(value)}"
+            if found is None
+            else self.summed_up(value, self.values[found]["summary"])
+        )
 
     def sums(self, block: list[Sum]) -> Iterator[str]:
         """What meets at a value."""
@@ -214,7 +226,8 @@ def paths(e: Explanation) -> Iterator[str]:
     yield ""
     shown = e.paths[:LARGEST]
     for path in shown:
-        steps = path.names if len(path.names) <= 8 else [*path.names[:4], "...", *path.names[-3:]]
+        steps = [f"{name} ({n}×)" if (n := len(list(same))) > 1 else name for name, same in groupby(path.names)]
+        steps = steps if len(steps) <= 12 else [*steps[:8], "...", *steps[-4:]]
         way = " → ".join([e.names[path.begins] if path.begins is not None else "...", *steps])
         more = f"   ({path.count} paths)" if path.count > 1 else ""
         yield f"    {array(path.gives, (len(path.gives),) if len(path.gives) > 1 else ()):>12}   along {way}{more}"

@@ -268,3 +268,11 @@ def test_random_programs_add_up(seed):
         assert e.numbers == pytest.approx([t.grad.numpy()[e.elements[0]]]) and e.count >= 1
         adds_up(e)
         adds_up(torch.explain(t.grad))
+
+
+@pytest.mark.parametrize(
+    "shape, said", [((2,), "[1, 1]"), ((3, 4), "1 in each of (3, 4)"), ((30, 40), "1 in each of (30, 40)")]
+)
+def test_a_result_of_many_elements_begins_with_one_number_for_all(shape, said):
+    text = str(torch.explain(lambda x: x * 2, torch.ones(*shape)))
+    assert f"∂result/∂result = {said}   (it begins here)" in text
