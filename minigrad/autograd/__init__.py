@@ -6,7 +6,7 @@ The engine is minigrad/core/engine.py; this package holds what users call.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..core import engine
 from ..core.context import current
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
+from ..core.hooks import retain_grad
 from ..core.invalid import hint_at_loss
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
@@ -30,6 +31,7 @@ def backward(
 ) -> None:
     """Add the gradients of the sum of `tensors` (weighted by `grad_tensors`) to the `.grad` of the leaves, or of `inputs`.
 
+    Those of `inputs` that are no leaves retain their gradient from then on, as after retain_grad().
     Raises RuntimeError for tensors without history, for non-scalars without gradient, and for a graph freed before.
 
     >>> import minigrad
@@ -38,25 +40,26 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    tensors = as_sequence(tensors)
+    tensors = as_sequence(tensors, "backward")
     edges, seeds = roots(tensors, grad_tensors, "backward")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         engine.run(edges, seeds, None, keep, create_graph)
         return
-    inputs = as_sequence(inputs)
+    inputs = as_sequence(inputs, "backward")
     if not inputs:
         raise error(
             RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "leave it out for all leaves"
         )
     targets = [engine.edge_of(t, "backward", i) for i, t in enumerate(inputs)]
+    for t, e in zip(inputs, targets):
+        if isinstance(t, Tensor) and type(e) is not Leaf:
+            retain_grad(t)
     found = engine.run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
-    for t, e in dict(zip([key(e) for e in targets], zip(inputs, targets))).values():
-        g = found.get(key(e))
-        if g is not None and type(e) is Leaf:
-            engine.accumulate(e, g)
-        elif g is not None:
-            engine.add_grad(t, g)
+    with set_grad_enabled(create_graph):
+        for e in dict.fromkeys(targets):
+            if type(e) is Leaf and (g := found.get(key(e))) is not None:
+                engine.reach(e, [g])
 
 
 def grad(
@@ -65,6 +68,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -72,6 +76,8 @@ def grad(
     """The gradients of the sum of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple.
 
     With `is_grads_batched` the first dimension of each of grad_outputs is a batch of weights, and so of the results.
+    Only the inputs get gradients: `only_inputs` has a place for the sake of old programs, and must be True.  Raises
+    RuntimeError for inputs that do not require grad and, unless `allow_unused`, for those that nothing depends on.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -83,6 +89,13 @@ def grad(
             ValueError,
             "grad",
             "expected allow_unused to be True or not passed when materialize_grads=True, but got: False.",
+        )
+    if not only_inputs:
+        raise error(
+            ValueError,
+            "grad",
+            "only_inputs=False, which would fill the .grad of all other leaves, is not supported",
+            "leave it out, and use backward() for the others",
         )
     if is_grads_batched:
         from ..layers.batch import batched_grad
@@ -96,11 +109,11 @@ def grad(
             allow_unused=allow_unused,
             materialize_grads=materialize_grads,
         )
-    outputs, inputs = as_sequence(outputs), as_sequence(inputs)
+    outputs, inputs = as_sequence(outputs, "grad"), as_sequence(inputs, "grad")
     if not inputs:
         raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate by")
     edges, seeds = roots(outputs, grad_outputs, "grad")
-    targets = [history_or_none(t) for t in inputs]
+    targets = [engine.edge_or_none(t, "grad", i) for i, t in enumerate(inputs)]
     if None in targets:
         i = targets.index(None)
         raise error(
@@ -151,21 +164,22 @@ methods: Any = Tensor
 methods.backward = tensor_backward
 
 
-def history_or_none(t: Any) -> Any:
-    """The edge of a tensor or GradientEdge."""
-    return history(t) if isinstance(t, Tensor) else t.edge()
-
-
-def as_sequence(x: Any) -> tuple:
-    """One tensor, or several, as a tuple."""
-    return (x,) if isinstance(x, Tensor) or hasattr(x, "edge") else tuple(x)
+def as_sequence(x: Any, who: str) -> tuple:
+    """One tensor, or several, as a tuple.  Raises TypeError for what is neither."""
+    if isinstance(x, Tensor) or hasattr(x, "edge"):
+        return (x,)
+    if not isinstance(x, Iterable):
+        raise error(
+            TypeError, who, f"expected a tensor or a sequence of tensors, got {type(x).__name__}", "pass tensors"
+        )
+    return tuple(x)
 
 
 def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
     """The edges where differentiation starts, with a gradient for each."""
     if weights is None and len(outputs) == 1 and type(t := outputs[0]) is Tensor and (edge := history(t)) is not None:
         return [edge], [seed(t, None, edge, what)]  # by far the most common
-    weights = (None,) * len(outputs) if weights is None else as_sequence(weights)
+    weights = (None,) * len(outputs) if weights is None else as_sequence(weights, what)
     if len(weights) != len(outputs):
         raise error(
             RuntimeError,

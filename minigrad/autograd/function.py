@@ -259,8 +259,8 @@ class NestedIOFunction(Function):
             rules["jvp"] = staticmethod(cls.jvp)
         cls._flat = type(cls.__name__, (base,), {"__module__": cls.__module__, **rules})
 
-    def __init__(self):
-        pass
+    def __init__(self, *args: Any, **kwargs: Any):
+        """A subclass may give the arguments a meaning."""
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the operation; an instance that has run before works on a copy of itself."""

@@ -100,7 +100,7 @@ class no_grad(NoParentheses):
 
 
 class enable_grad(NoParentheses):
-    """Record again, inside no_grad."""
+    """Record again, inside no_grad; without effect inside inference_mode."""
 
     def change(self, frame: Any) -> Any:
         return frame.all_grad(True)

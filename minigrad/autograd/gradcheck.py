@@ -94,6 +94,7 @@ def gradcheck(
             return True
         if check_backward_ad:
             compare(func, inputs, settings, "backward")
+            check_multiplied(func, inputs, nondet_tol)
         if check_forward_ad:
             compare(func, inputs, settings, "forward")
         if check_batched_grad:
@@ -212,6 +213,20 @@ def check_constant(func: Callable, inputs: tuple, settings: Settings) -> None:
                     f"grad, but moves with input {i}",
                     "look for detach(), .data, numpy(), no_grad or .item() in the function",
                 )
+
+
+def check_multiplied(func: Callable, inputs: tuple, tolerance: float) -> None:
+    """Gradients of zero have to give zero: a backward that forgets to multiply by them passes where they are 1."""
+    outs, targets = [o for _, o in differentiable(func, inputs)], checked(inputs)
+    nothing = [o.new_zeros(o.shape) for o in outs]
+    for (i, _), g in zip(targets, grad(outs, [x for _, x in targets], nothing, allow_unused=True)):
+        if g is not None and not (np.abs(g.detach()._a) <= tolerance).all():
+            raise error(
+                GradcheckError,
+                "gradcheck",
+                f"backward not multiplied by grad_output: for gradients of zero, input {i} gets {g.detach().tolist()}",
+                "multiply by the incoming gradients in backward",
+            )
 
 
 def compare_all(func: Callable, inputs: tuple, settings: Settings, mode: str) -> None:

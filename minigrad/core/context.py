@@ -77,10 +77,14 @@ class Frame:
         return self.but(watched=self.watched + step, parent=None if self.parent is None else self.parent.watch(step))
 
     def all_grad(self, grad: bool) -> Frame:
-        """The whole chain with gradients on or off: inside a transform every enclosing derivative is meant."""
+        """The whole chain with gradients on or off: inside a transform every enclosing derivative is meant.
+
+        Under inference_mode they stay off.
+        """
         if self is ON or self is OFF:
             return ON if grad else OFF
-        return self.but(grad=grad, parent=None if self.parent is None else self.parent.all_grad(grad))
+        parent = None if self.parent is None else self.parent.all_grad(grad)
+        return self.but(grad=grad and not self.inference, parent=parent)
 
     def grad_of(self, other: Frame) -> Frame:
         """The whole chain with the gradient modes that `other`'s chain has."""

@@ -53,6 +53,10 @@ class Leaf:
 
     _meta = property(lambda leaf: ((leaf._shape, leaf._dtype),))
 
+    def tensor_inputs(self) -> list:
+        """None: here the graph ends."""
+        return []
+
     @property
     def variable(self) -> Tensor | None:
         """The tensor whose `.grad` this end fills; None once it is gone."""
@@ -101,6 +105,9 @@ class ViewOf:
 
     def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Any, version: int, fixed: str | None = None):
         self.parent, self.fn, self.args, self.seen, self.version, self.fixed = parent, fn, args, seen, version, fixed
+
+
+Leaf.__name__ = "AccumulateGrad"  # what programs that walk through a graph find by type(node).__name__
 
 
 def producer(edge: Any) -> Any:

@@ -23,7 +23,7 @@ from .fast import GENERIC
 from .function import call_user
 from .node import Ctx, anomaly
 from .sweep import bare, boxed, broadcast_axes, sweep
-from .tensor import Tensor, history, wrap
+from .tensor import Tensor, history, version, wrap
 
 running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
 
@@ -139,12 +139,16 @@ def watcher(frame: Any) -> Any:
 
 def pull(node: Any, gs: list) -> tuple:
     """One node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
+    before = [0 if g is None else version(g) for g in gs]
     try:
         outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
             e.add_note(f"The forward call that this backward belongs to ({node.name()}) was at {node._trace}")
         raise
+    for i, (g, n) in enumerate(zip(gs, before)):
+        if g is not None and version(g) != n:
+            raise written(node, i)
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
@@ -179,6 +183,9 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     if node._trace is not None:  # made while anomalies were looked for
         return [(e, bare(o)) for e, o in zip(node._edges, step(node, gs, free is None, free and free.place, None))]
     outs, pairs = pull_custom(node, gs), []
+    for i, t in enumerate(gs):
+        if t is not None and t._ver is not None and t._ver.n:
+            raise written(node, i)
     if free is not None:
         node._free(free.place)
     for i, (o, e) in enumerate(zip(outs, node._edges)):
@@ -199,6 +206,16 @@ def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
         named(node),
         f"returned a gradient different from None at position {i}, but the corresponding forward input was not a tensor",
         "return None there",
+    )
+
+
+def written(node: Any, i: int) -> Exception:
+    """The error for a user's backward that has written to a gradient that it was given."""
+    return error(
+        RuntimeError,
+        named(node),
+        f"has modified gradient {i}, which it was given, in place; the same memory may be the gradient of other tensors",
+        "clone() it first, or use the out-of-place form of that operation",
     )
 
 
@@ -320,9 +337,23 @@ def on_paths(roots: Sequence, wanted: set, targets: set) -> set:
     return useful
 
 
+def edge_or_none(t: Any, what: str, i: int) -> Any:
+    """The edge of a tensor or GradientEdge; None for a tensor that does not require grad."""
+    if isinstance(t, Tensor):
+        return history(t)
+    if not hasattr(t, "edge"):
+        raise error(
+            RuntimeError,
+            what,
+            f"all inputs and outputs have to be tensors or GradientEdges, but got {type(t).__name__} at position {i}",
+            "pass the tensors themselves",
+        )
+    return t.edge()
+
+
 def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
-    edge = history(t) if isinstance(t, Tensor) else t.edge()
+    edge = edge_or_none(t, what, i)
     if edge is None:
         raise error(
             RuntimeError,

@@ -7,14 +7,14 @@ retain_grad), before the node's backward (pre), after it (post), and for a leaf 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
 from ..errors import error, warn
-from .context import current, use
+from .context import current
 from .edges import Leaf, place_of, producer
-from .tensor import Tensor, history
+from .tensor import Tensor, history, version
 
 _handle = count().__next__
 
@@ -103,8 +103,8 @@ def retain_grad(t: Tensor) -> None:
         hooks_of(producer(edge)).retained[place_of(edge)] = weakref.ref(t)
 
 
-def move_retained(t: Tensor, old: Any, new: Any) -> None:
-    """t was written in place: retain_grad follows it to its new history."""
+def move_retained(old: Any, new: Any) -> None:
+    """A tensor was written in place: retain_grad follows it from its old history to the new one."""
     hooks = None if old is None else producer(old)._hooks
     ref = None if hooks is None else hooks.retained.pop(place_of(old), None)
     if ref is not None:
@@ -132,7 +132,9 @@ def retain(t: Tensor, g: Tensor) -> None:
 def pre(node: Any, grads: list) -> list:
     """Run the node's own pre-hooks, which see all gradients as a tuple."""
     for hook in list(node._hooks.pre.values()):
-        result = hook(tuple(grads))
+        given = lent(grads)
+        result = hook(tuple(given))
+        grads = returned(given, grads)
         if result is not None:
             grads = list(result) if isinstance(result, tuple) else [result]
             if len(grads) != len(node._meta):
@@ -144,30 +146,45 @@ def pre(node: Any, grads: list) -> list:
 
 def post(node: Any, inputs: tuple, outputs: list) -> tuple:
     """Run the node's hooks with the gradients of its inputs and outputs; a returned tuple replaces those of the inputs."""
+    places = node.tensor_inputs()
+    grads = [inputs[i] for i in places]
     for hook in list(node._hooks.post.values()):
-        result = hook(inputs, tuple(outputs))
+        given = lent(grads)
+        result = hook(tuple(given), tuple(lent(outputs)))
+        grads = returned(given, grads)
         if result is not None:
-            result = result if isinstance(result, tuple) else (result,)
-            if len(result) != len(inputs):
+            grads = list(result) if isinstance(result, tuple) else [result]
+            if len(grads) != len(places):
                 raise error(
-                    RuntimeError, node.name(), f"a hook returned {len(result)} gradients, expected {len(inputs)}"
+                    RuntimeError, node.name(), f"a hook returned {len(grads)} gradients, expected {len(places)}"
                 )
-            inputs = result
-    return inputs
+    found = dict(zip(places, grads))
+    return tuple([found.get(i) for i in range(len(inputs))])
 
 
 def accumulated(leaf: Leaf, t: Tensor) -> None:
     """Run a leaf's post-accumulate hooks."""
-    with use(current().all_grad(False)):
-        for hook in list(leaf._hooks.accumulated.values()):
-            hook(t)
+    for hook in list(leaf._hooks.accumulated.values()):
+        hook(t)
+
+
+def lent(grads: Sequence) -> list:
+    """Gradients as a hook may see them: copies, for it may write to them, and others read the same memory."""
+    return [None if g is None else g.clone() for g in grads]
+
+
+def returned(given: list, grads: Sequence) -> list:
+    """The gradients after a hook: its copies where it has written to them."""
+    return [own if own is not None and version(own) else g for own, g in zip(given, grads, strict=True)]
 
 
 def chain(hooks: dict, g: Tensor, what: str) -> Tensor:
     """Pass a gradient through hooks, each of which may replace it."""
     for hook in list(hooks.values()):
-        result = hook(g)
-        if result is not None:
+        given = lent([g])
+        result = hook(*given)
+        (g,) = returned(given, [g])
+        if result is not None and result is not given[0]:
             if not isinstance(result, Tensor):
                 raise error(TypeError, what, f"hook returned {type(result).__name__}, expected a tensor or None")
             if result.shape != g.shape:
@@ -175,6 +192,13 @@ def chain(hooks: dict, g: Tensor, what: str) -> Tensor:
                     RuntimeError,
                     what,
                     f"hook has changed the size of the gradient from {tuple(g.shape)} to {tuple(result.shape)}",
+                )
+            if result._np_dtype != g._np_dtype:
+                raise error(
+                    RuntimeError,
+                    what,
+                    f"hook has changed the type of the gradient from {g.dtype} to {result.dtype}",
+                    "return result.to(grad.dtype)",
                 )
             g = result
     return g

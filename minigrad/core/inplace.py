@@ -207,7 +207,7 @@ def regraph(layer: Any, fn: Any, before: Tensor, x: Tensor, others: tuple) -> No
 
     old = before._edge
     record(layer, fn, (before, *others), x)
-    move_retained(x, old, x._edge)
+    move_retained(old, x._edge)
     rebase(layer, x)
 
 
@@ -220,6 +220,6 @@ def rebase(layer: Any, x: Tensor) -> None:
         view, parent = x._view, x._view.parent
         before = twin(parent)
         record(layer, ViewScatter, (before, x, view.fn, view.args), parent)
-        move_retained(parent, before._edge, parent._edge)
+        move_retained(before._edge, parent._edge)
         x._view = ViewOf(parent, view.fn, view.args, parent._edge, version(x))
         x = parent

@@ -54,8 +54,14 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        """Per input the node that made it (AccumulateGrad for a leaf) and which of its outputs it was."""
-        return tuple([(None, 0) if e is None else (producer(e), place_of(e)) for e in self._edges])
+        """Per input tensor the node that made it (AccumulateGrad for a leaf) and which of its outputs it was."""
+        edges = [self._edges[i] for i in self.tensor_inputs()]
+        return tuple([(None, 0) if e is None else (producer(e), place_of(e)) for e in edges])
+
+    def tensor_inputs(self) -> list:
+        """The positions of the arguments that are tensors, or stand where one may have a gradient."""
+        fn = self._fn
+        return [i for i, e in enumerate(self._edges) if e is not None or fn.parameter(i) in fn.formulas]
 
     @property
     def saved_tensors(self) -> tuple:
@@ -80,6 +86,15 @@ class Node:
 
     def _sequence_nr(self) -> int:
         return self._seq
+
+    def __getattr__(self, name: str) -> Any:
+        """A tensor that a built-in operation has saved: _saved_self (its first operand), _saved_other, _saved_result."""
+        if not name.startswith("_saved_") or isinstance(self, Ctx):
+            return object.__getattribute__(self, name)  # says that there is none
+        operands = zip(("_saved_self", "_saved_other"), sorted(self._fn.formulas))
+        i = {**dict(operands), "_saved_result": len(self._edges)}.get(name)
+        value = None if i is None else self._alive()[i]
+        return unpack(value, self) if type(value) is Saved else object.__getattribute__(self, name)
 
     def _alive(self) -> tuple:
         """What was saved; RuntimeError if an earlier backward has freed it."""
@@ -161,6 +176,10 @@ class Ctx(Full):
         if self._jvp and self._forward is not None:
             return self._forward
         return tuple([unpack(s, self) for s in self._alive()])
+
+    def tensor_inputs(self) -> list:
+        """The positions of the arguments that are tensors."""
+        return [i for i, spec in enumerate(self._given) if spec is not None]
 
     def get_saved_variables(self) -> list:
         """What save_for_backward kept, as a list (the C++ name)."""

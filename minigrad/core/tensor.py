@@ -423,6 +423,7 @@ def history(t: Tensor) -> Any:
 def derive(t: Tensor) -> None:
     """Bring the histories of a view, and of all it is a view of, up to date, from the base downwards."""
     from .function import record
+    from .hooks import move_retained
 
     now, chain = version(t), []
     while (view := t._view) is not None and view.version != now and view.fixed is None:
@@ -432,6 +433,7 @@ def derive(t: Tensor) -> None:
         view = t._view
         view.version, edge = now, view.parent._edge
         if edge is not view.seen:
-            view.seen, t._edge = edge, None
+            before, view.seen, t._edge = t._edge, edge, None
             if edge is not None:
                 record(t._layer, view.fn, (view.parent, *view.args), t)
+                move_retained(before, t._edge)

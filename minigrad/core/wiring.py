@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import error, user_place
 from .edges import Leaf, Port, ViewOf
+from .hooks import move_retained
 from .inplace import rebase
 from .node import Ctx, describe
 from .tensor import Box, Tensor, history, memory, wrap
@@ -61,7 +62,10 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
                     "cannot be tracked there",
                     "return the tensors themselves, as a tuple, or use NestedIOFunction",
                 )
-        elif not among(o, ctx._dirty) and (among(o, args) or among(o, given[:i])):
+        elif among(o, ctx._dirty):
+            if history(o) is not None and not (needs and is_float(o) and not among(o, ctx._nondiff)):
+                o = o.detach()  # written, but not by anything with a derivative: the result is not tracked
+        elif among(o, args) or among(o, given[:i]):
             o = alias(o, ctx)  # an input, or the same tensor once more: another object on its memory
         outs.append(o)
     outs = tuple(outs)
@@ -83,6 +87,7 @@ def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
     """Make the custom node the past of one of its outputs."""
     if dirty:
         if edge is not None:
+            move_retained(history(o), edge)
             o._edge = edge
             rebase(None, o)
         return

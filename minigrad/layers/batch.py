@@ -246,17 +246,17 @@ def batched_grad(outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -
     """autograd.grad for a batch of grad_outputs at once."""
     from ..autograd import as_sequence, grad
 
-    weights = as_sequence(grad_outputs)
+    weights = as_sequence(grad_outputs, "grad")
     sizes = {tuple(w.shape)[:1] for w in weights if w is not None}
     if len(sizes) != 1 or () in sizes:
         raise error(
-            RuntimeError,
+            ValueError if len(sizes) > 1 else RuntimeError,
             "grad",
             f"is_grads_batched=True needs grad_outputs with one common first dimension, got shapes "
             f"{[tuple(w.shape) for w in weights]}",
         )
     (size,) = sizes.pop()
-    outs = as_sequence(outputs)
+    outs = as_sequence(outputs, "grad")
     return batched(
         lambda *ws: grad(outs, inputs, ws, **options), weights, tuple([None if w is None else 0 for w in weights]), size
     )

@@ -41,16 +41,25 @@ class Activation(Module):
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in self.settings if n != "inplace" or self.inplace)
 
 
-def module(name: str, function: Any, **settings: Any) -> type[Activation]:
+class Shrink(Activation):
+    """What the two shrinking activations share: a setting that their text gives without its name."""
+
+    settings = {"lambd": 0.5}
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+def module(name: str, function: Any, base: type[Activation] = Activation, **settings: Any) -> type[Activation]:
     """The module of an activation."""
     return type(
         name,
-        (Activation,),
+        (base,),
         {
             "__doc__": function.__doc__.splitlines()[0],
             "__module__": __name__,
             "function": staticmethod(function),
-            "settings": settings,
+            "settings": settings or base.settings,
         },
     )
 
@@ -66,8 +75,8 @@ SiLU = module("SiLU", activation.silu, inplace=False)
 Mish = module("Mish", activation.mish, inplace=False)
 Softplus = module("Softplus", activation.softplus, beta=1.0, threshold=20.0)
 Softsign = module("Softsign", activation.softsign)
-Softshrink = module("Softshrink", activation.softshrink, lambd=0.5)
-Hardshrink = module("Hardshrink", activation.hardshrink, lambd=0.5)
+Softshrink = module("Softshrink", activation.softshrink, Shrink)
+Hardshrink = module("Hardshrink", activation.hardshrink, Shrink)
 Hardtanh = module("Hardtanh", activation.hardtanh, min_val=-1.0, max_val=1.0, inplace=False)
 Hardsigmoid = module("Hardsigmoid", activation.hardsigmoid, inplace=False)
 Hardswish = module("Hardswish", activation.hardswish, inplace=False)
@@ -81,12 +90,35 @@ LogSoftmax = module("LogSoftmax", softmax.log_softmax, dim=None)
 Softmin = module("Softmin", softmax.softmin, dim=None)
 
 
+class Threshold(Module):
+    """x where it is above `threshold`, else `value`."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False):
+        super().__init__()
+        self.threshold, self.value, self.inplace = threshold, value, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return activation.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
+
+
+class Softmax2d(Module):
+    """softmax over the channels of (n, c, height, width) or (c, height, width)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (3, 4):
+            raise error(ValueError, "Softmax2d", f"expected a 3D or 4D input, got shape {tuple(input.shape)}")
+        return softmax.softmax(input, -3)
+
+
 class PReLU(Module):
     """x where it is positive, else weight * x, with a learned weight, or one per channel."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
         super().__init__()
-        self.num_parameters = num_parameters
+        self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(full((num_parameters,), init, dtype=dtype, device=device))
 
     def forward(self, input: Tensor) -> Tensor:

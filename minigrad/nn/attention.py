@@ -10,7 +10,9 @@ from ..errors import error
 from ..ops.compare import where
 from ..ops.create import empty
 from ..ops.dropout import dropout
+from ..ops.join import cat
 from ..ops.linear import linear
+from ..ops.pad import pad
 from ..ops.softmax import softmax
 from . import init
 from .layers import Linear
@@ -32,6 +34,10 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
         batch_first: bool = False,
         device: Any = None,
         dtype: Any = None,
@@ -39,22 +45,36 @@ class MultiheadAttention(Module):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
             raise error(
-                ValueError, "MultiheadAttention", f"embed_dim={embed_dim} must be divisible by num_heads={num_heads}"
+                ValueError if embed_dim <= 0 or num_heads <= 0 else AssertionError,
+                "MultiheadAttention",
+                f"embed_dim={embed_dim} must be divisible by num_heads={num_heads}",
             )
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
-        self.in_proj_weight = Parameter(empty(3 * embed_dim, embed_dim, dtype=dtype, device=device))
-        self.register_parameter(
-            "in_proj_bias", Parameter(empty(3 * embed_dim, dtype=dtype, device=device)) if bias else None
-        )
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.head_dim, self.add_zero_attn = embed_dim // num_heads, add_zero_attn
+        new = lambda *shape: Parameter(empty(*shape, dtype=dtype, device=device))
+        together = self.kdim == self.vdim == embed_dim  # one weight for the three projections, as PyTorch keeps them
+        widths = {"q_proj_weight": embed_dim, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
+        for name, width in widths.items():
+            self.register_parameter(name, None if together else new(embed_dim, width))
+        self.register_parameter("in_proj_weight", new(3 * embed_dim, embed_dim) if together else None)
+        self.register_parameter("in_proj_bias", new(3 * embed_dim) if bias else None)
         self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
+        for name in ("bias_k", "bias_v"):
+            self.register_parameter(name, new(1, 1, embed_dim) if add_bias_kv else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Xavier's uniform weights for the projections of the inputs; biases of zero."""
-        init.xavier_uniform_(self.in_proj_weight)
+        for w in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if w is not None:
+                init.xavier_uniform_(w)
         for b in (self.in_proj_bias, self.out_proj.bias):
             if b is not None:
                 init.zeros_(b)
+        for b in (self.bias_k, self.bias_v):
+            if b is not None:
+                init.xavier_normal_(b)
 
     def forward(
         self,
@@ -76,12 +96,18 @@ class MultiheadAttention(Module):
             raise error(RuntimeError, "MultiheadAttention", "need attn_mask if specifying the is_causal hint")
         single, first = query.ndim == 2, 0 if self.batch_first else 1
         inputs = [t.unsqueeze(0) if single else t.movedim(first, 0) for t in (query, key, value)]
-        weights = self.in_proj_weight.chunk(3)
+        if self.in_proj_weight is None:
+            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        else:
+            weights = self.in_proj_weight.chunk(3)
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        q, k, v = (
-            linear(t, w, b).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-            for t, w, b in zip(inputs, weights, biases, strict=True)
+        q, k, v = (linear(t, w, b) for t, w, b in zip(inputs, weights, biases, strict=True))
+        k, v = self.longer(k, self.bias_k), self.longer(v, self.bias_v)
+        added = k.shape[1] - inputs[1].shape[1]  # positions that no mask knows, and all may see
+        attn_mask, key_padding_mask = (
+            m if m is None or not added else pad(m, (0, added)) for m in (attn_mask, key_padding_mask)
         )
+        q, k, v = (t.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for t in (q, k, v))
         scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]))
         if attn_mask is not None:
             scores = masked(scores, attn_mask if attn_mask.ndim == 2 else attn_mask.reshape(scores.shape))
@@ -94,6 +120,12 @@ class MultiheadAttention(Module):
         if single:
             return out[0], None if shown is None else shown[0]
         return out.movedim(0, first), shown
+
+    def longer(self, t: Tensor, bias: Tensor | None) -> Tensor:
+        """Keys or values with the learned position and the one of zeros behind them, where they are wanted."""
+        if bias is not None:
+            t = cat([t, bias.expand(t.shape[0], 1, t.shape[2])], 1)
+        return cat([t, t.new_zeros(t.shape[0], 1, t.shape[2])], 1) if self.add_zero_attn else t
 
 
 def masked(scores: Tensor, mask: Tensor) -> Tensor:

@@ -1,13 +1,14 @@
-"""Modules that hold modules or parameters: Sequential, ModuleList, ModuleDict, ParameterList."""
+"""Modules that hold modules or parameters: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .module import Module
+from .module import Module, indented
 from .parameter import Parameter
 
 
@@ -49,7 +50,11 @@ class Numbered(Module):
 
     def extend(self, modules: Iterable[Module]) -> Any:
         """Add several at the end."""
-        for m in modules:
+        if not isinstance(modules, Iterable):
+            raise error(
+                TypeError, type(self).__name__, f"extend needs an iterable of modules, but got {type(modules).__name__}"
+            )
+        for m in list(modules):
             self.append(m)
         return self
 
@@ -59,6 +64,18 @@ class Numbered(Module):
         items.insert(index, module)
         self._modules.clear()
         return self.extend(items)
+
+    def pop(self, index: int) -> Module:
+        """Take one out."""
+        module = self[index]
+        del self[index]
+        return module
+
+    def __add__(self, other: Iterable[Module]) -> Any:
+        return self[:].extend(other)
+
+    def __iadd__(self, other: Iterable[Module]) -> Any:
+        return self.extend(other)
 
 
 class Sequential(Numbered):
@@ -88,13 +105,36 @@ class Sequential(Numbered):
             input = module(input)
         return input
 
+    def __mul__(self, times: int) -> Sequential:
+        if not isinstance(times, int) or times <= 0:
+            raise error(
+                ValueError if isinstance(times, int) else TypeError,
+                "Sequential",
+                f"can only be repeated a positive whole number of times, got {times!r}",
+            )
+        return self[:].extend(list(self) * (times - 1))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Sequential:
+        return self.extend(list(self * times)[len(self) :])
+
 
 class ModuleList(Numbered):
     """A list of modules whose parameters are found."""
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
-        self.extend(modules or ())
+        self.extend(() if modules is None else modules)
+
+    def __repr__(self) -> str:
+        """Like that of a module; neighbours that read the same are counted."""
+        lines = []
+        for text, group in groupby(enumerate(map(repr, self)), key=lambda pair: pair[1]):
+            numbers = [i for i, _ in group]
+            first, last, n = numbers[0], numbers[-1], len(numbers)
+            lines.append(f"({first}): {indented(text)}" if n == 1 else f"({first}-{last}): {n} x {indented(text)}")
+        return f"{self._get_name()}(" + "".join(f"\n  {line}" for line in lines) + ("\n)" if lines else ")")
 
 
 class ModuleDict(Module):
@@ -102,7 +142,7 @@ class ModuleDict(Module):
 
     def __init__(self, modules: Any = None):
         super().__init__()
-        self.update(modules or {})
+        self.update({} if modules is None else modules)
 
     def __getitem__(self, key: str) -> Module:
         return self._modules[key]
@@ -151,15 +191,26 @@ class ModuleDict(Module):
         return self._modules.items()
 
 
-class ParameterList(Module):
+class Keyed(Module):
+    """What ParameterList and ParameterDict share: their text."""
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+            for name, p in self._parameters.items()
+        ]
+        return f"{self._get_name()}(" + "".join(f"\n    {line}" for line in lines) + ("\n)" if lines else ")")
+
+
+class ParameterList(Keyed):
     """A list of parameters; tensors that are none become parameters."""
 
     def __init__(self, values: Iterable[Tensor] | None = None):
         super().__init__()
-        self.extend(values or ())
-
-    def __len__(self) -> int:
-        return len(self._parameters)
+        self.extend(() if values is None else values)
 
     def __iter__(self) -> Iterator[Parameter]:
         return iter(self._parameters.values())
@@ -178,15 +229,63 @@ class ParameterList(Module):
 
     def extend(self, values: Iterable[Tensor]) -> ParameterList:
         """Add several at the end."""
-        for v in values:
+        for v in list(values):
             self.append(v)
         return self
 
-    def extra_repr(self) -> str:
-        return "\n".join(
-            f"({name}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
-            for name, p in self._parameters.items()
-        )
+    __iadd__ = extend
+
+
+class ParameterDict(Keyed):
+    """A dictionary of parameters; tensors that are none become parameters."""
+
+    def __init__(self, parameters: Any = None):
+        super().__init__()
+        self.update({} if parameters is None else parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._parameters
+
+    def __getitem__(self, key: str) -> Parameter:
+        return self._parameters[key]
+
+    def __setitem__(self, key: str, value: Tensor) -> None:
+        self.register_parameter(key, as_parameter(value))
+
+    def __delitem__(self, key: str) -> None:
+        del self._parameters[key]
+
+    def update(self, parameters: Any) -> None:
+        """Add those of a dictionary, or of pairs."""
+        for name, value in parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters:
+            self[name] = value
+
+    def pop(self, key: str) -> Parameter:
+        """Take one out."""
+        return self._parameters.pop(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter, or `default` where there is none."""
+        return self._parameters.get(key, default)
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._parameters.clear()
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._parameters.keys()
+
+    def values(self) -> Iterable[Parameter]:
+        """The parameters."""
+        return self._parameters.values()
+
+    def items(self) -> Iterable[tuple[str, Parameter]]:
+        """Names and parameters."""
+        return self._parameters.items()
 
 
 def as_parameter(value: Tensor) -> Parameter:

@@ -53,6 +53,10 @@ class Convolution(Module):
                 f"padding_mode={padding_mode!r} is not supported",
                 "use 'zeros'" + ("" if self.transposed else ", 'reflect', 'replicate' or 'circular'"),
             )
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise error(ValueError, who, f"invalid padding string {padding!r}", "use 'same', 'valid' or numbers")
+        if padding == "same" and any(s != 1 for s in many(stride, n)):
+            raise error(ValueError, who, f"padding='same' is not supported for strided convolutions (stride={stride})")
         self.in_channels, self.out_channels, self.groups, self.padding_mode = (
             in_channels,
             out_channels,
@@ -294,6 +298,17 @@ class AdaptivePool(Module):
         return f"output_size={self.output_size}"
 
 
+class AdaptiveMaxPool(AdaptivePool):
+    """What the adaptive poolings of maxima share."""
+
+    def __init__(self, output_size: Any, return_indices: bool = False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self).function(input, self.output_size, self.return_indices)
+
+
 class AdaptiveAvgPool1d(AdaptivePool):
     """The means of even parts of (n, c, length)."""
 
@@ -306,7 +321,13 @@ class AdaptiveAvgPool2d(AdaptivePool):
     function = staticmethod(adaptive_pool.adaptive_avg_pool2d)
 
 
-class AdaptiveMaxPool2d(AdaptivePool):
+class AdaptiveMaxPool1d(AdaptiveMaxPool):
+    """The largest elements of even parts of (n, c, length)."""
+
+    function = staticmethod(adaptive_pool.adaptive_max_pool1d)
+
+
+class AdaptiveMaxPool2d(AdaptiveMaxPool):
     """The largest elements of even parts of (n, c, height, width)."""
 
     function = staticmethod(adaptive_pool.adaptive_max_pool2d)

@@ -12,12 +12,13 @@ from ..ops.conv_transpose import conv_transpose1d, conv_transpose2d
 from ..ops.cross_entropy import cross_entropy, nll_loss
 from ..ops.distance import (cosine_embedding_loss, cosine_similarity, hinge_embedding_loss, margin_ranking_loss,
                             pairwise_distance, triplet_margin_loss)  # fmt: skip
-from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d
+from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d
 from ..ops.elementary import sigmoid, tanh
 from ..ops.embedding import embedding
 from ..ops.linear import bilinear, linear
 from ..ops.loss import (binary_cross_entropy, binary_cross_entropy_with_logits, gaussian_nll_loss, huber_loss, kl_div,
-                        l1_loss, mse_loss, poisson_nll_loss, smooth_l1_loss)  # fmt: skip
+                        l1_loss, mse_loss, multilabel_soft_margin_loss, poisson_nll_loss, smooth_l1_loss,
+                        soft_margin_loss)  # fmt: skip
 from ..ops.masks import one_hot
 from ..ops.normalize import (batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize,
                              rms_norm)  # fmt: skip

@@ -98,7 +98,7 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Any):
         super().__init__()
-        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+        self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unflatten(self.dim, self.unflattened_size)
@@ -115,6 +115,12 @@ class Embedding(Module):
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
         device: Any = None,
         dtype: Any = None,
     ):
@@ -125,8 +131,19 @@ class Embedding(Module):
             )
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = Parameter(empty(num_embeddings, embedding_dim, dtype=dtype, device=device))
-        self.reset_parameters()
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if _weight is not None and tuple(_weight.shape) != (num_embeddings, embedding_dim):
+            raise error(
+                AssertionError,
+                "Embedding",
+                f"shape of weight {tuple(_weight.shape)} does not match num_embeddings={num_embeddings} and "
+                f"embedding_dim={embedding_dim}",
+            )
+        given = empty(num_embeddings, embedding_dim, dtype=dtype, device=device) if _weight is None else _weight
+        self.weight = Parameter(given, requires_grad=not _freeze)
+        if _weight is None:
+            self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Normal rows; zeros in the padding row."""
@@ -135,19 +152,37 @@ class Embedding(Module):
             init.zeros_(self.weight.data[self.padding_idx])
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
-        """An Embedding with the given table."""
-        module = cls(*embeddings.shape, padding_idx=padding_idx)
-        module.weight = Parameter(embeddings, requires_grad=not freeze)
-        return module
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, *args: Any, **kwargs: Any
+    ) -> Embedding:
+        """An Embedding with the given table, and the further settings of Embedding; it does not learn if `freeze`."""
+        if embeddings.ndim != 2:
+            raise error(
+                AssertionError,
+                "Embedding",
+                f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}",
+            )
+        rows, columns = embeddings.shape
+        return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
-        return embedding.embedding(input, self.weight, self.padding_idx)
+        return embedding.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}" + (
-            f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
-        )
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        settings = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
+        for name, usual in settings.items():
+            value = getattr(self, name)
+            text += f", {name}={value}" if value != usual else ""
+        return text + (", sparse=True" if self.sparse else "")
 
 
 class Dropout(Module):
@@ -178,6 +213,12 @@ class Dropout2d(Dropout):
     """Dropout of whole channels of (n, c, height, width)."""
 
     function = staticmethod(dropout.dropout2d)
+
+
+class Dropout3d(Dropout):
+    """Dropout of whole channels of (n, c, depth, height, width)."""
+
+    function = staticmethod(dropout.dropout3d)
 
 
 class AlphaDropout(Dropout):

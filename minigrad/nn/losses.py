@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..ops import cross_entropy, loss
+from ..ops import cross_entropy, distance, loss
 from .module import Module
 
 
@@ -138,3 +138,98 @@ class KLDivLoss(Loss):
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False):
         super().__init__(size_average=size_average, reduce=reduce, reduction=reduction, log_target=log_target)
+
+
+class PoissonNLLLoss(Loss):
+    """-log of the Poisson probability of the target."""
+
+    function = staticmethod(loss.poisson_nll_loss)
+
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: Any = None,
+        eps: float = 1e-8,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(
+            log_input=log_input, full=full, size_average=size_average, eps=eps, reduce=reduce, reduction=reduction
+        )
+
+
+class GaussianNLLLoss(Loss):
+    """-log of the normal density of the target; called with input, target and variance."""
+
+    function = staticmethod(loss.gaussian_nll_loss)
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+        super().__init__(full=full, eps=eps, reduction=reduction)
+
+
+class SoftMarginLoss(MSELoss):
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
+
+    function = staticmethod(loss.soft_margin_loss)
+
+
+class MultiLabelSoftMarginLoss(Loss):
+    """Binary cross-entropy of sigmoid(input), the mean over the classes (the last dimension)."""
+
+    function = staticmethod(loss.multilabel_soft_margin_loss)
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ):
+        super().__init__(weight=weight, size_average=size_average, reduce=reduce, reduction=reduction)
+
+
+class MarginLoss(Loss):
+    """What the losses with a margin share."""
+
+    usual = 0.0  # margin
+
+    def __init__(
+        self, margin: float | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ):
+        margin = self.usual if margin is None else margin
+        super().__init__(margin=margin, size_average=size_average, reduce=reduce, reduction=reduction)
+
+
+class HingeEmbeddingLoss(MarginLoss):
+    """The input where the target is 1, max(0, margin - input) where it is -1."""
+
+    function, usual = staticmethod(distance.hinge_embedding_loss), 1.0
+
+
+class CosineEmbeddingLoss(MarginLoss):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+
+    function = staticmethod(distance.cosine_embedding_loss)
+
+
+class MarginRankingLoss(MarginLoss):
+    """max(0, -target * (input1 - input2) + margin)."""
+
+    function = staticmethod(distance.margin_ranking_loss)
+
+
+class TripletMarginLoss(Loss):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
+
+    function = staticmethod(distance.triplet_margin_loss)
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(
+            margin=margin, p=p, eps=eps, swap=swap, size_average=size_average, reduce=reduce, reduction=reduction
+        )

@@ -6,35 +6,19 @@ everything else here walks those.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
-import numpy as np
-
-from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.context import recordings
 from ..core.device import device
-from ..core.hooks import Handle
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from ..errors import error
 from .parameter import Parameter
+from .state import Stateful
 
 
-class IncompatibleKeys(NamedTuple):
-    """What load_state_dict did not find, and what it found besides."""
-
-    missing_keys: list
-    unexpected_keys: list
-
-    def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
-
-
-class Module:
+class Module(Stateful):
     """Base class of models and their parts.  Call super().__init__(), assign parts to attributes, and define forward.
 
     >>> import minigrad
@@ -55,7 +39,7 @@ class Module:
     _modules: dict[str, Any]  # name -> Module or None
 
     def __init__(self):
-        for name in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_with_kwargs"):
+        for name in ("_parameters", "_buffers", "_modules", "_hooks", "_options"):
             object.__setattr__(self, name, {})
         object.__setattr__(self, "_transient", set())  # buffers that are not part of the state_dict
         object.__setattr__(self, "training", True)
@@ -68,23 +52,10 @@ class Module:
         for recording in recordings:
             recording.entered(self)
         try:
-            return self._run(args, kwargs)
+            return self._run(args, kwargs) if self._hooks else self.forward(*args, **kwargs)
         finally:
             for recording in recordings:
                 recording.left(self)
-
-    def _run(self, args: tuple, kwargs: dict) -> Any:
-        for key, hook in list(self._forward_pre_hooks.items()):
-            if key in self._with_kwargs:
-                changed = hook(self, args, kwargs)
-                args, kwargs = args if changed is None else changed[0], kwargs if changed is None else changed[1]
-            elif (given := hook(self, args)) is not None:
-                args = given if isinstance(given, tuple) else (given,)
-        out = self.forward(*args, **kwargs)
-        for key, hook in list(self._forward_hooks.items()):
-            changed = hook(self, args, kwargs, out) if key in self._with_kwargs else hook(self, args, out)
-            out = out if changed is None else changed
-        return out
 
     # ------------------------------------------------------------------ attributes
     def __setattr__(self, name: str, value: Any) -> None:
@@ -98,9 +69,11 @@ class Module:
                     f"cannot assign {kind} before Module.__init__() call",
                     "call super().__init__() first",
                 )
+            store = self._parameters if isinstance(value, Parameter) else self._modules
             for other in (stores, self._parameters, self._buffers, self._modules):
-                other.pop(name, None)
-            (self._parameters if isinstance(value, Parameter) else self._modules)[name] = value
+                if other is not store:  # there the new one takes the place of the old one, in order
+                    other.pop(name, None)
+            store[name] = value
         elif "_parameters" in stores and name in self._parameters:
             if value is not None:
                 raise error(
@@ -185,7 +158,8 @@ class Module:
     add_module = register_module
 
     def _check_name(self, name: str, kind: str) -> None:
-        if "_parameters" not in self.__dict__:
+        store = self.__dict__.get({"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}[kind])
+        if store is None:
             raise error(
                 AttributeError,
                 type(self).__name__,
@@ -194,15 +168,11 @@ class Module:
             )
         if not isinstance(name, str) or "." in name or not name:
             raise error(
-                KeyError,
+                KeyError if isinstance(name, str) else TypeError,
                 type(self).__name__,
                 f"{kind} name has to be a string without dots and not empty, got {name!r}",
             )
-        if (
-            name in self.__dict__
-            or any(name in s for s in (self._parameters, self._buffers, self._modules))
-            and getattr(self, name) is not None
-        ):
+        if hasattr(self, name) and name not in store:
             raise error(KeyError, type(self).__name__, f"attribute '{name}' already exists")
 
     # ------------------------------------------------------------------ walking
@@ -278,60 +248,26 @@ class Module:
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a dotted name.  Raises AttributeError if there is none."""
+        return self._get("_parameters", "an nn.Parameter", target)
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a dotted name.  Raises AttributeError if there is none."""
+        return self._get("_buffers", "a buffer", target)
+
+    def _get(self, store: str, what: str, target: str) -> Any:
         path, _, name = target.rpartition(".")
-        return getattr(self.get_submodule(path), name)
+        module = self.get_submodule(path)
+        found = getattr(module, name)
+        if name not in getattr(module, store):
+            raise error(AttributeError, type(self).__name__, f"`{name}` in '{target}' is not {what}")
+        return found
 
-    get_buffer = get_parameter
+    def set_submodule(self, target: str, module: Module) -> None:
+        """Put a module in the place of a dotted name.  Raises AttributeError where the way there does not exist."""
+        path, _, name = target.rpartition(".")
+        setattr(self.get_submodule(path), name, module)
 
-    # ------------------------------------------------------------------ state
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict:
-        """All parameters and persistent buffers by dotted name, sharing memory, detached unless `keep_vars`."""
-        state = OrderedDict()
-        for path, module in self.named_modules(prefix=prefix.removesuffix("."), remove_duplicate=False):
-            for name, t in {**module._parameters, **module._buffers}.items():
-                if t is not None and name not in module._transient:
-                    state[f"{path}.{name}" if path else name] = t if keep_vars else t.detach()
-        return state
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
-        """Copy tensors, or NumPy arrays, into the parameters and buffers of these names.
-
-        With `strict` the names have to be exactly the module's.  With `assign` the given tensors take the place of the
-        module's own.  Raises RuntimeError that lists missing and unexpected names and all shapes that differ.
-        """
-        own = self.state_dict(keep_vars=True)
-        missing, unexpected = [k for k in own if k not in state_dict], [k for k in state_dict if k not in own]
-        faults = []
-        if strict and unexpected:
-            faults.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ".")
-        if strict and missing:
-            faults.append("Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ".")
-        given = {k: wrap(np.asarray(v)) if not isinstance(v, Tensor) else v for k, v in state_dict.items() if k in own}
-        faults += [
-            f"size mismatch for {k}: copying a param with shape {tuple(t.shape)} from checkpoint, the shape in "
-            f"current model is {tuple(own[k].shape)}."
-            for k, t in given.items()
-            if t.shape != own[k].shape
-        ]
-        if faults:
-            raise error(
-                RuntimeError,
-                "load_state_dict",
-                f"Error(s) in loading state_dict for {type(self).__name__}: " + " ".join(faults),
-                "load into the model that was saved, or pass strict=False for names that differ",
-            )
-        with no_grad():
-            for k, t in given.items():
-                if assign:
-                    path, _, name = k.rpartition(".")
-                    value = Parameter(t, own[k].requires_grad) if isinstance(own[k], Parameter) else t
-                    setattr(self.get_submodule(path), name, value)
-                else:
-                    own[k].copy_(t)
-        return IncompatibleKeys(missing, unexpected)
-
+    # ------------------------------------------------------------------ settings
     def apply(self, fn: Callable[[Module], Any]) -> Module:
         """Call fn on every module below and then on this one, for instance to initialise weights."""
         for child in self.children():
@@ -385,6 +321,14 @@ class Module:
                     m._buffers[name] = converted(b, dtype, place)
         return self
 
+    def type(self, dst_type: Any) -> Module:
+        """Convert to a dtype."""
+        return self.to(dst_type)
+
+    def half(self) -> Module:
+        """Refused: there is no float16."""
+        raise error(NotImplementedError, "half", "minigrad has no float16", "stay with float32")
+
     def float(self) -> Module:
         """Convert to float32."""
         return self.to(dtypes.float32)
@@ -401,21 +345,7 @@ class Module:
         """Move to a GPU's memory."""
         return self.to("cuda" if device is None else device)
 
-    # ------------------------------------------------------------------ hooks and text
-    def register_forward_pre_hook(self, hook: Callable, *, with_kwargs: bool = False) -> Handle:
-        """Call hook(module, args) before forward; what it returns, if not None, replaces the arguments."""
-        return self._register(self._forward_pre_hooks, hook, with_kwargs)
-
-    def register_forward_hook(self, hook: Callable, *, with_kwargs: bool = False) -> Handle:
-        """Call hook(module, args, output) after forward; what it returns, if not None, replaces the output."""
-        return self._register(self._forward_hooks, hook, with_kwargs)
-
-    def _register(self, hooks: dict, hook: Callable, with_kwargs: bool) -> Handle:
-        handle = Handle(hooks, hook)
-        if with_kwargs:
-            self._with_kwargs[handle.id] = True
-        return handle
-
+    # ------------------------------------------------------------------ text
     def extra_repr(self) -> str:
         """What stands in the parentheses behind the module's name."""
         return ""
@@ -425,7 +355,7 @@ class Module:
 
     def __repr__(self) -> str:
         extra = self.extra_repr()
-        lines = [f"({name}): " + repr(m).replace("\n", "\n  ") for name, m in self._modules.items()]
+        lines = [f"({name}): " + indented(repr(m)) for name, m in self._modules.items()]
         if not lines and "\n" not in extra:
             return f"{self._get_name()}({extra})"
         head = extra.split("\n") if extra else []
@@ -447,3 +377,8 @@ def clear_grad(p: Tensor, set_to_none: bool) -> None:
     else:
         p.grad = p.grad.detach() if p.grad.requires_grad else p.grad
         p.grad.zero_()
+
+
+def indented(text: str) -> str:
+    """The lines behind the first one, two spaces in."""
+    return text.replace("\n", "\n  ")

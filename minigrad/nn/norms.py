@@ -173,6 +173,12 @@ class BatchNorm2d(BatchNorm):
     ranks = (4,)
 
 
+class BatchNorm3d(BatchNorm):
+    """Batch norm of (n, c, depth, height, width)."""
+
+    ranks = (5,)
+
+
 class InstanceNorm1d(ChannelNorm):
     """Mean 0 and variance 1 per channel of each example of (n, c, length)."""
 
@@ -212,6 +218,26 @@ class InstanceNorm2d(InstanceNorm1d):
     """Mean 0 and variance 1 per channel of each example of (n, c, height, width)."""
 
     ranks = (3, 4)
+
+
+class InstanceNorm3d(InstanceNorm1d):
+    """Mean 0 and variance 1 per channel of each example of (n, c, depth, height, width)."""
+
+    ranks = (4, 5)
+
+
+class LocalResponseNorm(Module):
+    """Each channel divided by (k + alpha * mean of the squares of the `size` channels around it) ** beta."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return normalize.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 def with_affine(module: Module, shape: tuple, weight: bool, bias: bool, dtype: Any, device: Any) -> None:

@@ -1,4 +1,7 @@
-"""Cells of recurrent networks: one step in time, from an input and a state to the next state."""
+"""Cells of recurrent networks: one step in time, from an input and a state to the next state.
+
+Whole sequences are in sequences.py, with the same steps.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +74,7 @@ class RNNCell(Cell):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        x, h = self.parts(input, self.start(input, hx))
-        return (x + h).tanh() if self.nonlinearity == "tanh" else (x + h).relu()
+        return rnn_step(*self.parts(input, self.start(input, hx)), self.nonlinearity)
 
     def extra_repr(self) -> str:
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
@@ -88,10 +90,7 @@ class LSTMCell(Cell):
 
     def forward(self, input: Tensor, hx: tuple | None = None) -> tuple[Tensor, Tensor]:
         h, c = (self.start(input, s) for s in hx or (None, None))
-        x, h = self.parts(input, h)
-        write, keep, new, show = (x + h).chunk(4, -1)
-        c = keep.sigmoid() * c + write.sigmoid() * new.tanh()
-        return show.sigmoid() * c.tanh(), c
+        return lstm_step(*self.parts(input, h), c)
 
 
 class GRUCell(Cell):
@@ -104,7 +103,24 @@ class GRUCell(Cell):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         h = self.start(input, hx)
-        x, s = (part.chunk(3, -1) for part in self.parts(input, h))
-        reset, keep = (x[0] + s[0]).sigmoid(), (x[1] + s[1]).sigmoid()
-        new = (x[2] + reset * s[2]).tanh()
-        return (1 - keep) * new + keep * h
+        return gru_step(*self.parts(input, h), h)
+
+
+def rnn_step(x: Tensor, s: Tensor, nonlinearity: str) -> Tensor:
+    """The next state, from what the input (x) and the state (s) contribute."""
+    return (x + s).tanh() if nonlinearity == "tanh" else (x + s).relu()
+
+
+def lstm_step(x: Tensor, s: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """The next state and memory."""
+    write, keep, new, show = (x + s).chunk(4, -1)
+    c = keep.sigmoid() * c + write.sigmoid() * new.tanh()
+    return show.sigmoid() * c.tanh(), c
+
+
+def gru_step(x: Tensor, s: Tensor, h: Tensor) -> Tensor:
+    """The next state."""
+    (x_reset, x_keep, x_new), (s_reset, s_keep, s_new) = x.chunk(3, -1), s.chunk(3, -1)
+    keep = (x_keep + s_keep).sigmoid()
+    new = (x_new + (x_reset + s_reset).sigmoid() * s_new).tanh()
+    return (1 - keep) * new + keep * h

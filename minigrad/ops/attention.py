@@ -56,6 +56,13 @@ def scaled_dot_product_attention(
         )
     if is_causal and attn_mask is not None:
         raise error(RuntimeError, who, "explicit attn_mask should not be set when is_causal=True")
+    if attn_mask is not None and attn_mask._np_dtype.kind not in "bf":
+        raise error(
+            RuntimeError,
+            who,
+            f"expected attn_mask dtype to be bool or float, but got {attn_mask.dtype}",
+            "convert with .bool() where it says what may be attended to, with .float() where it is to be added",
+        )
     if enable_gqa:
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)

@@ -259,6 +259,13 @@ def cross_entropy(
     dim = class_dim("cross_entropy", input)
     classes = input._sizes[dim]
     if target._np_dtype.kind == "f":
+        if ignore_index >= 0:
+            raise error(
+                RuntimeError,
+                "cross_entropy",
+                f"ignore_index={ignore_index} is not supported for targets that are probabilities",
+                "give classes as integers, or set the probabilities of what to ignore to 0",
+            )
         return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
     check_target("cross_entropy", input, target, weight, dim)
     if weight is None and not label_smoothing and reduction == "mean":

@@ -32,6 +32,12 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return drop("dropout2d", input, p, training, inplace, (*input.shape[:-2], 1, 1))
 
 
+@op("T(2, 3, 2, 2, 2), 0.5, False", torch="nn.functional.dropout3d", method=False)
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (n, c, depth, height, width) or (c, depth, height, width)."""
+    return drop("dropout3d", input, p, training, inplace, (*input.shape[:-3], 1, 1, 1))
+
+
 @op("T(3, 4), 0.5, False", torch="nn.functional.alpha_dropout", method=False)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout to SELU's negative limit, rescaled so that mean 0 and variance 1 are kept.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import no_grad
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -16,12 +17,13 @@ from .registry import op
 
 
 class Embed(Linear):
-    """Rows of a table by index.  The row `padding` (or None) gets no gradient."""
+    """Rows of a table by index.  The row `padding` (or None) gets no gradient; with `even` each row gets the mean of the
+    gradients of its uses, not their sum."""
 
     integers = ("indices",)
 
     @staticmethod
-    def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None) -> np.ndarray:
+    def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None, even: bool) -> np.ndarray:
         if (found := kernels.take(weight, 0, indices, signed=False)) is not None:
             return found
         if indices.size and not (indices.min() >= 0 and indices.max() < len(weight)):
@@ -33,15 +35,18 @@ class Embed(Linear):
             )
         return weight[indices]
 
-    dweight = lambda g, indices, shape, padding: AddRows.apply(without(g, indices, padding), indices, shape[0])
+    dweight = lambda g, indices, shape, padding, even: AddRows.apply(
+        without(averaged(g, indices, shape[0]) if even else g, indices, padding), indices, shape[0]
+    )
 
-    def vmap(info: Any, in_dims: tuple, weight: Tensor, indices: Tensor, padding: int | None) -> tuple:
+    def vmap(info: Any, in_dims: tuple, weight: Tensor, indices: Tensor, padding: int | None, even: bool) -> tuple:
         """A batch of tables is one long table, if the indices are shifted."""
-        if in_dims[0] is None:
-            return Embed.apply(weight, indices.movedim(in_dims[1], 0), padding), 0
-        b, n = info.batch_size, weight.movedim(in_dims[0], 0).shape[1]
-        table, indices = weight.movedim(in_dims[0], 0).flatten(0, 1), front(indices, in_dims[1], b)
-        return Embed.apply(table, indices + steps(b, n, indices), None), 0
+        if in_dims[0] is None and not even:
+            return Embed.apply(weight, indices.movedim(in_dims[1], 0), padding, even), 0
+        b = info.batch_size
+        weight, indices = (front(t, d, b) for t, d in zip((weight, indices), in_dims))
+        rows = Embed.apply(weight.flatten(0, 1), indices + steps(b, weight.shape[1], indices), None, even)
+        return (rows if padding is None else where((indices == padding).unsqueeze(-1), rows.detach(), rows)), 0
 
 
 class AddRows(Linear):
@@ -62,7 +67,7 @@ class AddRows(Linear):
             out[ordered[first]] = np.add.reduceat(rows[order], first, axis=0)
         return out
 
-    dx = lambda g, indices: Embed.apply(g, indices, None)
+    dx = lambda g, indices: Embed.apply(g, indices, None, False)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, indices: Tensor, n: int) -> tuple:
         """One long table again."""
@@ -72,7 +77,13 @@ class AddRows(Linear):
         return out.unflatten(0, (b, n)), 0
 
 
-@op("I(2, 3, 5), T(5, 4)", "I(3), T(5, 2)", "I(0, 4), T(4, 2)", torch="nn.functional.embedding", method=False)
+@op(
+    "I(2, 3, 5), T(5, 4)",
+    "I(3), T(5, 2)",
+    "I(0, 4), T(4, 2)",
+    torch="nn.functional.embedding",
+    method=False,
+)
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -84,16 +95,17 @@ def embedding(
 ) -> Tensor:
     """Rows of `weight` (n, d) by the integers of `input`: (...) gives (..., d).  Row `padding_idx` gets no gradient.
 
-    Raises IndexError for indices outside the table, NotImplementedError for the options max_norm, scale_grad_by_freq
-    and sparse.
+    With `max_norm` the rows that are read are first scaled, in place and unrecorded, to have at most this norm of order
+    `norm_type`.  With `scale_grad_by_freq` the gradient of each row is divided by how often it was read.
+    Raises IndexError for indices outside the table, NotImplementedError for sparse=True.
 
     >>> import minigrad
     >>> embedding(minigrad.tensor([2, 0]), minigrad.tensor([[1.], [2.], [3.]]))
     tensor([[3.],
             [1.]])
     """
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise error(NotImplementedError, "embedding", "max_norm, scale_grad_by_freq and sparse are not there")
+    if sparse:
+        raise error(NotImplementedError, "embedding", "there are no sparse gradients", "leave sparse=True out")
     if input._np_dtype.kind not in "iu":
         raise error(RuntimeError, "embedding", f"expected integer indices, got {input.dtype}", "convert with .long()")
     if weight.ndim != 2:
@@ -101,7 +113,24 @@ def embedding(
     n = weight.shape[0]
     if padding_idx is not None and not -n <= padding_idx < n:
         raise error(AssertionError, "embedding", f"padding_idx={padding_idx} must be within num_embeddings={n}")
-    return Embed.apply(weight, input, None if padding_idx is None else padding_idx % n)
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type)
+    return Embed.apply(weight, input, None if padding_idx is None else padding_idx % n, bool(scale_grad_by_freq))
+
+
+def shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are read, in place, to a norm of at most `max_norm`."""
+    with no_grad():
+        rows = indices.unique()
+        read = Embed.apply(weight.detach(), rows, None, False)
+        norms = read.norm(norm_type, 1, True)
+        weight.index_copy_(0, rows.long(), where(norms > max_norm, read * (max_norm / (norms + 1e-7)), read))
+
+
+def averaged(g: Tensor, indices: Tensor, n: int) -> Tensor:
+    """The gradient divided by how often each of the n rows was read."""
+    ones = g.new_ones((*indices.shape, 1))
+    return g / Embed.apply(AddRows.apply(ones, indices, n), indices, None, False)
 
 
 def without(g: Tensor, indices: Tensor, padding: int | None) -> Tensor:

@@ -279,6 +279,43 @@ def gaussian_nll_loss(
     return reduced(loss, chosen("gaussian_nll_loss", reduction, None, None))
 
 
+@op(
+    "T(3, 4), 2.0 * B(3, 4) - 1",
+    "T(3), 2.0 * B(3) - 1, reduction='none'",
+    torch="nn.functional.soft_margin_loss",
+    method=False,
+)
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    return reduced(-logsigmoid(target * input), chosen("soft_margin_loss", reduction, size_average, reduce))
+
+
+@op(
+    "T(3, 4), P(3, 4) / 2",
+    "T(3, 4), P(3, 4) / 2, P(4), reduction='none'",
+    torch="nn.functional.multilabel_soft_margin_loss",
+    method=False,
+)
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Binary cross-entropy of sigmoid(input), with a `weight` per class, the mean over the classes (last dimension)."""
+    reduction = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
+    each = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    return reduced(each.mean(-1), reduction)
+
+
 def chosen(who: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
     """`reduction`, unless PyTorch's older pair of switches is given instead."""
     if size_average is not None or reduce is not None:

@@ -128,7 +128,7 @@ def batch_norm(
         factor = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
         begin = -running_mean * factor if bias is None else bias - running_mean * factor
         return Channelwise.apply(input, along_channels(factor, input), along_channels(begin, input))
-    n = input.numel() // max(input.shape[1], 1)
+    n = math.prod([input.shape[0], *input.shape[2:]])
     if n == 1:
         raise error(
             ValueError,
@@ -136,6 +136,8 @@ def batch_norm(
             f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
             "use a larger batch, or eval()",
         )
+    if not n:  # nothing to standardise, and nothing to learn about the statistics
+        return affine(input, *(None if t is None else along_channels(t, input) for t in (weight, bias)))
     shape = (input.shape[1], *[1] * (input.ndim - 2))
     out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
     with no_grad():

@@ -240,7 +240,12 @@ def write_out(name: str, result: Any, out: Any) -> Any:
     if out.shape != result.shape:
         if out.numel():
             what = f"out= had shape {tuple(out.shape)} and was resized to {tuple(result.shape)}"
-            warn("resized-out", name, f"{what}: what shared its memory does not see the result", "pass one of that shape, or empty(0)")
+            warn(
+                "resized-out",
+                name,
+                f"{what}: what shared its memory does not see the result",
+                "pass one of that shape, or empty(0)",
+            )
         replacing()
         out._a = result._a.astype(out._a.dtype)
         return out

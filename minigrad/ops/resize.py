@@ -23,6 +23,8 @@ from .registry import op
     "T(1, 2, 4, 5), scale_factor=(1.5, 0.7), mode='bilinear'",
     "T(1, 2, 4, 5), (2, 1), mode='bilinear', align_corners=True",
     "T(1, 2, 4, 5), scale_factor=1.5, mode='bilinear', recompute_scale_factor=True",
+    "T(1, 2, 4, 5), (7, 3), mode='bicubic'",
+    "T(1, 1, 4, 3), scale_factor=1.7, mode='bicubic', align_corners=True",
     "T(1, 1, 4, 4), 3, mode='area'",
     "T(1, 1, 3, 4), 5, mode='nearest-exact'",
     torch="nn.functional.interpolate",
@@ -39,40 +41,45 @@ def interpolate(
 ) -> Tensor:
     """Resize the dimensions behind the first two of (n, c, ...) to `size`, or by `scale_factor`.
 
-    `mode` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" (4), "trilinear" (5) or "area".  With
-    `align_corners` the centres of the corner elements stay where they are, else the outer edges do.
-    Raises ValueError for a mode that does not go with the number of dimensions, or if not exactly one of `size` and
-    `scale_factor` is given; NotImplementedError for bicubic and antialias.
+    `mode` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" or "bicubic" (4), "trilinear" (5) or
+    "area".  With `align_corners` the centres of the corner elements stay where they are, else the outer edges do.
+    Raises NotImplementedError for a mode that does not go with the number of dimensions and for antialias, ValueError
+    if not exactly one of `size` and `scale_factor` is given, RuntimeError for sizes of 0.
+    Source of bicubic: Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.75.
     """
     n = input.ndim - 2
-    if mode == "bicubic" or antialias:
+    if antialias:
+        raise error(NotImplementedError, "interpolate", "antialias is not there", "leave antialias=True out")
+    smooth = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+    if not (1 <= n <= 3 and smooth.get(mode, n) == n and mode in (*smooth, "nearest", "nearest-exact", "area")):
         raise error(
             NotImplementedError,
             "interpolate",
-            "bicubic interpolation and antialias are not there",
-            "use mode='bilinear'",
+            f"mode {mode!r} does not go with an input of {input.ndim} dimensions",
+            "use 'nearest' or 'area', or 'linear' with 3 dimensions, 'bilinear' or 'bicubic' with 4, 'trilinear' with 5",
         )
-    linear = {"linear": 1, "bilinear": 2, "trilinear": 3}
-    if not (1 <= n <= 3 and linear.get(mode, n) == n and mode in (*linear, "nearest", "nearest-exact", "area")):
+    if align_corners is not None and mode not in smooth:
         raise error(
             ValueError,
             "interpolate",
-            f"mode {mode!r} does not go with an input of {input.ndim} dimensions",
-            "use 'nearest' or 'area', or 'linear' with 3 dimensions, 'bilinear' with 4, 'trilinear' with 5",
-        )
-    if align_corners is not None and mode not in linear:
-        raise error(
-            ValueError, "interpolate", "align_corners can only be set with the modes linear, bilinear and trilinear"
+            "align_corners can only be set with the modes linear, bilinear, bicubic and trilinear",
         )
     sizes, factors = targets(input, size, scale_factor, n, bool(recompute_scale_factor))
+    if 0 in (*sizes, *input.shape[2:]):
+        raise error(
+            RuntimeError,
+            "interpolate",
+            f"input and output sizes should be greater than 0, but got input {tuple(input.shape[2:])}, output {sizes}",
+        )
     if mode == "area":
         from .adaptive_pool import adaptive_avg_pool
 
         return adaptive_avg_pool("interpolate", n, input, sizes)
     for d, new, factor in zip(range(2, input.ndim), sizes, factors):
         old = input.shape[d]
-        if mode in linear:
-            input = between(input, d, source(old, new, factor, bool(align_corners)))
+        if mode in smooth:
+            at = source(old, new, factor, bool(align_corners))
+            input = curved(input, d, at) if mode == "bicubic" else between(input, d, np.maximum(at, 0.0))
         else:
             step = old / new if factor is None else 1 / factor
             at = np.floor((np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)) * step).astype(np.int64)
@@ -103,16 +110,32 @@ def source(old: int, new: int, factor: float | None, align_corners: bool) -> np.
     i = np.arange(new)
     if align_corners:
         return i * ((old - 1) / (new - 1) if new > 1 else 0.0)
-    return np.maximum((i + 0.5) * (old / new if factor is None else 1 / factor) - 0.5, 0.0)
+    return (i + 0.5) * (old / new if factor is None else 1 / factor) - 0.5
 
 
 def between(input: Tensor, dim: int, at: np.ndarray) -> Tensor:
     """Linear interpolation along one dimension."""
-    last = input.shape[dim] - 1
-    low = np.minimum(np.floor(at).astype(np.int64), last)
-    weight = wrap((at - low).astype(input._np_dtype).reshape(-1, *[1] * (input.ndim - dim - 1)))
-    left, right = (input.index_select(dim, wrap(i)) for i in (low, np.minimum(low + 1, last)))
-    return left * (1 - weight) + right * weight
+    low = np.minimum(np.floor(at).astype(np.int64), input.shape[dim] - 1)
+    return combined(input, dim, [(low, 1 - (at - low)), (low + 1, at - low)])
+
+
+def curved(input: Tensor, dim: int, at: np.ndarray, a: float = -0.75) -> Tensor:
+    """Cubic convolution along one dimension: four neighbours, with weights by their distances."""
+    low = np.floor(at).astype(np.int64)
+    t = at - low
+    near = lambda x: ((a + 2) * x - (a + 3)) * x * x + 1
+    far = lambda x: ((x - 5) * x + 8) * x * a - 4 * a
+    return combined(input, dim, [(low - 1, far(t + 1)), (low, near(t)), (low + 1, near(1 - t)), (low + 2, far(2 - t))])
+
+
+def combined(input: Tensor, dim: int, terms: list) -> Tensor:
+    """The sum of elements along one dimension, each times its weight; those beyond the border are the border's."""
+    last, shape = input.shape[dim] - 1, (-1, *[1] * (input.ndim - dim - 1))
+    picked = [
+        input.index_select(dim, wrap(np.clip(i, 0, last))) * wrap(w.astype(input._np_dtype).reshape(shape))
+        for i, w in terms
+    ]
+    return sum(picked[1:], picked[0])
 
 
 @op("T(2, 8, 2, 3), 2", "T(9, 2, 2), 3", torch="nn.functional.pixel_shuffle", method=False)

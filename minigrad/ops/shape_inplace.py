@@ -44,7 +44,7 @@ def reshaping(view: Callable) -> Callable:
         else:
             self._a = new._a
         self._edge, self._tan = new._edge, new._tan
-        move_retained(self, old, self._edge)
+        move_retained(old, self._edge)
         return self
 
     method.__doc__ = f"In-place form of {view.__name__}: the tensor itself gets the new shape."

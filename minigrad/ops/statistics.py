@@ -111,8 +111,12 @@ def prepared(input: Tensor, dim: Any, unbiased: Any, correction: Any, who: str) 
     correction = correction if correction is not None else 1 if unbiased is None else int(unbiased)
     n = count(input._sizes, dims)
     if n <= correction:
-        warn("degrees-of-freedom", who, f"degrees of freedom is <= 0: {n} elements less the correction {correction}, so the result is not finite",
-             "pass correction=0, or reduce over more elements")  # fmt: skip
+        warn(
+            "degrees-of-freedom",
+            who,
+            f"degrees of freedom is <= 0: {n} elements less the correction {correction}, so the result is not finite",
+            "pass correction=0, or reduce over more elements",
+        )
     return dims, correction
 
 

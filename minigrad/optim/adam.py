@@ -14,12 +14,11 @@ from .optimizer import Optimizer, check
 class Adam(Optimizer):
     """p -= lr * m / (sqrt(v) + eps), with running means m of the gradient and v of its square, less their start.
 
-    `amsgrad` uses the largest v so far; `weight_decay` adds that multiple of p to the gradient; `maximize` climbs.
+    `amsgrad` uses the largest v so far; `weight_decay` adds that multiple of p to the gradient, or with
+    `decoupled_weight_decay` shrinks p itself; `maximize` climbs.
     Sources: Kingma, Ba, "Adam: a method for stochastic optimization", 2015; Reddi et al., "On the convergence of Adam
     and beyond", 2018.
     """
-
-    decoupled = False  # whether weight decay shrinks the parameter itself
 
     def __init__(
         self,
@@ -31,6 +30,11 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ):
         check(type(self).__name__, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
         super().__init__(
@@ -42,6 +46,11 @@ class Adam(Optimizer):
                 "weight_decay": weight_decay,
                 "amsgrad": amsgrad,
                 "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
             },
         )
 
@@ -52,7 +61,7 @@ class Adam(Optimizer):
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(p)
         state["step"] += 1
-        if decay and self.decoupled:
+        if decay and group["decoupled_weight_decay"]:
             p.mul_(1 - lr * decay)
         elif decay:
             grad = grad.add(p, alpha=decay)
@@ -71,8 +80,6 @@ class AdamW(Adam):
     Source: Loshchilov, Hutter, "Decoupled weight decay regularization", 2019.
     """
 
-    decoupled = True
-
     def __init__(
         self,
         params: Iterable,
@@ -83,8 +90,25 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            maximize=maximize,
+            foreach=foreach,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
 
 
 class RMSprop(Optimizer):
@@ -105,6 +129,9 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
     ):
         check("RMSprop", lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
         super().__init__(
@@ -117,6 +144,9 @@ class RMSprop(Optimizer):
                 "momentum": momentum,
                 "centered": centered,
                 "maximize": maximize,
+                "capturable": capturable,
+                "foreach": foreach,
+                "differentiable": differentiable,
             },
         )
 
@@ -135,7 +165,7 @@ class RMSprop(Optimizer):
         if group["centered"]:
             mean = state["grad_avg"].lerp_(grad, 1 - alpha)
             v = v.addcmul(mean, mean, value=-1)
-        root = v.sqrt().add_(group["eps"])
+        root = v.sqrt() + group["eps"]
         if group["momentum"]:
             p.add_(state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, root), alpha=-group["lr"])
         else:
@@ -158,6 +188,9 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
         check(
             "Adagrad",
@@ -176,6 +209,9 @@ class Adagrad(Optimizer):
                 "initial_accumulator_value": initial_accumulator_value,
                 "eps": eps,
                 "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
             },
         )
 
@@ -187,5 +223,5 @@ class Adagrad(Optimizer):
             grad = grad.add(p, alpha=group["weight_decay"])
         total = state["sum"].addcmul_(grad, grad, value=1)
         p.addcdiv_(
-            grad, total.sqrt().add_(group["eps"]), value=-group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
+            grad, total.sqrt() + group["eps"], value=-group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
         )

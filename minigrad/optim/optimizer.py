@@ -11,17 +11,25 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any
 
-from ..autograd.grad_mode import enable_grad, no_grad
+import numpy as np
+
+from ..autograd.grad_mode import enable_grad, set_grad_enabled
+from ..core.hooks import Handle
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..nn.module import clear_grad
 
 
 class Optimizer:
-    """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries {"params": ..., **settings}."""
+    """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries {"params": ..., **settings}.
+
+    Every optimizer takes PyTorch's `foreach`, `fused` and `capturable`, which choose among implementations there and have
+    no effect here, and `differentiable`: with it a step is recorded, for parameters that are no leaves.
+    """
 
     def __init__(self, params: Iterable, defaults: dict):
         self.defaults = defaults
+        self._hooks: dict[str, dict[int, Callable]] = {"before": {}, "after": {}}
         self.state: dict[Tensor, dict] = defaultdict(dict)
         self.param_groups: list[dict] = []
         if isinstance(params, Tensor):
@@ -42,9 +50,23 @@ class Optimizer:
 
         Raises TypeError for what is no tensor, ValueError for results of operations and parameters of other groups.
         """
+        who = type(self).__name__
+        if not isinstance(param_group, dict):
+            raise error(TypeError, who, f"param_group must be a dict, but got {type(param_group).__name__}")
+        if "params" not in param_group:
+            raise error(
+                KeyError, who, f"a parameter group has no 'params', only {sorted(param_group)}", "name them 'params'"
+            )
         given = param_group["params"]
+        if isinstance(given, set):
+            raise error(
+                TypeError, who, "parameters need an order, which is not the same between runs in a set", "use a list"
+            )
         items = [given] if isinstance(given, Tensor) else list(given)
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
+        names = [p[0] for p in items if isinstance(p, tuple)]
+        if names and len(names) < len(items):
+            raise error(ValueError, who, "either all parameters have names, or none")
         present = {id(p) for g in self.param_groups for p in g["params"]}
         for p in tensors:
             if not isinstance(p, Tensor):
@@ -53,7 +75,7 @@ class Optimizer:
                     type(self).__name__,
                     f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
                 )
-            if not p.is_leaf:
+            if not (p.is_leaf or self.defaults.get("differentiable")):
                 raise error(
                     ValueError,
                     type(self).__name__,
@@ -69,7 +91,8 @@ class Optimizer:
                 "a parameter appears several times in one group and will be updated as often",
                 "pass each parameter once: list(dict.fromkeys(parameters))",
             )
-        self.param_groups.append({**self.defaults, **param_group, "params": tensors})
+        group = {**self.defaults, **param_group, "params": tensors}
+        self.param_groups.append({**group, "param_names": names} if names else group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
@@ -79,16 +102,29 @@ class Optimizer:
 
     def step(self, closure: Callable | None = None) -> Any:
         """Update every parameter that has a gradient.  `closure`, if given, computes the loss anew; it is returned."""
+        given = () if closure is None else (closure,)
+        for hook in list(self._hooks["before"].values()):
+            hook(self, given, {})
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
                         self.update(p, -p.grad if group.get("maximize") else p.grad, self.state[p], group)
+        for hook in list(self._hooks["after"].values()):
+            hook(self, given, {})
         return loss
+
+    def register_step_pre_hook(self, hook: Callable) -> Handle:
+        """Call hook(optimizer, args, kwargs) before each step."""
+        return Handle(self._hooks["before"], hook)
+
+    def register_step_post_hook(self, hook: Callable) -> Handle:
+        """Call hook(optimizer, args, kwargs) after each step."""
+        return Handle(self._hooks["after"], hook)
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         """Change one parameter in place."""
@@ -98,7 +134,7 @@ class Optimizer:
         """The state by number of parameter, and the groups with numbers for their parameters; tensors share memory."""
         number = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
         groups = [{**g, "params": [number[id(p)] for p in g["params"]]} for g in self.param_groups]
-        return {"state": {number[id(p)]: s for p, s in self.state.items()}, "param_groups": groups}
+        return {"state": {number[id(p)]: s for p, s in self.state.items() if s}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Take over a state_dict() of an optimizer with groups of the same sizes; ValueError otherwise."""
@@ -124,8 +160,11 @@ class Optimizer:
 
 
 def check(who: str, **settings: Any) -> None:
-    """ValueError for settings below 0, and for betas outside [0, 1)."""
+    """ValueError for settings below 0, and for betas outside [0, 1); TypeError for what is no number."""
     for name, value in settings.items():
+        for v in value if name == "betas" else (value,):
+            if not isinstance(v, (int, float, Tensor, np.generic)):
+                raise error(TypeError, who, f"{name} has to be a number, but got {v!r}")
         if name == "betas":
             if not all(0 <= b < 1 for b in value):
                 raise error(ValueError, who, f"invalid betas {value}", "both have to lie in [0, 1)")

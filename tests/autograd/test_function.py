@@ -300,3 +300,43 @@ def test_a_function_that_marks_its_output_dirty_dies_without_the_garbage_collect
         assert [watch() for watch in watches] == [None, None]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_backward_that_writes_to_the_gradient_it_was_given(create_graph):
+    """The same memory may be another tensor's gradient, which would be wrong without a word."""
+
+    class Doubling(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.mul_(2)
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    z = Doubling.apply(y) + y
+    with pytest.raises(RuntimeError, match=r"DoublingBackward.*gradient 0.*in place(.|\n)*clone"):
+        z.backward(torch.ones(2), create_graph=create_graph)
+    assert x.grad is None
+
+
+def test_result_that_is_dirty_and_has_no_derivative():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            ctx.mark_non_differentiable(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    z = Double.apply(y)
+    assert (z.tolist(), y.tolist(), z.requires_grad) == ([2.0, 4.0], [2.0, 4.0], False)

@@ -170,3 +170,22 @@ def test_mutation_of_saved_tensors_may_be_allowed():
         w = x * x
     with pytest.raises(AssertionError, match="outside"):
         w.backward()
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_a_hook_writes_reaches_only_its_own_tensor(create_graph):
+    x, y, g = leaf(1.0, 2.0), leaf(1.0, 2.0), minigrad.ones(2)
+    x.register_hook(lambda g: g.mul_(3))
+    (x + y).backward(g, create_graph=create_graph)
+    assert (x.grad.tolist(), y.grad.tolist(), g.tolist()) == ([3.0, 3.0], [1.0, 1.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_a_node_hook_writes_reaches_only_its_own_node(create_graph):
+    x, y = leaf(1.0, 2.0), leaf(1.0, 2.0)
+    a, b = x * 1, y * 1
+    a.grad_fn.register_prehook(lambda grads: [grads[0].mul_(3), None][1])
+    s = a + b
+    s.grad_fn.register_hook(lambda grads, _: [grads[1].mul_(5), None][1])
+    s.backward(minigrad.ones(2), create_graph=create_graph)
+    assert (x.grad.tolist(), y.grad.tolist()) == ([3.0, 3.0], [5.0, 5.0])

@@ -253,3 +253,84 @@ def test_parameters_go_to_a_vector_and_back():
     vector = nn.utils.parameters_to_vector(net.parameters())
     nn.utils.vector_to_parameters(vector * 0 + 1, net.parameters())
     assert vector.shape == (6,) and net(minigrad.ones(2)).tolist() == [3, 3]
+
+
+def test_a_replaced_part_keeps_its_place():
+    net = nn.Sequential(nn.Linear(1, 2), nn.Linear(2, 3), nn.Linear(3, 1))
+    net[1] = nn.Linear(2, 3, bias=False)
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "1.weight", "2.weight", "2.bias"]
+    assert net(minigrad.ones(1)).shape == (1,)
+    other = Net()
+    other.first = nn.Linear(2, 3)
+    assert [n for n, _ in other.named_parameters()] == NAMES
+
+
+def test_add_module_replaces_a_module_and_refuses_other_names():
+    net = Net()
+    net.add_module("first", nn.Identity())
+    assert isinstance(net.first, nn.Identity)
+    with pytest.raises(KeyError, match="already exists"):
+        net.add_module("scale", nn.ReLU())
+    with pytest.raises(TypeError, match="has to be a string"):
+        net.register_buffer(3, minigrad.ones(1))
+
+
+def test_parameters_and_buffers_are_not_taken_for_each_other():
+    net = Net()
+    assert net.get_buffer("count") is net.count
+    with pytest.raises(AttributeError, match="not an nn.Parameter"):
+        net.get_parameter("count")
+    with pytest.raises(AttributeError, match="not a buffer"):
+        net.get_buffer("scale")
+    net.set_submodule("rest.0", nn.Tanh())
+    assert isinstance(net.rest[0], nn.Tanh)
+
+
+def test_extra_state_goes_with_the_rest():
+    class Counted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.n = 3
+
+        def get_extra_state(self):
+            return {"n": self.n}
+
+        def set_extra_state(self, state):
+            self.n = state["n"]
+
+    net, other = nn.Sequential(Counted()), nn.Sequential(Counted())
+    net[0].n = 5
+    state = net.state_dict()
+    assert list(state) == ["0._extra_state"]
+    other.load_state_dict(state)
+    assert other[0].n == 5
+
+
+def test_wrong_state_leaves_the_module_as_it_was():
+    net = nn.Linear(1, 1)
+    before = net.weight.item()
+    with pytest.raises(RuntimeError):
+        net.load_state_dict({"weight": minigrad.ones(1, 1) * 7})
+    assert net.weight.item() == before
+    with pytest.raises(TypeError, match="dict-like, got list"):
+        net.load_state_dict([1])
+
+
+def test_lists_of_modules_add_and_repeat():
+    net = nn.Sequential(nn.ReLU()) + nn.Sequential(nn.Tanh())
+    assert [type(m).__name__ for m in net * 2] == ["ReLU", "Tanh"] * 2 and len(net) == 2
+    net += nn.Sequential(nn.GELU())
+    assert type(net.pop(0)) is nn.ReLU and len(net) == 2 and list(net._modules) == ["0", "1"]
+    layers = nn.ModuleList([nn.ReLU()])
+    layers += [nn.Tanh(), nn.Tanh()]
+    assert repr(layers) == "ModuleList(\n  (0): ReLU()\n  (1-2): 2 x Tanh()\n)"
+    with pytest.raises(TypeError, match="needs an iterable"):
+        layers.extend(3)
+
+
+def test_dictionary_of_parameters():
+    named = nn.ParameterDict({"a": minigrad.ones(2)})
+    named["b"] = nn.Parameter(minigrad.ones(3))
+    assert list(named.keys()) == ["a", "b"] == list(named.state_dict()) and named["a"].requires_grad
+    assert repr(named).splitlines()[1] == "    (a): Parameter containing: [minigrad.float32 of size 2]"
+    assert named.pop("a").shape == (2,) and "a" not in named and named.get("zz") is None

@@ -100,6 +100,33 @@ def test_padding_row_is_read_and_gets_no_gradient():
     assert out.tolist() == [[1, 1]] * 3 and w.grad.tolist() == [[0, 0], [0, 0], [0, 0], [1, 1]]
 
 
+def test_rows_that_are_read_are_shortened_in_place():
+    w = minigrad.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]]).requires_grad_()
+    out = F.embedding(minigrad.tensor([0, 1, 0]), w, max_norm=1.0)
+    assert np.allclose(out.tolist(), [[0.6, 0.8], [0.3, 0.4], [0.6, 0.8]]) and w[2].tolist() == [6, 8]
+    assert np.allclose(w[0].tolist(), [0.6, 0.8]) and w.is_leaf
+
+
+def test_gradients_of_rows_are_divided_by_their_frequency():
+    w = minigrad.ones(3, 1).requires_grad_()
+    rows = F.embedding(minigrad.tensor([0, 2, 0]), w, scale_grad_by_freq=True)
+    rows.backward(minigrad.tensor([[1.0], [5.0], [3.0]]))
+    assert w.grad.tolist() == [[2], [0], [5]]
+
+
+def test_padding_row_gets_no_gradient_from_a_batch_of_tables():
+    w = minigrad.ones(2, 3, 1).requires_grad_()
+    minigrad.vmap(lambda t: F.embedding(minigrad.tensor([0, 1, 1]), t, padding_idx=1))(w).sum().backward()
+    assert w.grad[..., 0].tolist() == [[1, 0, 0]] * 2
+
+
+def test_batch_norm_of_an_empty_batch_is_empty():
+    mean, w = minigrad.ones(3), minigrad.ones(3).requires_grad_()
+    out = F.batch_norm(minigrad.ones(0, 3), mean, minigrad.ones(3), w, training=True)
+    out.sum().backward()
+    assert out.shape == (0, 3) and mean.tolist() == [1, 1, 1] and w.grad.tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("call, kind, words", [
     (lambda x: F.layer_norm(x, (3,)), RuntimeError, "expected input with shape"),
     (lambda x: F.layer_norm(x, 4), TypeError, "tuple of ints"),

@@ -73,6 +73,13 @@ def test_linear_interpolation_with_aligned_corners_meets_the_line():
     assert np.allclose(F.interpolate(x, 5, mode="linear", align_corners=True).numpy(), [0, 0.5, 1, 1.5, 2])
 
 
+def test_cubic_interpolation_goes_through_the_elements_and_keeps_a_constant():
+    x = minigrad.tensor(random(1, 2, 4, 3))
+    found = F.interpolate(x, (7, 5), mode="bicubic", align_corners=True)
+    assert np.allclose(found.numpy()[:, :, ::2, ::2], x.numpy())
+    assert np.allclose(F.interpolate(x * 0 + 2, scale_factor=1.7, mode="bicubic").numpy(), 2)
+
+
 def test_nearest_repeats_elements():
     x = minigrad.tensor([[[1.0, 2.0]]])
     assert F.interpolate(x, scale_factor=2).tolist() == [[[1, 1, 2, 2]]]
@@ -91,8 +98,9 @@ def test_pixel_unshuffle_undoes_pixel_shuffle():
     (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "divisor"),
     (lambda x: F.adaptive_avg_pool2d(x, (1, 2, 3)), RuntimeError, "output_size"),
     (lambda x: F.interpolate(x), ValueError, "exactly one"),
-    (lambda x: F.interpolate(x, 3, mode="linear"), ValueError, "does not go with"),
-    (lambda x: F.interpolate(x, 3, mode="bicubic"), NotImplementedError, "bicubic"),
+    (lambda x: F.interpolate(x, 3, mode="linear"), NotImplementedError, "does not go with"),
+    (lambda x: F.interpolate(x, 3, mode="bilinear", antialias=True), NotImplementedError, "antialias"),
+    (lambda x: F.interpolate(x, 0), RuntimeError, "greater than 0"),
     (lambda x: F.interpolate(x, 3, align_corners=True), ValueError, "align_corners"),
     (lambda x: F.pixel_shuffle(x, 2), RuntimeError, "divisible"),
 ])  # fmt: skip

@@ -125,6 +125,13 @@ def test_zero_grad_forgets_or_fills():
     (lambda p: optim.SGD([3.0], lr=1), TypeError, "can only optimize Tensors"),
     (lambda p: optim.SGD([{"params": [p]}, {"params": [p]}], lr=1), ValueError, "more than one"),
     (lambda p: optim.SGD([p], lr=-1), ValueError, "lr: -1"),
+    (lambda p: optim.SGD([p], lr="a"), TypeError, "lr has to be a number"),
+    (lambda p: optim.SGD([{"param": [p]}]), KeyError, "no .*params"),
+    (lambda p: optim.SGD([{"params": {p}}]), TypeError, "use a list"),
+    (lambda p: optim.SGD([("a", p), leaf(1.0)]), ValueError, "names"),
+    (lambda p: optim.lr_scheduler.SequentialLR(optim.SGD([p]), [], []), ValueError, "milestone"),
+    (lambda p: optim.lr_scheduler.OneCycleLR(optim.SGD([p]), 1.0), ValueError, "total_steps"),
+    (lambda p: optim.lr_scheduler.ReduceLROnPlateau(optim.SGD([p]), factor=1), ValueError, "factor"),
     (lambda p: optim.SGD([p], nesterov=True), ValueError, "Nesterov"),
     (lambda p: optim.Adam([p], betas=(0.9, 1.0)), ValueError, "betas"),
     (lambda p: optim.Adam([p]).load_state_dict(optim.Adam([leaf(1.0), leaf(2.0)]).state_dict()), ValueError, "sizes"),
@@ -166,3 +173,62 @@ def test_schedule_goes_on_from_its_state():
     schedule.step()
     other.step()
     assert other.get_last_lr() == schedule.get_last_lr() == [0.5]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_choices_of_implementation_are_taken_and_listed(kind):
+    p = leaf(1.0)
+    optimizer = kind([p], lr=0.1, foreach=False, differentiable=False)
+    assert optimizer.param_groups[0]["foreach"] is False and "    foreach: False" in repr(optimizer)
+
+
+def test_named_parameters_keep_their_names():
+    optimizer = optim.SGD([("a", leaf(1.0)), ("b", leaf(2.0))])
+    assert optimizer.param_groups[0]["param_names"] == ["a", "b"]
+
+
+def test_decoupled_decay_is_a_setting_of_adam():
+    p, q = leaf(1.0), leaf(1.0)
+    found = step(optim.Adam([p], lr=0.1, weight_decay=0.5, decoupled_weight_decay=True), p, [2.0])
+    assert found == step(optim.AdamW([q], lr=0.1, weight_decay=0.5), q, [2.0])
+
+
+def test_hooks_run_before_and_after_a_step():
+    p, seen = leaf(1.0), []
+    optimizer = optim.SGD([p], lr=1.0)
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(p.item()))
+    handle = optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(p.item()))
+    step(optimizer, p, [1.0])
+    handle.remove()
+    step(optimizer, p, [1.0])
+    assert seen == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_gradients_pass_through_a_differentiable_step(kind):
+    start = leaf(2.0)
+    p = start * 1.0
+    p.grad = (start * start).clone()
+    kind([p], lr=0.1, differentiable=True).step()
+    (slope,) = minigrad.autograd.grad(p.sum(), start)
+    h, ends = 1e-6, []
+    for value in (2 - h, 2 + h):
+        q = leaf(value)
+        ends.append(step(kind([q], lr=0.1), q, [value * value])[0])
+    assert np.allclose(slope.item(), (ends[1] - ends[0]) / (2 * h), rtol=1e-4)
+
+
+def test_state_of_a_sequence_of_schedules_goes_on():
+    def make():
+        s, optimizer = optim.lr_scheduler, optim.SGD([leaf(0.0)], lr=1.0)
+        return optimizer, s.SequentialLR(
+            optimizer, [s.ConstantLR(optimizer, 0.5, 2), s.ExponentialLR(optimizer, 0.5)], [3]
+        )
+
+    (a, schedule), (b, other) = make(), make()
+    for _ in range(4):
+        schedule.step()
+    b.load_state_dict(a.state_dict())
+    other.load_state_dict(schedule.state_dict())
+    schedule.step(), other.step()
+    assert schedule.get_last_lr() == other.get_last_lr() == [a.param_groups[0]["lr"]] == [b.param_groups[0]["lr"]]

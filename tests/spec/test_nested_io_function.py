@@ -436,3 +436,24 @@ def test_backward_gets_none_for_outputs_that_are_no_tensors_and_may_return_none(
     y.sum().backward()
     assert text == "text"
     assert x.grad.tolist() == [2.0]
+
+
+def test_constructor_takes_any_arguments():
+    """class NestedIOFunction(*args, **kwargs): a subclass gives them a meaning in its own __init__."""
+
+    class Scaled(NestedIOFunction):
+        def __init__(self, *args, factor):
+            super().__init__(*args, factor=factor)
+            self.factor = factor
+
+        def forward_extended(self, pair):
+            return (pair[0] * self.factor, pair[1])
+
+        def backward_extended(self, first, second):
+            return ((first * self.factor, second),)
+
+    x, y = leaf(1.0), leaf(2.0)
+    a, b = Scaled("name", factor=5)((x, y))
+    (a + b).sum().backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([5.0], [1.0])
+    assert isinstance(NestedIOFunction(1, a=2), NestedIOFunction)

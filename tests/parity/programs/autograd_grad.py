@@ -188,3 +188,25 @@ def grad_accepts_a_single_tensor_or_a_sequence(torch):
     x = leaf(torch, [1.0, 2.0])
     y = lambda: (x * x).sum()
     return torch.autograd.grad(y(), x), torch.autograd.grad((y(),), (x,)), torch.autograd.grad([y()], [x])
+
+
+@gives([[[6.0]], [[6.0]], [None]])
+def only_inputs_keeps_its_place(torch):
+    x, z = leaf(torch, [3.0]), leaf(torch, [1.0])
+    y = (x * x).sum()
+    return (
+        torch.autograd.grad(y, x, None, True, False, True),
+        torch.autograd.grad(y, x, retain_graph=True, only_inputs=True),
+        torch.autograd.grad(y, z, None, False, False, True, True),
+    )
+
+
+@gives([TypeError, RuntimeError, TypeError, ValueError])
+def what_is_no_tensor_raises(torch):
+    x, grad = leaf(torch, [3.0, 4.0]), torch.autograd.grad
+    return (
+        attempt(grad, 3, x),
+        attempt(grad, (x * 2).sum(), [x, 3]),
+        attempt(grad, (x * 2).sum(), 3),
+        attempt(grad, [x * 2, x.sum()], x, [torch.eye(2), torch.ones(3)], is_grads_batched=True),
+    )

@@ -328,3 +328,39 @@ def positional_arguments_of_backward_and_grad(torch):
     y.backward(torch.ones(2), True, True)
     (g,) = torch.autograd.grad(y, x, torch.ones(2), None, True, True)
     return x.grad, g
+
+
+@gives([[8.0], [8.0], True, [16.0]])
+def results_among_the_inputs_retain_their_gradient_once(torch):
+    x, w = leaf(torch, [2.0]), leaf(torch, [2.0])
+    y, v = x * 2, w * 2
+    v.retain_grad()
+    (y * y).sum().backward(inputs=[y, y], retain_graph=True)
+    (v * v).sum().backward(inputs=[v])
+    first = y.grad.clone()
+    (y * y).sum().backward()
+    return first, v.grad, y.retains_grad, y.grad
+
+
+@gives([None, [4.0], True])
+def gradient_edges_among_the_inputs(torch):
+    x = leaf(torch, [2.0])
+    y, edge = x * 2, torch.autograd.graph.get_gradient_edge
+    (y * y).sum().backward(inputs=[edge(y)])
+    before = x.grad
+    (x * x).sum().backward(inputs=[edge(x)])
+    g = x.grad.clone()
+    kept = x.grad
+    (x * 1).sum().backward(inputs=[x])
+    return before, g, x.grad is kept
+
+
+@gives([["pre", "tensor", "post"]])
+def hooks_of_a_leaf_among_the_inputs(torch):
+    x, seen = leaf(torch, [2.0]), []
+    node = (x * 2).grad_fn.next_functions[0][0]
+    x.register_hook(lambda g: seen.append("tensor"))
+    node.register_prehook(lambda grads: seen.append("pre"))
+    node.register_hook(lambda *grads: seen.append("post"))
+    (x * x).sum().backward(inputs=[x])
+    return [sorted(seen, key=["pre", "tensor", "post"].index)]

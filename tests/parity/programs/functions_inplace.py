@@ -301,3 +301,21 @@ def gradient_modified_in_place_in_backward(torch):
     y = Double.apply(x)
     (y * 3 + x).sum().backward()
     return x.grad
+
+
+@gives([[2.0], False, True, [2.0], False])
+def untracked_dirty_result_does_not_require_grad(torch):
+    double_, x, y = _double_(torch), leaf(torch, [1.0]), leaf(torch, [1.0]) * 1
+    with torch.no_grad():
+        z, w = double_.apply(x), double_.apply(y)
+    return z, z.requires_grad, x.requires_grad, w, w.requires_grad
+
+
+@gives([[1.0, 1.0], [6.0, 6.0]])
+def retain_grad_follows_a_dirty_input(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 3
+    y.retain_grad()
+    _double_(torch).apply(y)
+    y.sum().backward()
+    return y.grad, x.grad

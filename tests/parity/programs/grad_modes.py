@@ -300,3 +300,14 @@ def custom_function_under_no_grad(torch):
     with torch.no_grad():
         y = Double.apply(x)
     return y, y.grad_fn is None
+
+
+@gives([False, True, True])
+def inference_mode_records_nothing_even_under_enable_grad(torch):
+    x = leaf(torch, [1.0])
+    with torch.inference_mode():
+        with torch.enable_grad():
+            y = x * 2
+        with torch.inference_mode(False):
+            z = x * 2
+    return y.requires_grad, y.is_inference(), z.requires_grad

@@ -297,3 +297,25 @@ def nondeterministic_backward_fails(torch):
         check(Unsteady.apply, (x,), raise_exception=False),
         check(Unsteady.apply, (x,), nondet_tol=1.0, raise_exception=False),
     ]
+
+
+@gives([RuntimeError, False, False])
+def backward_that_forgets_the_gradient_fails(torch):
+    class Total(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return torch.ones_like(x)
+
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    check = torch.autograd.gradcheck
+    return (
+        attempt(check, Total.apply, (x,)),
+        check(Total.apply, (x,), raise_exception=False),
+        check(Total.apply, (x,), raise_exception=False, fast_mode=True),
+    )

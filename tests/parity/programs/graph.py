@@ -290,3 +290,39 @@ def anomaly_in_second_backward(torch):
     with torch.autograd.detect_anomaly():
         (g,) = torch.autograd.grad((x.abs() ** 1.5).sum(), x, create_graph=True)
         return attempt(torch.autograd.grad, (g / g).sum(), x)
+
+
+@gives([["accumulategrad"], ["accumulategrad"], ["accumulategrad", None], "AccumulateGrad"])
+def next_functions_are_those_of_tensors(torch):
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, n, x, y):
+            return x * n
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g, None
+
+    x = leaf(torch, [1.0])
+    nodes = x.sum(0, True).grad_fn, x.exp().grad_fn, Scale.apply(4, x, torch.ones(1)).grad_fn
+    names = [[n if n is None else n.name().split("::")[-1].lower() for n, _ in node.next_functions] for node in nodes]
+    return *names, type(nodes[0].next_functions[0][0]).__name__
+
+
+@gives([True, True, [1.0, 4.0], [3.0, 4.0], RuntimeError, RuntimeError, AttributeError])
+def saved_values_by_name(torch):
+    x, y = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0])
+    square, product, root = x.pow(2), x * y, (y * 1).sqrt()
+    z = y * 1
+    modified = z * z
+    z.add_(1)
+    root.sum().backward()
+    return (
+        square.grad_fn._saved_self is x,
+        x.exp().equal(x.exp().grad_fn._saved_result),
+        product.grad_fn._saved_self * square.detach() / x.detach(),
+        product.grad_fn._saved_other,
+        attempt(lambda: root.grad_fn._saved_result),
+        attempt(lambda: modified.grad_fn._saved_self),
+        attempt(lambda: (x + y).grad_fn._saved_self),
+    )

@@ -426,3 +426,58 @@ def hook_on_detached_requires_grad_again(torch):
     d.register_hook(lambda g: g * 4)
     (d * 3).sum().backward()
     return d.grad, x.grad
+
+
+@gives([RuntimeError, None])
+def hook_returning_another_dtype_raises(torch):
+    x = leaf(torch, [1.0])
+    x.register_hook(lambda g: g.double())
+    return attempt((x * 2).sum().backward), x.grad
+
+
+@gives([3.0, 6.0, [2.0, 2.0]])
+def hook_may_write_to_its_gradient(torch):
+    x, y, z = leaf(torch, 1.0), leaf(torch, 1.0), leaf(torch, [1.0, 1.0])
+    x.register_hook(lambda g: g.mul_(3))
+    y.register_hook(lambda g: [g.mul_(3), None][1])
+    z.register_hook(lambda g: g.clamp_(-2, 2))
+    for result in (x * 1, 2 * y, (5 * z).sum()):
+        result.backward()
+    return x.grad, y.grad, z.grad
+
+
+@gives([[True, True]])
+def post_accumulate_hook_runs_with_the_grad_mode_of_backward(torch):
+    x, seen = leaf(torch, [2.0]), []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append([torch.is_grad_enabled(), t.grad.requires_grad]))
+    (x * x).sum().backward(create_graph=True)
+    return seen
+
+
+@gives([[[4.0], None], [20.0]])
+def node_hook_of_a_function_sees_its_tensors_only(torch):
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, n, x, y):
+            return x * n
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g * 4, None
+
+    x, seen = leaf(torch, [1.0]), []
+    y = Scale.apply(4, x, torch.ones(1))
+    y.grad_fn.register_hook(lambda grad_inputs, _: [seen.extend(grad_inputs), (grad_inputs[0] * 5, None)][1])
+    y.sum().backward()
+    return seen, x.grad
+
+
+@gives([True, 5.0])
+def retain_grad_follows_a_view_whose_base_is_written(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 2
+    v = y[0]
+    v.retain_grad()
+    y.mul_(5)
+    (v * 5).backward()
+    return v.retains_grad, v.grad

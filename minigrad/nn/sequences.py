@@ -1,0 +1,188 @@
+"""Recurrent networks over whole sequences: RNN, LSTM and GRU, in several layers and both directions.
+
+The input's part of all gates is one matrix product for the whole sequence; what is left for each step is that of the
+state.  Names and layout of the weights are PyTorch's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.create import empty
+from ..ops.dropout import check_probability, dropout
+from ..ops.join import cat, stack
+from ..ops.linear import linear
+from . import init
+from .module import Module
+from .parameter import Parameter
+from .recurrent import gru_step, lstm_step, rnn_step
+
+
+class Recurrent(Module):
+    """What the three share.  A subclass says what one step makes of the input's part, the state, and its part."""
+
+    gates, n_states = 1, 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        who = type(self).__name__
+        if hidden_size <= 0 or num_layers <= 0:
+            raise error(
+                ValueError, who, f"hidden_size={hidden_size} and num_layers={num_layers} must be greater than zero"
+            )
+        check_probability(who, dropout)
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
+        self.n_directions, rows = 2 if bidirectional else 1, self.gates * hidden_size
+        for layer in range(num_layers):
+            width = hidden_size * self.n_directions if layer else input_size
+            for end in self.endings(layer):
+                shapes: dict = {f"weight_ih{end}": (rows, width), f"weight_hh{end}": (rows, hidden_size)}
+                shapes |= {f"bias_ih{end}": (rows,), f"bias_hh{end}": (rows,)} if bias else {}
+                for name, shape in shapes.items():
+                    setattr(self, name, Parameter(empty(*shape, dtype=dtype, device=device)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Everything uniform up to 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing has to be done here: PyTorch's name for a layout that GPUs want."""
+
+    def endings(self, layer: int) -> list:
+        """What the names of one layer's weights end in, for each direction."""
+        return [f"_l{layer}{reverse}" for reverse in ("", "_reverse")[: self.n_directions]]
+
+    def step(self, part: Tensor, states: tuple, from_state: Tensor) -> tuple:
+        """The next states, the first of which is the output."""
+        raise NotImplementedError
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple:
+        """The last layer's outputs at all times, and the last states of all layers and directions.
+
+        `input` is (length, batch, input_size), with `batch_first` (batch, length, input_size), or without a batch.
+        """
+        single = input.ndim == 2
+        if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
+            raise error(
+                ValueError if input.ndim not in (2, 3) else RuntimeError,
+                type(self).__name__,
+                f"expected an input of shape (length, batch, {self.input_size}) or (length, {self.input_size}), got "
+                f"{tuple(input.shape)}",
+            )
+        turned = self.batch_first and not single
+        x = input.unsqueeze(1) if single else input.transpose(0, 1) if turned else input
+        states, ends = self.start(x, hx, single), []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = dropout(x, self.dropout, self.training)
+            outs = []
+            for d, end in enumerate(self.endings(layer)):
+                first = tuple([s[layer * self.n_directions + d] for s in states])
+                out, last = self.walk(x.flip(0) if d else x, first, end)
+                outs.append(out.flip(0) if d else out)
+                ends.append(last)
+            x = outs[0] if len(outs) == 1 else cat(outs, -1)
+        last = tuple([stack(list(s)) for s in zip(*ends)])
+        if single:
+            x, last = x.squeeze(1), tuple([s.squeeze(1) for s in last])
+        return x.transpose(0, 1) if turned else x, last[0] if self.n_states == 1 else last
+
+    def walk(self, x: Tensor, states: tuple, end: str) -> tuple:
+        """One layer in one direction: its outputs, and its last states."""
+        parts = linear(x, getattr(self, "weight_ih" + end), getattr(self, "bias_ih" + end, None))
+        weight, bias = getattr(self, "weight_hh" + end), getattr(self, "bias_hh" + end, None)
+        outs = []
+        for part in parts.unbind(0):
+            states = self.step(part, states, linear(states[0], weight, bias))
+            outs.append(states[0])
+        if not outs:
+            raise error(RuntimeError, type(self).__name__, "expected a sequence length larger than 0")
+        return stack(outs), states
+
+    def start(self, x: Tensor, hx: Any, single: bool) -> tuple:
+        """The given first states, each (layers * directions, batch, hidden_size), or zeros."""
+        shape = (self.num_layers * self.n_directions, x.shape[1], self.hidden_size)
+        if hx is None:
+            return (x.new_zeros(shape),) * self.n_states
+        given = tuple(hx) if self.n_states > 1 else (hx,)
+        given = tuple([s.unsqueeze(1) if single and s.ndim == 2 else s for s in given])
+        for s in given:
+            if tuple(s.shape) != shape:
+                raise error(
+                    RuntimeError,
+                    type(self).__name__,
+                    f"expected a hidden state of shape {shape}, got {tuple(s.shape)}",
+                )
+        return given
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        return text + "".join(f", {n}={getattr(self, n)}" for n, v in usual.items() if getattr(self, n) != v)
+
+
+class RNN(Recurrent):
+    """h = tanh (or relu) of a linear map of input and state.  Source: Elman, "Finding structure in time", 1990."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        if nonlinearity not in ("tanh", "relu"):
+            raise error(ValueError, "RNN", f"unknown nonlinearity {nonlinearity!r}", "use 'tanh' or 'relu'")
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def step(self, part: Tensor, states: tuple, from_state: Tensor) -> tuple:
+        return (rnn_step(part, from_state, self.nonlinearity),)
+
+
+class LSTM(Recurrent):
+    """A state (h, c) whose memory c is kept, written and shown through gates.
+
+    Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers et al., 2000.
+    """
+
+    gates, n_states = 4, 2
+
+    def step(self, part: Tensor, states: tuple, from_state: Tensor) -> tuple:
+        return lstm_step(part, from_state, states[1])
+
+
+class GRU(Recurrent):
+    """A state that moves towards a new one by as much as a gate says.
+
+    Source: Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014.
+    """
+
+    gates = 3
+
+    def step(self, part: Tensor, states: tuple, from_state: Tensor) -> tuple:
+        return (gru_step(part, from_state, states[0]),)

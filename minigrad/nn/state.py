@@ -1,0 +1,163 @@
+"""The state of modules: parameters and buffers by dotted name, out of a module and into one."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autograd.grad_mode import no_grad
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .hooks import Hooked
+from .parameter import Parameter
+
+EXTRA = "_extra_state"
+
+
+class IncompatibleKeys(NamedTuple):
+    """What load_state_dict did not find, and what it found besides."""
+
+    missing_keys: list
+    unexpected_keys: list
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    __str__ = __repr__
+
+
+class Stateful(Hooked):
+    """What a Module has of state."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _transient: set
+
+    def get_extra_state(self) -> Any:
+        """Whatever else belongs to the state_dict of this module; a subclass defines it, with set_extra_state."""
+        raise NotImplementedError(f"{type(self).__name__} defines no get_extra_state")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take over what get_extra_state gave."""
+        raise error(
+            RuntimeError,
+            type(self).__name__,
+            "the state_dict has an extra state for a module without set_extra_state",
+            "define set_extra_state(self, state) beside get_extra_state(self)",
+        )
+
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict:
+        """All parameters and persistent buffers by dotted name, sharing memory, detached unless `keep_vars`.
+
+        They are added to `destination` where one is given, with `prefix` in front of the names.
+        """
+        state: Any = OrderedDict() if destination is None else destination
+        for hook, _ in self._of("state_pre"):
+            hook(self, prefix, keep_vars)
+        for name, t in {**self._parameters, **self._buffers}.items():
+            if t is not None and name not in self._transient:
+                state[prefix + name] = t if keep_vars else t.detach()
+        if has_extra_state(self):
+            state[prefix + EXTRA] = self.get_extra_state()
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook, _ in self._of("state"):
+            hook(self, state, prefix, {})
+        return state
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copy tensors, or NumPy arrays, into the parameters and buffers of these names.
+
+        With `strict` the names have to be exactly the module's.  With `assign` the given tensors take the place of the
+        module's own.  Raises TypeError for what is no dictionary, RuntimeError that lists missing and unexpected names
+        and all shapes that differ.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise error(
+                TypeError, "load_state_dict", f"expected state_dict to be dict-like, got {type(state_dict).__name__}"
+            )
+        own, state, result = dict(slots(self)), dict(state_dict), IncompatibleKeys([], [])
+        faults: list[str] = []
+        owners = [(f"{p}." if p else "", m) for p, m in self.named_modules(remove_duplicate=False)]  # type: ignore[attr-defined]
+        for prefix, module in owners:
+            for hook, _ in module._of("load_pre"):
+                hook(module, state, prefix, {}, strict, *result, faults)
+        result.missing_keys.extend(k for k in own if k not in state)
+        result.unexpected_keys.extend(k for k in state if k not in own)
+        tensors = {k: as_tensor(state[k]) for k, (_, _, t) in own.items() if k in state and t is not None}
+        faults += [
+            f"size mismatch for {k}: copying a param with shape {tuple(t.shape)} from checkpoint, the shape in "
+            f"current model is {tuple(own[k][2].shape)}."
+            for k, t in tensors.items()
+            if t.shape != own[k][2].shape
+        ]
+        after = [(m, hook) for _, m in reversed(owners) for hook, _ in m._of("load")]
+        differ = strict and (result.missing_keys or result.unexpected_keys)
+        if faults or differ and not after:  # before anything is written
+            raise load_error(self, strict, result, faults)
+        with no_grad():
+            for k, t in tensors.items():
+                owner, name, mine = own[k]
+                place(owner, name, mine, t, assign)
+        for k, (owner, _, mine) in own.items():
+            if mine is None and k in state:
+                owner.set_extra_state(state[k])
+        for owner, hook in after:  # it may take keys out of the result
+            hook(owner, result)
+        if strict and (result.missing_keys or result.unexpected_keys):
+            raise load_error(self, strict, result, faults)
+        return result
+
+
+def slots(module: Any) -> Iterator[tuple[str, tuple]]:
+    """Where each entry of a state_dict goes: its key, and (module, name, present tensor or None for extra state)."""
+    for path, m in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        for name, t in {**m._parameters, **m._buffers}.items():
+            if t is not None and name not in m._transient:
+                yield prefix + name, (m, name, t)
+        if has_extra_state(m):
+            yield prefix + EXTRA, (m, EXTRA, None)
+
+
+def has_extra_state(module: Any) -> bool:
+    """Whether a class defines one of its own."""
+    return type(module).get_extra_state is not Stateful.get_extra_state
+
+
+def place(module: Any, name: str, own: Tensor, given: Tensor, assign: bool) -> None:
+    """Write a tensor into the module's own, or put it in its place."""
+    if not assign:
+        own.copy_(given)
+    elif isinstance(own, Parameter):
+        setattr(module, name, given if isinstance(given, Parameter) else Parameter(given, own.requires_grad))
+    else:
+        setattr(module, name, given)
+
+
+def as_tensor(value: Any) -> Tensor:
+    """A tensor as it is, an array or a list as one."""
+    return value if isinstance(value, Tensor) else wrap(np.asarray(value))
+
+
+def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list) -> Exception:
+    """All that is wrong with a state_dict, in one message."""
+    if strict and keys.missing_keys:
+        faults.insert(0, "Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in keys.missing_keys) + ".")
+    if strict and keys.unexpected_keys:
+        faults.insert(0, "Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in keys.unexpected_keys) + ".")
+    return error(
+        RuntimeError,
+        "load_state_dict",
+        f"Error(s) in loading state_dict for {type(module).__name__}: " + " ".join(faults),
+        "load into the model that was saved, or pass strict=False for names that differ",
+    )

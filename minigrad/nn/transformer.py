@@ -1,0 +1,236 @@
+"""The transformer: layers of attention and a small network, stacks of them, and the encoder with the decoder.
+
+Source: Vaswani et al., "Attention is all you need", 2017.  With `norm_first` the norms stand before each part, not behind.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops import activation as activations
+from ..ops.create import full
+from . import init
+from .attention import MultiheadAttention
+from .containers import ModuleList
+from .layers import Dropout, Linear
+from .module import Module
+from .norms import LayerNorm
+
+
+class Layer(Module):
+    """What the layers of encoder and decoder share: the small network, and how a part is added to what goes in."""
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        place: dict = {"device": device, "dtype": dtype}
+        if isinstance(activation, str) and activation not in ("relu", "gelu"):
+            raise error(RuntimeError, type(self).__name__, f"activation should be relu/gelu, not {activation}")
+        self.norm_first = norm_first
+        self.activation = getattr(activations, activation) if isinstance(activation, str) else activation
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
+        if self.crossing:
+            self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
+        self.linear1, self.dropout = Linear(d_model, dim_feedforward, bias, **place), Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **place)
+        numbers = (1, 2, 3) if self.crossing else (1, 2)
+        for i in numbers:
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
+        for i in numbers:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+
+    crossing = False  # whether there is attention to a second sequence
+
+    def added(self, x: Tensor, i: int, part: Callable) -> Tensor:
+        """x with part number i, normalised before or behind."""
+        norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+        return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
+
+    def feed(self, x: Tensor) -> Tensor:
+        """The small network, for each position by itself."""
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(Layer):
+    """Attention among the positions of one sequence, then a small network for each."""
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """(length, batch, d_model), or with batch_first (batch, length, d_model), to the same shape."""
+        attend = lambda x: self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
+        return self.added(self.added(src, 1, attend), 2, self.feed)
+
+
+class TransformerDecoderLayer(Layer):
+    """Attention among the positions of one sequence, attention to another one (`memory`), and a small network."""
+
+    crossing = True
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """`tgt` after it has seen itself and `memory`; shapes as for the encoder's layer."""
+        attend = lambda x: self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
+        look = lambda x: self.multihead_attn(
+            x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
+        )[0]
+        return self.added(self.added(self.added(tgt, 1, attend), 2, look), 3, self.feed)
+
+
+class Stack(Module):
+    """Copies of a layer one after the other, and a norm behind them."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None):
+        super().__init__()
+        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
+
+    def through(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """x through all layers, which get the same further arguments."""
+        for layer in self.layers:
+            x = layer(x, *args, **kwargs)
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(Stack):
+    """Several layers of an encoder."""
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ):
+        super().__init__(encoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """The sequence through all layers."""
+        return self.through(src, mask, src_key_padding_mask, is_causal=bool(is_causal))
+
+
+class TransformerDecoder(Stack):
+    """Several layers of a decoder."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
+        super().__init__(decoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The sequence through all layers, each of which sees `memory`."""
+        masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        return self.through(tgt, memory, *masks, bool(tgt_is_causal), memory_is_causal)
+
+
+class Transformer(Module):
+    """An encoder for one sequence and a decoder for another."""
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable = "relu",
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        place: dict = {"device": device, "dtype": dtype}
+        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+        norm = lambda: LayerNorm(d_model, layer_norm_eps, bias=bias, **place)
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*settings, **place), num_encoder_layers, norm()
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*settings, **place), num_decoder_layers, norm()
+        )
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+        for p in self.parameters():
+            if p.ndim > 1:
+                init.xavier_uniform_(p)
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """`tgt` decoded from the encoded `src`."""
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise error(
+                RuntimeError,
+                "Transformer",
+                f"the feature number of src {tuple(src.shape)} and tgt {tuple(tgt.shape)} must be equal to "
+                f"d_model={self.d_model}",
+            )
+        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        return self.decoder(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """The mask that lets no position see a later one: -inf above the diagonal, else 0."""
+        return full((sz, sz), -math.inf, device=device, dtype=dtype).triu(1)
