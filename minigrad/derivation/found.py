@@ -28,6 +28,7 @@ RECORD = """record the program:
     with minigrad.record(passes=("forward", "backward")) as rec:
         ...  # forward and backward, as they are
     print(minigrad.explain(x.grad))"""
+RETAIN = "or keep it: loss.backward(retain_graph=True); the last backward under minigrad.debug() is kept, too"
 ROOTS = 8  # so many graphs are looked through
 KEEP = "or ask for it while the graph is there: minigrad.explain(loss, x), before or instead of loss.backward()"
 
@@ -82,14 +83,14 @@ def graph(what: Any) -> Record:
 
 def unknown(owner: Tensor, name: str) -> Exception:
     """The error for a gradient of which nobody knows any more how it came about."""
-    nodes = [node for root in roots(history(owner)) for node in older_first(root)]
+    nodes = older_first(*roots(history(owner)))
     places = [n._saved.place for n in nodes if type(n._saved) is Freed and n._saved.place]
     by = f", which the backward at {places[-1]} has freed" if places else ", which is gone"
     return error(
         ValueError,
         "explain",
         f"{name}.grad is known, but not how it came about: that stood in the graph{by}",
-        f"{RECORD.replace('x.grad', name + '.grad')}\n  {KEEP}\n  or keep the graph: loss.backward(retain_graph=True)",
+        f"{RECORD.replace('x.grad', name + '.grad')}\n  {KEEP}\n  {RETAIN}",
     )
 
 

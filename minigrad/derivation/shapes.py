@@ -7,7 +7,7 @@ import os
 from types import FrameType
 from typing import Any
 
-from ..core.tensor import Tensor, bottom
+from ..core.tensor import Tensor, bottom, history
 from ..errors import Place, error
 from ..program.build import numbered
 from ..program.from_graph import graph_of
@@ -100,7 +100,7 @@ def recorded(y: Tensor) -> tuple[Record, int]:
         if value is not None and any(value in e.outputs for g in rec.groups for e in g.events):
             return rec, value
     if y.grad_fn is not None:
-        rec, _ = graph_of(y)
+        rec = graph_of([history(y)])
         return rec, rec.outputs[0]
     raise error(
         ValueError,

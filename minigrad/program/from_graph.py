@@ -5,6 +5,7 @@ What no node has kept is not known any more: such values have an empty summary. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,18 +33,6 @@ def record_of(what: Tensor | Node) -> Record:
     >>> [op["name"] for op in record_of(w * w).to_dict()["ops"]]
     ['mul', 'mul']
     """
-    rec, edge = graph_of(what)
-    if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
-        rec.notes.append(FREED)
-    else:
-        with rec:
-            shape, dtype = meta(edge)
-            engine.run([edge], [wrap(np.ones(shape, dtype))], {(leaf, 0) for leaf in rec.leaves}, keep=True)
-    return rec
-
-
-def graph_of(what: Tensor | Node) -> tuple[Record, Any]:
-    """A record of the operations alone, without a backward pass, and the edge that leads to their result."""
     if isinstance(what, Node):
         edge = what if len(what._meta) == 1 else Port(what, 0)
     else:
@@ -55,19 +44,31 @@ def graph_of(what: Tensor | Node) -> tuple[Record, Any]:
             f"a tensor of shape {tuple(what.shape)} that no recorded operation has made has no graph",
             "pass the result of operations on tensors that require grad",
         )
+    rec = graph_of([edge])
+    if isinstance(what, Tensor):
+        describe(rec, rec.outputs[0], what)
+    if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
+        rec.notes.append(FREED)
+    else:
+        with rec:
+            shape, dtype = meta(edge)
+            engine.run([edge], [wrap(np.ones(shape, dtype))], {(leaf, 0) for leaf in rec.leaves}, keep=True)
+    return rec
+
+
+def graph_of(edges: Sequence) -> Record:
+    """A record of the operations behind some edges; a backward that runs under it belongs to it."""
     rec = Record(name="", file="")
     known: dict[tuple, int] = {}  # edge key -> value
-    for node in older_first(producer(edge)):
+    for node in older_first(*[producer(e) for e in edges if type(e) is not Leaf]):
         note_node(rec, node, known)
-    rec.outputs = [known[key(edge)]]
-    if isinstance(what, Tensor):
-        describe(rec, known[key(edge)], what)
-    return rec, edge
+    rec.outputs = [known[key(e)] for e in edges if key(e) in known]
+    return rec
 
 
-def older_first(root: Any) -> list:
-    """All nodes that root depends on, and itself, by creation."""
-    seen, stack = {root}, [root]
+def older_first(*roots: Any) -> list:
+    """All nodes that the roots depend on, and themselves, by creation."""
+    seen, stack = set(roots), list(roots)
     while stack:
         for e in stack.pop()._edges:
             if e is not None and type(e) is not Leaf and producer(e) not in seen:

@@ -143,3 +143,22 @@ def test_recordings_of_other_threads_are_theirs():
 def test_a_record_is_explained_by_name():
     rec = torch.record(lambda a, b: (a * b).sum(), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     assert torch.explain(rec, of="b").numbers == [1.0, 2.0]
+
+
+def test_debug_mode_keeps_the_last_backward_with_its_lines():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.debug():
+        h = x.exp()
+        loss = (h * x).sum()
+        loss.backward(torch.tensor(3.0))
+    e = torch.explain(x.grad)
+    text = str(e)
+    assert e.numbers == pytest.approx(x.grad.tolist()) and not e.notes and "∂loss/∂loss = 3" in text
+    assert "h = x.exp()" in text and "test_found.py:" in text
+    adds_up(e)
+    y = torch.tensor(2.0, requires_grad=True)
+    with torch.debug():
+        (g,) = torch.autograd.grad(y * y, y)
+    assert torch.explain(g).numbers == [4.0]
+    with pytest.raises(ValueError, match="under minigrad.debug"):
+        torch.explain(x.grad)
