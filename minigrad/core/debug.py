@@ -16,7 +16,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..errors import Place, user_place
+from ..errors import user_place
 from .edges import Leaf, producer
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
