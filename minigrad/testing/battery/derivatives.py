@@ -1,0 +1,319 @@
+"""Rows on the derivatives: backward against central differences, jvp against both, second derivatives, partial wishes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from .case import ATOL, EPS, RTOL, Case, close, sample, short, weights
+from .forward_mode import pushed
+from .outcome import Absent, Fault
+from .probe import probed
+from .protocol import need_backward, need_gradient, need_jvp
+
+
+def gradients(case: Case) -> str:
+    """backward gives what central differences of forward give, in float64, for each element."""
+    need_backward(case)
+    for i in case.wanted:
+        compare(case, i, backward_slopes(case, i), case.backward)
+    return f"by {', '.join(case.names[i] for i in case.wanted)}"
+
+
+def backward_slopes(case: Case, i: int) -> dict[tuple, float]:
+    """By (element of argument i, output, element of it): the derivative that backward gives."""
+    args = case.inputs()
+    outs = case.apply(args)
+    found = {}
+    for k in case.tracked:
+        for place in sample(tuple(outs[k].shape)):
+            unit = np.zeros(tuple(outs[k].shape))
+            unit[place] = 1
+            (g,) = case.library.grad(outs[k], [args[i]], case.library.tensor(unit), retain_graph=True)
+            numbers = case.filled(g, i)
+            found |= {(element, k, place): float(numbers[element]) for element in sample(numbers.shape)}
+    return found
+
+
+def forward_slopes(case: Case, i: int) -> dict[tuple, float]:
+    """The same, as jvp gives it."""
+    shape = case.args[i].array.shape
+    found = {}
+    for element in sample(shape):
+        unit = np.zeros(shape)
+        unit[element] = 1
+        for k, tangent in zip(case.tracked, pushed(case, {i: unit}, case.tracked)):
+            found |= {(element, k, place): float(tangent[place]) for place in sample(tangent.shape)}
+    return found
+
+
+def compare(case: Case, i: int, slopes: dict[tuple, float], method: str) -> None:
+    """Fault at the element where a derivative differs most from the difference of forward.
+
+    Where forward has a corner, anything between its slopes on the two sides is right.
+    """
+    measured = {element: case.slopes(i, element) for element in sample(case.args[i].array.shape)}
+    worst, gap = None, 0.0
+    for (element, k, place), a in slopes.items():
+        right, left = (float(side[case.tracked.index(k)][place]) for side in measured[element])
+        n, allowed = (right + left) / 2, ATOL + RTOL * abs(right + left) / 2
+        corner = abs(right - left) > 1e-3 * (1 + abs(n))
+        off = max(min(right, left) - a, a - max(right, left), 0.0) if corner else abs(a - n)
+        if not off <= allowed and not off <= gap:  # NaN is a difference, too
+            worst, gap = (element, k, place, a, n), off
+    if worst is not None:
+        raise wrong(case, i, slopes, method, worst)
+
+
+def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> Fault:
+    """The fault for a derivative, with what it looks like."""
+    element, k, place, a, n = worst
+    name = case.names[i]
+    where = f"{name}[{', '.join(map(str, element))}]" if element else name
+    of = f"output {k}" + (f"[{', '.join(map(str, place))}]" if place else "")
+    numbers = {
+        "argument": name, "position": i, "index": list(element), "output": k, "analytical": a, "numerical": n
+    }  # fmt: skip
+    what, remedy = diagnosis(case, i, slopes, method, a, n)
+    gives = f"{method} gives {a:.6g} for the derivative of {of} by {where}, differences of forward give {n:.6g}"
+    return Fault(f"{gives}{what}", remedy, method, numbers=numbers)
+
+
+def diagnosis(case: Case, i: int, slopes: dict, method: str, a: float, n: float) -> tuple[str, str]:
+    """What a wrong derivative looks like, and the remedy."""
+    name, what = case.names[i], "gradient" if method != "jvp" else "tangent"
+    factor = "grad_output" if method != "jvp" else f"tangent_{name}"
+    if method != "jvp" and (other := swapped(case, i, a, n)):
+        order = ", ".join(f"grad_{m}" for m in case.names)
+        return f", and that of {other} is swapped with it", f"return {order}  # in the order of forward's arguments"
+    if method != "jvp" and upstream_ignored(case, i):
+        return ", whatever the incoming gradient is", f"return {factor} * ...  # each gradient is a multiple of it"
+    if all(v == 0 for v in slopes.values()):
+        return (
+            f": no {what} of {name} arrives",
+            f"return ... {factor} * (derivative by {name}) ...  # instead of None or 0 for {name}",
+        )
+    if np.isclose(a, -n, rtol=RTOL, atol=ATOL):
+        return ": the sign is wrong", f"return -{what}  # in the place of {name}"
+    if abs(a) > ATOL and np.isfinite(n / a):
+        return f": {n / a:.4g} times as much", f"return ...  # {n / a:.4g} times as much for {name}, at this input"
+    return "", f"return {factor} * ...  # times the derivative of forward by {name}"
+
+
+def swapped(case: Case, i: int, a: float, n: float) -> str:
+    """The other argument whose gradient stands in the place of this one's, if there is one."""
+    for j in case.wanted:
+        if j != i and case.args[j].array.shape == case.args[i].array.shape:
+            found = case.gradients()
+            if close(found[i], case.numerical_gradient(j), RTOL, ATOL) and close(
+                found[j], case.numerical_gradient(i), RTOL, ATOL
+            ):
+                return case.names[j]
+    return ""
+
+
+def upstream_ignored(case: Case, i: int) -> bool:
+    """Whether backward gives the same for twice the incoming gradient, and something for 0."""
+    args = case.inputs()
+    outs = [case.apply(args)[k] for k in case.tracked]
+    found = []
+    for scale in (1.0, 2.0):
+        seeds = [case.library.tensor(scale * weights(o.shape, k)) for k, o in enumerate(outs)]
+        (g,) = case.library.grad(outs, [args[i]], seeds, retain_graph=True)
+        found.append(case.filled(g, i))
+    return bool(found[0].any()) and close(*found)
+
+
+def jvp(case: Case) -> str:
+    """jvp gives what central differences give, and so, where backward holds, its transpose."""
+    need_jvp(case)
+    need_gradient(case)
+    for i in case.wanted:
+        compare(case, i, forward_slopes(case, i), "jvp")
+    return f"by {', '.join(case.names[i] for i in case.wanted)}" + " and backward" * bool(case.backward)
+
+
+def second_derivatives(case: Case) -> str:
+    """backward can be differentiated once more, and gives what central differences of it give.
+
+    A gradient depends on the inputs and on the incoming gradients, so it is differentiated by both.
+    """
+    need_backward(case)
+    if case.once:
+        raise Absent(
+            "backward is marked @once_differentiable",
+            f"# take the decorator away, if backward is made of {case.library.name} operations only",
+        )
+    args, outs, seeds, found = graph_of_gradients(case)
+    named = [(case.names[i], args[i], i) for i in case.wanted]
+    for i, g in found.items():
+        measured = moved_gradients(case, i)
+        seeded = moved_seeds(case, i, seeds)
+        gives = case.library.grad(
+            (g * case.library.tensor(weights(g.shape))).sum(), [*args_of(args, case), *seeds], retain_graph=True
+        ) if g.requires_grad else [None] * (len(case.wanted) + len(seeds))  # fmt: skip
+        by = [(name, a) for name, a, _ in named] + [(f"grad_output {k}", s) for k, s in enumerate(seeds)]
+        for (name, of), h, expected in zip(by, gives, [*measured, *seeded]):
+            numbers = np.zeros(tuple(of.shape)) if h is None else case.library.array(h)
+            for element, n in expected.items():
+                a = float(numbers[element])
+                if not abs(a - n) <= ATOL * 10 + RTOL * abs(n):
+                    raise second_wrong(case, case.names[i], name, element, a, n, h is None)
+    return "of backward, by inputs and incoming gradients"
+
+
+def args_of(args: list, case: Case) -> list:
+    """The wanted ones among fresh arguments."""
+    return [args[i] for i in case.wanted]
+
+
+def graph_of_gradients(case: Case) -> tuple[list, list, list, dict[int, Any]]:
+    """Inputs, outputs, incoming gradients and, by input, the gradient as a tensor with its history."""
+    args = case.inputs()
+    outs = [case.apply(args)[k] for k in case.tracked]
+    seeds = [case.library.tensor(weights(o.shape, k), True) for k, o in enumerate(outs)]
+    found = case.library.grad(outs, args_of(args, case), seeds, create_graph=True)
+    return args, outs, seeds, {i: g for i, g in zip(case.wanted, found) if g is not None}
+
+
+def gradient_of(case: Case, i: int, seeds: list[np.ndarray]) -> float:
+    """A weighted sum of the gradient of argument i, by a first-order backward."""
+    args = case.inputs()
+    outs = [case.apply(args)[k] for k in case.tracked]
+    (g,) = case.library.grad(outs, [args[i]], [case.library.tensor(s) for s in seeds])
+    return float((case.filled(g, i) * weights(case.args[i].array.shape)).sum())
+
+
+def moved_gradients(case: Case, i: int) -> list[dict[tuple, float]]:
+    """Per wanted argument how the gradient of argument i moves with its elements."""
+    seeds = [weights(o.shape, k) for k, o in enumerate([case.outputs(case.inputs(()))[k] for k in case.tracked])]
+    found = []
+    for j in case.wanted:
+        column = {}
+        for element in sample(case.args[j].array.shape):
+            unit = np.zeros(case.args[j].array.shape)
+            unit[element] = EPS
+            ends = [gradient_of(case.moved(j, sign * unit), i, seeds) for sign in (1, -1)]
+            column[element] = (ends[0] - ends[1]) / (2 * EPS)
+        found.append(column)
+    return found
+
+
+def moved_seeds(case: Case, i: int, seeds: list) -> list[dict[tuple, float]]:
+    """Per incoming gradient how the gradient of argument i moves with its elements; backward is linear in them."""
+    arrays = [case.library.array(s) for s in seeds]
+    found = []
+    for k, array in enumerate(arrays):
+        column = {}
+        for element in sample(array.shape):
+            moved = [array.copy(), array.copy()]
+            moved[0][element] += 0.5
+            moved[1][element] -= 0.5
+            ends = [gradient_of(case, i, [*arrays[:k], m, *arrays[k + 1 :]]) for m in moved]
+            column[element] = ends[0] - ends[1]
+        found.append(column)
+    return found
+
+
+def second_wrong(case: Case, of: str, by: str, element: tuple, a: float, n: float, cut: bool) -> Fault:
+    """The fault for a second derivative."""
+    where = f"{by}[{', '.join(map(str, element))}]" if element else by
+    says = f"differentiating the gradient of {of} by {where} gives {a:.6g}, differences of backward give {n:.6g}"
+    if cut:
+        return Fault(
+            f"{says}: its history is cut, so the second derivative is silently 0",
+            "@staticmethod\n@once_differentiable  # an error instead of a wrong number\ndef backward(ctx, ...):\n"
+            f"# or: compute in backward with {case.library.name} operations, on ctx.saved_tensors that are inputs or outputs",
+            case.backward,
+            r"numpy|detach|\.data\b|\.item\(|no_grad|ctx\.(?!save)",
+        )
+    return Fault(
+        says,
+        "ctx.save_for_backward(...)  # inputs and outputs only: what was computed from them in between has no history;\n"
+        "# return it from forward as one more output, and add its gradient in backward",
+        case.backward,
+        r"ctx\.",
+    )
+
+
+def needs_input_grad(case: Case) -> str:
+    """Each subset of the inputs alone gets the same gradients as when all require grad."""
+    need_backward(case)
+    if len(case.wanted) < 2:
+        return "one input"
+    expected, subsets = case.gradients(), 0
+    for size in range(1, len(case.wanted)):
+        for needs in list(combinations(case.wanted, size))[:10]:
+            subsets += 1
+            for i, g in case.gradients(needs).items():
+                if not close(g, expected[i]):
+                    alone = ", ".join(case.names[j] for j in needs)
+                    raise Fault(
+                        f"with requires_grad for {alone} only, the gradient of {case.names[i]} is {short(g)}, "
+                        f"but {short(expected[i])} with all",
+                        f"if ctx.needs_input_grad[{i}]:  # {case.names[i]} is argument {i} of forward, without ctx",
+                        case.backward,
+                        "needs_input_grad",
+                    )
+    return f"{subsets} subsets"
+
+
+def unused_outputs(case: Case) -> str:
+    """backward works when only some of the outputs are used, as zeros or None come in for the others."""
+    need_backward(case)
+    function, calls = probed(case)
+    for k in case.tracked:
+        args = case.inputs()
+        outs = case.apply(args, function)
+        weight = case.library.tensor(weights(outs[k].shape, k))
+        try:
+            found = case.library.grad((outs[k] * weight).sum(), args_of(args, case))
+        except Exception as e:
+            if len(case.tracked) > 1 and any(g is None for c in calls[-1:] for g in c.args):
+                raise Fault(
+                    f"with output {k} alone in use, backward gets None for the others and fails: {e}".split("\n")[0],
+                    "if grad_output is not None:  # or take ctx.set_materialize_grads(False) away",
+                    case.backward,
+                    r"def ",
+                ) from e
+            raise
+        for i, g in zip(case.wanted, found):
+            compare_used(case, i, k, case.filled(g, i))
+    tangents_of_one(case)
+    return f"{len(case.tracked)} output{'s' * (len(case.tracked) != 1)}"
+
+
+def compare_used(case: Case, i: int, k: int, found: np.ndarray) -> None:
+    """The gradient from one output against that with zeros for the others."""
+    args = case.inputs()
+    outs = [case.apply(args)[j] for j in case.tracked]
+    seeds = [weights(o.shape, j) * (j == k) for j, o in zip(case.tracked, outs)]
+    (g,) = case.library.grad(outs, [args[i]], [case.library.tensor(s) for s in seeds])
+    if not close(found, case.filled(g, i)):
+        raise Fault(
+            f"with output {k} alone in use, the gradient of {case.names[i]} is {short(found)}, but "
+            f"{short(case.filled(g, i))} with zeros for the other outputs",
+            "if grad_output is not None:  # None stands for zeros",
+            case.backward,
+            "None",
+        )
+
+
+def tangents_of_one(case: Case) -> None:
+    """jvp with a tangent for one input alone against zeros for the others."""
+    if not case.jvp or len(case.wanted) < 2:
+        return
+    for i in case.wanted:
+        direction = weights(case.args[i].array.shape, i)
+        zeros = {j: np.zeros(case.args[j].array.shape) for j in case.wanted}
+        alone, full = pushed(case, {i: direction}, case.tracked), pushed(case, zeros | {i: direction}, case.tracked)
+        if not all(close(a, f) for a, f in zip(alone, full)):
+            raise Fault(
+                f"with a tangent for {case.names[i]} alone jvp gives {short(alone[0])}, but {short(full[0])} with "
+                "zeros for the others",
+                "if tangent is not None:  # None stands for zeros",
+                "jvp",
+                "None",
+            )

@@ -1,0 +1,140 @@
+"""All rows in their order, and the loop that runs them: what each finds, as Outcomes."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from . import batches, composition, derivatives, kept, protocol, running, variants
+from .case import Case
+from .outcome import Absent, Fault, Outcome
+from .places import METHODS, method_of, place_of, place_of_error
+from .shrink import smallest
+
+
+class Row(NamedTuple):
+    """A row: its group and name, the check, and the rows without which it makes no sense."""
+
+    group: str
+    name: str
+    check: Callable[[Case], str | None]
+    after: tuple[str, ...] = ("forward",)
+
+    @property
+    def about(self) -> str:
+        """What it asks, from the check's docstring."""
+        return " ".join((self.check.__doc__ or "").split("\n\n")[0].split())
+
+
+RIGHT = ("forward", "determinism", "gradients returned")
+
+TABLE = (
+    Row("Protocol", "methods", protocol.methods, ()),
+    Row("Protocol", "forward", protocol.forward, ()),
+    Row("Protocol", "determinism", running.determinism),
+    Row("Protocol", "captured tensors", protocol.captured_tensors, ()),
+    Row("Protocol", "gradients returned", protocol.gradients_returned),
+    Row("Protocol", "tangents returned", protocol.tangents_returned),
+    Row("Derivatives", "gradients", derivatives.gradients, RIGHT),
+    Row("Derivatives", "jvp", derivatives.jvp, ("forward", "determinism", "tangents returned")),
+    Row("Derivatives", "second derivatives", derivatives.second_derivatives, RIGHT),
+    Row("Derivatives", "needs_input_grad", derivatives.needs_input_grad, RIGHT),
+    Row("Derivatives", "unused outputs", derivatives.unused_outputs, RIGHT),
+    Row("Memory", "in-place marks", kept.in_place_marks, ()),
+    Row("Memory", "writes in backward", kept.writes_in_backward, RIGHT),
+    Row("Memory", "outputs' memory", kept.shared_outputs),
+    Row("Memory", "gradients' memory", kept.gradients_memory, RIGHT),
+    Row("Memory", "tensors on ctx", kept.tensors_on_ctx),
+    Row("Memory", "memory freed", kept.memory_freed, RIGHT),
+    Row("Memory", "backward twice", kept.backward_twice, RIGHT),
+    Row("Inputs", "layouts", variants.layouts, RIGHT),
+    Row("Inputs", "no elements", variants.no_elements, RIGHT),
+    Row("Inputs", "no dimensions", variants.no_dimensions, (*RIGHT, "gradients")),
+    Row("Inputs", "float32", variants.float32, RIGHT),
+    Row("Running", "threads", running.threads, RIGHT),
+    Row("Running", "compiled", running.compiled, RIGHT),
+    Row("Transforms", "vmap", batches.vmap, ("forward", "determinism", "in-place marks")),
+    Row("Transforms", "randomness", batches.randomness),
+    *(
+        Row("Transforms", f"func.{name}", composition.ROWS[name], ("in-place marks", *RIGHT))
+        for name in composition.ORDER
+    ),
+)
+
+
+def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
+    """Run the rows in order.  A row whose ground has failed is left out: one mistake is told once."""
+    for row in TABLE:
+        broken = [name for name in row.after if case.settled.get(name) == "fails"]
+        if row.name in skip:
+            outcome = Outcome(row.group, row.name, "left out", "skipped", about=row.about)
+        elif broken:
+            outcome = Outcome(row.group, row.name, "left out", f"first mend: {broken[0]}", about=row.about)
+        else:
+            outcome = outcome_of(row, case)
+        case.settled[row.name] = outcome.status
+        yield outcome
+
+
+def outcome_of(row: Row, case: Case) -> Outcome:
+    """Run one row; where it fails, once more on smaller and smaller inputs."""
+    try:
+        return Outcome(row.group, row.name, "holds", run(row, case) or "", about=row.about)
+    except Absent as absent:
+        return Outcome(row.group, row.name, "not defined", absent.message, remedy=absent.remedy, about=row.about)
+    except Fault as fault:
+        found = fault
+    small, last = smallest(case, found, lambda smaller: fault_of(row, smaller))
+    place = last.place or place_of(case.function, last.method, last.pattern)
+    return Outcome(
+        row.group,
+        row.name,
+        "fails",
+        last.message,
+        small.code(),
+        str(place or ""),
+        last.remedy,
+        row.about,
+        last.numbers,
+    )
+
+
+def run(row: Row, case: Case) -> str | None:
+    """Run one row.  An exception from the Function's methods is a fault as well."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return row.check(case)
+    except (Fault, Absent):
+        raise
+    except Exception as e:
+        raise fault_from(e, case) from e
+
+
+def fault_of(row: Row, case: Case) -> Fault | None:
+    """What a row finds wrong in a case."""
+    try:
+        run(row, case)
+    except Fault as fault:
+        return fault
+    except Absent:
+        pass
+    return None
+
+
+def fault_from(error: Exception, case: Case) -> Fault:
+    """An exception as a fault: its first line, the remedy that it names, and the user's line that it came through."""
+    words = [line for line in str(error).splitlines() if not line.startswith("  at ")] or [type(error).__name__]
+    fixes = [k for k, line in enumerate(words) if line.startswith("  To fix: ")]
+    end = fixes[0] if fixes else len(words)
+    remedy = "\n".join(words[end:]).removeprefix("  To fix: ") if fixes else "# see the line above"
+    named = re.search(rf"{re.escape(case.name)}\.(\w+)", words[0])
+    method = method_of(error, named[1] if named and named[1] in METHODS else case.backward or "forward")
+    under = "".join(f"{note}: " for note in getattr(error, "__notes__", ()))  # the composition, if it was one
+    kind = "" if getattr(error, "place", None) else f"{type(error).__name__}: "
+    message = f"{under}{kind}{' '.join(words[:end])}"
+    return Fault(message, remedy, method, kind=type(error).__name__, place=place_of_error(error))

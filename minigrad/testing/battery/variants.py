@@ -1,0 +1,156 @@
+"""Rows on inputs of other kinds: how they lie in memory, with no elements, without dimensions, in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .case import Case, Data, close, short
+from .derivatives import gradients
+from .outcome import Absent, Fault
+from .probe import probed
+from .protocol import check_gradients, need_backward
+
+
+def layouts(case: Case) -> str:
+    """Inputs that are transposed, every second element, or expanded give what contiguous ones give."""
+    tried = []
+    for name, change in LAYOUTS.items():
+        if name == "expanded" and "in place" in case.traits:  # each library refuses to write there
+            continue
+        if (
+            all(np.ndim(case.args[i].array) >= (2 if name == "transposed" else 1) for i in case.tensors)
+            and case.tensors
+        ):
+            compare_layouts(case, name, change)
+            tried.append(name)
+    if not tried:
+        raise Absent("the inputs have no dimensions")
+    return ", ".join(tried)
+
+
+def transposed(x: Any, library: Any) -> Any:
+    """The same tensor, its dimensions in memory the other way round."""
+    back = tuple(reversed(range(x.ndim)))
+    return x.permute(back).contiguous().permute(back)
+
+
+def strided(x: Any, library: Any) -> Any:
+    """The same tensor, with a gap after each element."""
+    return library.module.stack([x, x], -1)[..., 0]
+
+
+def expanded(x: Any, library: Any) -> Any:
+    """The first along the last dimension, for all of them, in one place of memory."""
+    return x[..., :1].expand(x.shape)
+
+
+LAYOUTS: dict[str, Callable] = {"transposed": transposed, "every second element": strided, "expanded": expanded}
+
+
+def compare_layouts(case: Case, name: str, change: Callable) -> None:
+    """Values and gradients with each tensor laid out so, and with contiguous copies of the same."""
+    found = []
+    for copy in (True, False):
+        leaves = case.inputs()
+        args = [change(a, case.library) if i in case.tensors else a for i, a in enumerate(leaves)]
+        args = [a.contiguous().clone() if copy and i in case.tensors else a for i, a in enumerate(args)]
+        outs = case.apply(args, clone=False)
+        wanted = [leaves[i] for i in case.wanted]
+        grads = case.library.grad(case.total(outs), wanted) if case.backward and case.tracked and wanted else []
+        numbers = [case.library.array(o) for o in outs if isinstance(o, case.library.Tensor)]
+        found.append((numbers, [case.filled(g, i) for i, g in zip(case.wanted, grads)]))
+    for what, plain, odd in zip(("output", "gradient"), *found):
+        for k, (a, b) in enumerate(zip(plain, odd)):
+            if not close(a, b):
+                method = "forward" if what == "output" else case.backward
+                label = f"output {k}" if what == "output" else f"the gradient of {case.names[case.wanted[k]]}"
+                raise Fault(
+                    f"{name} inputs: {label} is {short(b)}, but {short(a)} for contiguous ones",
+                    "x = x.contiguous()  # before the memory is read; or x.reshape(...) for x.view(...)",
+                    method,
+                    r"numpy|stride|data_ptr|view|ravel|flat",
+                )
+
+
+def no_elements(case: Case) -> str:
+    """Inputs with a dimension of size 0, where forward takes them, get gradients of their shape."""
+    sizes = sorted({n for i in case.tensors for n in case.args[i].array.shape if n})
+    refused, held = "", []
+    for n in sizes:
+        empty = case.but([Data(emptied(a.array, n)) if isinstance(a, Data) else a for a in case.args])
+        try:
+            empty.outputs(empty.inputs(()))
+        except Exception as e:
+            refused = str(e).split("\n")[0]
+            continue
+        held.append(f"{n} → 0")
+        if case.backward and empty.wanted and empty.tracked:
+            for i, g in empty.gradients().items():
+                if g.shape != empty.args[i].array.shape:
+                    raise Fault(f"the gradient of {case.names[i]} has shape {g.shape}", "return ...", case.backward)
+    if not sizes:
+        raise Absent("the inputs have no dimensions")
+    if not held:
+        raise Absent(f"forward refuses inputs without elements: {refused}")
+    return "sizes " + ", ".join(held)
+
+
+def emptied(array: np.ndarray, size: int) -> np.ndarray:
+    """The array with each dimension of this size cut down to 0."""
+    return array[tuple(slice(0 if n == size else None) for n in array.shape)]
+
+
+def no_dimensions(case: Case) -> str:
+    """Inputs of a single number, where forward takes them, get right gradients."""
+    scalars = case.but([Data(a.array.reshape(-1)[:1].reshape(())) if isinstance(a, Data) and a.array.size else a
+                        for a in case.args])  # fmt: skip
+    if not any(case.args[i].array.ndim for i in case.tensors):
+        raise Absent("the inputs are such already")
+    try:
+        scalars.outputs(scalars.inputs(()))
+    except Exception as e:
+        raise Absent(f"forward refuses inputs without dimensions: {str(e).splitlines()[0]}") from None
+    if not case.backward or not scalars.wanted or not scalars.tracked:
+        return "forward only"
+    try:
+        return gradients(scalars)
+    except Fault as fault:
+        fault.message = f"inputs without dimensions: {fault.message}"
+        raise
+
+
+def float32(case: Case) -> str:
+    """In float32 outputs and gradients are float32, and those of float64 within its precision."""
+    need_backward(case)
+    single = case.cast(np.float32)
+    function, calls = probed(single)
+    double_outs, outs = case.outputs(case.inputs(())), single.outputs(single.inputs(()))
+    for k in case.tracked:
+        if outs[k].dtype != np.float32:
+            raise Fault(
+                f"output {k} is {outs[k].dtype} for float32 inputs",
+                "return result.to(x.dtype)  # or compute in x.dtype from the start",
+                "forward",
+            )
+        check_near(f"output {k}", outs[k], double_outs[k], "forward")
+    found, double = single.gradients(function=function), case.gradients()
+    for call in calls:
+        if call.method == case.backward:
+            check_gradients(single, call)
+    for i, g in found.items():
+        check_near(f"the gradient of {case.names[i]}", g, double[i], case.backward)
+    return "values, gradients and their dtypes"
+
+
+def check_near(what: str, a: np.ndarray, b: Any, method: str) -> None:
+    """Fault unless float32 numbers are those of float64, as far as float32 can hold them."""
+    scale = float(np.abs(b).max(initial=1.0))
+    if not close(a, b, 1e-3, 1e-4 * scale):
+        raise Fault(
+            f"in float32 {what} is {short(a)}, in float64 {short(b)}",
+            "# subtract large numbers before exp, log or sums of squares; or compute that part in float64",
+            method,
+        )
