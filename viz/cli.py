@@ -13,7 +13,7 @@ import sys
 
 from cyclopts import App, CycloptsError
 
-from .commands import care, diff, render, source, step
+from .commands import care, check, diff, render, source, step
 from .program import Failure, Usage
 
 
@@ -29,6 +29,7 @@ EXAMPLES = """Examples:
   minigrad render net.py:loss -f txt -o -  the same as text, in the terminal
   minigrad step net.py:loss                one operation after the other
   minigrad diff before.json net.py:loss    what changed since before.json
+  minigrad check functions.py:MyCube       whether a custom Function is right
 
 minigrad COMMAND --help says more about each."""
 
@@ -42,6 +43,7 @@ app = App(
 app.command(render.render, help_epilogue=render.EXAMPLES)
 app.command(step.step, help_epilogue=step.EXAMPLES)
 app.command(diff.diff, help_epilogue=diff.EXAMPLES)
+app.command(check.check, help_epilogue=check.EXAMPLES)
 app.command(source.source, help_epilogue=source.EXAMPLES)
 app.command(care.doctor, help_epilogue="")
 app.command(care.warmup, help_epilogue="")

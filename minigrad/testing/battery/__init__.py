@@ -17,7 +17,7 @@ from .library import library_of
 from .outcome import Outcome, Result
 from .table import TABLE, outcomes
 
-__all__ = ["TABLE", "Outcome", "Result", "run"]
+__all__ = ["TABLE", "Outcome", "Result", "library_of", "run"]
 
 
 def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:

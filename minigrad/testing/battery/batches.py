@@ -9,6 +9,7 @@ import numpy as np
 
 from .case import Case, Data, close, short
 from .outcome import Absent, Fault
+from .places import place_of_error
 
 MOST = 60  # combinations of in_dims and out_dims that are tried
 
@@ -80,14 +81,21 @@ def compare_with_loop(case: Case, in_dims: dict[int, int], out_dim: int, size: i
     singles, arrays = batched_args(case, in_dims, size)
     loops = [[o for o in one.outputs(one.inputs(())) if o is not None] for one in singles]
     tensors = [case.library.tensor(a) for a in arrays]
-    found = case.library.module.vmap(on(case, list(in_dims)), tuple(in_dims.values()), out_dim)(*tensors)
+    dims = ", ".join(f"{case.names[i]}: {d}" for i, d in in_dims.items())
+    at = f"under vmap with in_dims {{{dims}}} and a batch of {size}"
+    try:
+        found = case.library.module.vmap(on(case, list(in_dims)), tuple(in_dims.values()), out_dim)(*tensors)
+    except Exception as e:
+        if case.function.generate_vmap_rule:  # the library says best what a generated rule cannot do
+            raise
+        what, place = str(e).splitlines()[0], place_of_error(e)
+        raise Fault(f"{at}: {what}", rule_remedy(case, in_dims), "vmap", kind="error", place=place) from e
     for k, o in enumerate(found):
         expected = np.stack([one[k] for one in loops], out_dim)
         numbers = case.library.array(o)
         if not close(expected, numbers):
-            dims = ", ".join(f"{case.names[i]}: {d}" for i, d in in_dims.items())
             raise Fault(
-                f"under vmap with in_dims {{{dims}}} and a batch of {size}, output {k} is {short(numbers)} of shape "
+                f"{at}, output {k} is {short(numbers)} of shape "
                 f"{numbers.shape}; a loop gives {short(expected)} of shape {expected.shape}",
                 rule_remedy(case, in_dims),
                 "vmap" if not case.function.generate_vmap_rule else "forward",

@@ -38,7 +38,7 @@ class Case:
         self.library, self.function, self.args = library, function, tuple(args)
         floats = [i for i, a in enumerate(self.args) if isinstance(a, Data) and a.floats]
         self.wanted = floats if wanted is None else [i for i in floats if i in wanted]
-        self.settled: dict[str, str] = {}  # what came out of the rows before
+        self.broken: dict[str, str] = {}  # rows that fail or cannot run, and the row that is to blame
         self.traits: set[str] = set()  # what they found: "random", "in place"
 
     @classmethod
@@ -55,7 +55,7 @@ class Case:
     def but(self, args: Sequence) -> Case:
         """The same with other arguments."""
         case = Case(self.library, self.function, args, self.wanted)
-        case.settled, case.traits = self.settled, self.traits
+        case.broken, case.traits = self.broken, self.traits
         return case
 
     def cast(self, dtype: Any) -> Case:
@@ -116,9 +116,10 @@ class Case:
         needs = self.wanted if needs is None else list(needs)
         return [self.library.tensor(a.array, i in needs) if isinstance(a, Data) else a for i, a in enumerate(self.args)]
 
-    def apply(self, args: Sequence, function: Any = None, clone: bool = True) -> tuple:
-        """The outputs as a tuple, from clones of the tensors: forward may change them."""
+    def apply(self, args: Sequence, function: Any = None, clone: bool = False) -> tuple:
+        """The outputs as a tuple; from clones of the tensors where forward changes them, as leaves may not be."""
         self.library.seed()
+        clone = clone or "in place" in self.traits
         given = [a.clone() if clone and isinstance(a, self.library.Tensor) else a for a in args]
         return as_tuple((function or self.function).apply(*given))
 

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from ...layers.transform import separate_form
-from .batches import examples
+from .batches import examples, need_rule
 from .case import EPS, Case, Data, close, short, weights
 from .outcome import Absent, Fault
-from .protocol import need_gradient
+from .protocol import need_backward, need_gradient, need_jvp
 
 REVERSE, FORWARD = ("grad", "vjp", "jacrev"), ("jvp", "jacfwd")
 ORDER = ("grad", "vjp", "jvp", "vmap", "jacrev", "jacfwd")
 SIZE = 2  # of batches
+NO_RULE = "no rule for vmap"
 
 
 def row_of(outer: str) -> Callable[[Case], str]:
@@ -40,23 +41,31 @@ def composed(case: Case, outer: str) -> str:
     """All compositions with this one outside; says which are left out, and why."""
     if not case.separate:
         raise Absent("forward takes ctx, and the transforms need it apart", separate_form(case.function))
-    need_gradient(case)
     if "random" in case.traits:
         raise Absent("forward draws random numbers")
+    claim(case, outer)
     done, missing = [], {}
     for inner in ("", *ORDER):
-        why = lacking(case, outer, inner)
-        label = f"of {inner}" if inner else "alone"
-        if not why:
-            why = all_inputs(case, outer, inner)
-        if why:
-            missing.setdefault(why, []).append(label)
-        else:
-            done.append(label)
-    left = "; ".join(f"{why}: not {', '.join(labels)}" for why, labels in missing.items())
-    if not done:
-        raise Absent(left, remedy_for(next(iter(missing))))
-    return ", ".join(done) + (f" ({left})" if left else "")
+        why = lacking(case, outer, inner) or all_inputs(case, outer, inner)
+        if why and not inner:
+            if why == NO_RULE:  # jacrev and jacfwd, where the method that they map over has none
+                need_rule(case)
+            raise Absent(why)
+        (missing.setdefault(why, []) if why else done).append(inner or "alone")
+    over = f", over {', '.join(done[1:])}" if done[1:] else ""
+    left = "".join(f"; {why}: not over {', '.join(names)}" for why, names in missing.items())
+    return f"{done[0]}{over}{left}"
+
+
+def claim(case: Case, outer: str) -> None:
+    """Absent, with what to add, where a transform needs a method that is not there."""
+    need_gradient(case)
+    if outer in REVERSE:
+        need_backward(case)
+    if outer in FORWARD:
+        need_jvp(case)
+    if outer == "vmap":
+        need_rule(case)
 
 
 def lacking(case: Case, outer: str, inner: str) -> str:
@@ -67,26 +76,17 @@ def lacking(case: Case, outer: str, inner: str) -> str:
     if used & {*FORWARD} and not case.jvp:
         return "no jvp"
     if "vmap" in used and not case.batched:
-        return "no rule for vmap"
-    if "vmap" in used and case.settled.get("vmap") == "fails":
+        return NO_RULE
+    if "vmap" in used and case.broken.get("vmap"):
         return "vmap fails"
-    if case.library.name == "torch" and inner == "jvp" and outer in FORWARD:
-        return "PyTorch gives 0 for any Function"
+    if case.library.name == "torch" and inner in FORWARD and outer in FORWARD:
+        return "PyTorch gives 0 there for any Function"
     if inner in REVERSE and outer != "vmap":
         if case.once:
             return "backward is marked @once_differentiable"
-        if case.settled.get("second derivatives") == "fails":
+        if case.broken.get("second derivatives"):
             return "second derivatives fail"
     return ""
-
-
-def remedy_for(why: str) -> str:
-    """What to add to have it."""
-    return {
-        "no backward": "@staticmethod\ndef backward(ctx, *grad_outputs):\n    return ...",
-        "no jvp": "@staticmethod\ndef jvp(ctx, *tangents):\n    return ...",
-        "no rule for vmap": "generate_vmap_rule = True  # or a vmap staticmethod",
-    }.get(why, "")
 
 
 def all_inputs(case: Case, outer: str, inner: str) -> str:
@@ -97,7 +97,7 @@ def all_inputs(case: Case, outer: str, inner: str) -> str:
             found = over.transformed(outer, inner)
         except Exception as e:
             if not case.batched and "generate_vmap_rule" in str(e):
-                return "no rule for vmap"
+                return NO_RULE
             e.add_note(called(outer, inner))
             raise
         expected = over.plain(outer, inner)

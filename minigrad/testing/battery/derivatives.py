@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from .case import ATOL, EPS, RTOL, Case, close, sample, short, weights
+from .case import ATOL, EPS, MOST, RTOL, Case, close, sample, short, weights
 from .forward_mode import pushed
 from .outcome import Absent, Fault
 from .probe import probed
@@ -19,6 +20,14 @@ def gradients(case: Case) -> str:
     need_backward(case)
     for i in case.wanted:
         compare(case, i, backward_slopes(case, i), case.backward)
+        once, twice = scaled(case, i)
+        if not close(2 * once, twice):
+            raise Fault(
+                f"for twice the incoming gradient, the gradient of {case.names[i]} is {short(twice)} instead of "
+                f"{short(2 * once)}",
+                "return grad_output * ...  # each gradient is a multiple of the incoming one",
+                case.backward,
+            )
     return f"by {', '.join(case.names[i] for i in case.wanted)}"
 
 
@@ -76,30 +85,40 @@ def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> Fault:
     numbers = {
         "argument": name, "position": i, "index": list(element), "output": k, "analytical": a, "numerical": n
     }  # fmt: skip
-    what, remedy = diagnosis(case, i, slopes, method, a, n)
+    what, remedy = diagnosis(case, i, slopes, method, (k, a, n))
     gives = f"{method} gives {a:.6g} for the derivative of {of} by {where}, differences of forward give {n:.6g}"
-    return Fault(f"{gives}{what}", remedy, method, numbers=numbers)
+    return Fault(f"{gives}{what}", remedy, method, numbers=numbers if method != "jvp" else None)
 
 
-def diagnosis(case: Case, i: int, slopes: dict, method: str, a: float, n: float) -> tuple[str, str]:
+def diagnosis(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> tuple[str, str]:
     """What a wrong derivative looks like, and the remedy."""
+    k, a, n = worst
     name, what = case.names[i], "gradient" if method != "jvp" else "tangent"
     factor = "grad_output" if method != "jvp" else f"tangent_{name}"
-    if method != "jvp" and (other := swapped(case, i, a, n)):
+    if method != "jvp" and case.args[i].array.size <= MOST and (other := swapped(case, i, a, n)):
         order = ", ".join(f"grad_{m}" for m in case.names)
         return f", and that of {other} is swapped with it", f"return {order}  # in the order of forward's arguments"
-    if method != "jvp" and upstream_ignored(case, i):
+    if method != "jvp" and close(*scaled(case, i)) and any(slopes.values()):
         return ", whatever the incoming gradient is", f"return {factor} * ...  # each gradient is a multiple of it"
     if all(v == 0 for v in slopes.values()):
         return (
             f": no {what} of {name} arrives",
             f"return ... {factor} * (derivative by {name}) ...  # instead of None or 0 for {name}",
         )
+    seed = incoming(case, k) if method != "jvp" else factor
+    if method != "jvp" and not any(v for (_, output, _), v in slopes.items() if output == k):
+        return f": {seed} is not used for {name}", f"return ... + {seed} * (derivative of output {k} by {name})"
     if np.isclose(a, -n, rtol=RTOL, atol=ATOL):
         return ": the sign is wrong", f"return -{what}  # in the place of {name}"
     if abs(a) > ATOL and np.isfinite(n / a):
         return f": {n / a:.4g} times as much", f"return ...  # {n / a:.4g} times as much for {name}, at this input"
-    return "", f"return {factor} * ...  # times the derivative of forward by {name}"
+    return "", f"return {seed} * ...  # times the derivative of output {k} by {name}"
+
+
+def incoming(case: Case, k: int) -> str:
+    """What backward calls the gradient of output k."""
+    names = list(inspect.signature(getattr(case.function, case.backward)).parameters)
+    return names[k + 1] if k + 1 < len(names) else "grad_output"
 
 
 def swapped(case: Case, i: int, a: float, n: float) -> str:
@@ -114,8 +133,8 @@ def swapped(case: Case, i: int, a: float, n: float) -> str:
     return ""
 
 
-def upstream_ignored(case: Case, i: int) -> bool:
-    """Whether backward gives the same for twice the incoming gradient, and something for 0."""
+def scaled(case: Case, i: int) -> tuple[np.ndarray, np.ndarray]:
+    """The gradient of argument i, and the one for twice the incoming gradients."""
     args = case.inputs()
     outs = [case.apply(args)[k] for k in case.tracked]
     found = []
@@ -123,7 +142,7 @@ def upstream_ignored(case: Case, i: int) -> bool:
         seeds = [case.library.tensor(scale * weights(o.shape, k)) for k, o in enumerate(outs)]
         (g,) = case.library.grad(outs, [args[i]], seeds, retain_graph=True)
         found.append(case.filled(g, i))
-    return bool(found[0].any()) and close(*found)
+    return found[0], found[1]
 
 
 def jvp(case: Case) -> str:
@@ -160,7 +179,7 @@ def second_derivatives(case: Case) -> str:
             for element, n in expected.items():
                 a = float(numbers[element])
                 if not abs(a - n) <= ATOL * 10 + RTOL * abs(n):
-                    raise second_wrong(case, case.names[i], name, element, a, n, h is None)
+                    raise second_wrong(case, case.names[i], name, element, a, n, all(h is None for h in gives))
     return "of backward, by inputs and incoming gradients"
 
 

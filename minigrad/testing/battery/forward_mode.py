@@ -24,7 +24,7 @@ def pushed(case: Case, directions: dict[int, np.ndarray], places: Iterable[int])
     """The tangents of the outputs at `places`; zeros where there is none."""
     forward_ad = case.library.module.autograd.forward_ad
     with forward_ad.dual_level():
-        outs = case.apply(duals(case, directions), clone=False)
+        outs = case.apply(duals(case, directions))
         found = []
         for k in places:
             primal, tangent = forward_ad.unpack_dual(outs[k])

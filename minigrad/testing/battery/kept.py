@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import Case, close, short, weights
+from .case import Case, as_tuple, close, short, weights
 from .outcome import Absent, Fault
 from .probe import Call, probed
 from .protocol import need_backward, need_gradient
@@ -133,10 +133,10 @@ def in_place_marks(case: Case) -> str:
     """An input that forward changes is marked with ctx.mark_dirty and returned; one that is marked is changed."""
     function, calls = probed(case)
     try:
-        case.apply(case.inputs(), function)
+        case.apply(case.inputs(), function, clone=True)
     except Exception:
         check_marks(case, calls)
-        raise
+        raise Absent("forward fails") from None  # which the next row tells
     return check_marks(case, calls)
 
 
@@ -144,12 +144,11 @@ def check_marks(case: Case, calls: list[Call]) -> str:
     """Fault for inputs that are changed and not marked, marked and not changed, or marked and not returned."""
     call = next(c for c in calls if c.method == "forward")
     dirty = [d for c in calls for d in c.dirty]
-    written = call.written(call.args, call.before)
     marked = [i for i, a in enumerate(call.args) if any(a is d for d in dirty)]
     owner = "setup_context" if case.separate else "forward"
-    for i in sorted({*written} ^ {*marked}):
+    for i in sorted({*call.written} ^ {*marked}):
         name = case.names[i]
-        if i in written:
+        if i in call.written:
             raise Fault(
                 f"forward changes {name} in place and does not say so",
                 f"ctx.mark_dirty({name})  # and return {name}; or work on {name}.clone()",
@@ -178,8 +177,9 @@ def check_marks(case: Case, calls: list[Call]) -> str:
 
 def shared_outputs(case: Case) -> str:
     """An output in an input's memory is known to be a view of it: a write to it is seen, or refused."""
-    args = [a.clone() if isinstance(a, case.library.Tensor) else a for a in case.inputs()]
-    outs, library = case.apply(args, clone=False), case.library
+    library = case.library
+    args = [a.clone() if isinstance(a, library.Tensor) else a for a in case.inputs()]
+    outs = as_tuple(case.function.apply(*args))
     notes = []
     for k, o in enumerate(outs):
         for i in case.tensors:
@@ -249,7 +249,7 @@ def push(case: Case, function: Any) -> None:
     from .forward_mode import duals
 
     with case.library.module.autograd.forward_ad.dual_level():
-        case.apply(duals(case), function, clone=False)
+        case.apply(duals(case), function)
 
 
 def check_writes(case: Case, call: Call) -> None:
@@ -257,14 +257,14 @@ def check_writes(case: Case, call: Call) -> None:
     if call.method not in ("backward", "vjp", "jvp"):
         return
     incoming = "incoming gradient" if call.method != "jvp" else "incoming tangent"
-    for k in call.written(call.args, call.before):
+    for k in call.written:
         raise Fault(
             f"{call.method} changes {incoming} {k} in place",
             "grad = grad_output.clone()  # and change that; or write x = x * 2 for x.mul_(2)",
             call.method,
             r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto",
         )
-    for k in call.written(call.saved, call.kept):
+    for k in call.spoilt:
         raise Fault(
             f"{call.method} changes saved tensor {k} in place, so that a second backward finds other numbers",
             "x = x.clone()  # and change that; or write x = x * 2 for x.mul_(2)",

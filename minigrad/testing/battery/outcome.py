@@ -89,6 +89,15 @@ class Result:
                 return one
         raise KeyError(f"no row is called {name!r}; there are {', '.join(one.name for one in self.outcomes)}")
 
+    @property
+    def to_add(self) -> list[tuple[str, str, str]]:
+        """What the Function does not define and could: the rows' names, why they do not apply, the code to add."""
+        found: dict[str, list[Outcome]] = {}
+        for one in self.outcomes:
+            if one.status == "not defined" and one.remedy:
+                found.setdefault(one.remedy, []).append(one)
+        return [(", ".join(o.name for o in rows), rows[0].message, remedy) for remedy, rows in found.items()]
+
     def assert_ok(self) -> None:
         """For tests: AssertionError with the failures, each with its input, line and remedy."""
         if self.failures:
@@ -111,7 +120,10 @@ class Result:
             lines += ["", one.group] if one.group != group else []
             group = one.group
             lines.append(f"  {SIGNS[one.status]} {one.name:{wide}}  {one.message}".rstrip())
-        return "\n".join([*lines, *(f"\n{described(one)}" for one in self.failures)])
+        lines += [f"\n{described(one)}" for one in self.failures]
+        for names, message, remedy in self.to_add:
+            lines.append(f"\n· {names}: {message}. To have them, add:\n{textwrap.indent(remedy, '      ')}")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return str(self)

@@ -14,13 +14,18 @@ from .places import METHODS
 
 
 class Call:
-    """One call of a method: `args` without ctx, and whether each tensor among them changed."""
+    """One call of a method: `args` without ctx, what it returned, and what it wrote to.
+
+    `written` are the places of arguments that it changed, `spoilt` those of saved tensors.
+    """
 
     def __init__(self, library: Library, method: str, ctx: Any, args: tuple):
         self.library, self.method, self.ctx, self.args = library, method, ctx, args
         self.before = [self.state(a) for a in args]
         self.saved = list(ctx.saved_tensors) if method in ("backward", "vjp", "jvp") else []
         self.kept = [self.state(t) for t in self.saved]
+        self.written: list[int] = []
+        self.spoilt: list[int] = []
         self.returned: Any = None
         self.dirty: tuple = ()
 
@@ -30,14 +35,17 @@ class Call:
             return None
         return self.library.array(value), value._version
 
-    def written(self, values: Any, before: list) -> list[int]:
-        """The places of the tensors that are not what they were: in numbers, or by their version."""
-        return [k for k, (v, old) in enumerate(zip(values, before)) if old is not None and changed(self.state(v), old)]
+    def look(self) -> None:
+        """Compare with what was there before: the numbers, and the versions."""
+        self.written = [k for k, v in enumerate(self.args) if changed(self.state(v), self.before[k])]
+        self.spoilt = [k for k, t in enumerate(self.saved) if changed(self.state(t), self.kept[k])]
 
 
 def changed(new: Any, old: Any) -> bool:
     """Whether a tensor was written to."""
-    return new[1] != old[1] or not np.array_equal(new[0], old[0], equal_nan=new[0].dtype.kind == "f")
+    return old is not None and (
+        new[1] != old[1] or not np.array_equal(new[0], old[0], equal_nan=new[0].dtype.kind == "f")
+    )
 
 
 def probed(case: Case) -> tuple[Any, list[Call]]:
@@ -51,7 +59,10 @@ def probed(case: Case) -> tuple[Any, list[Call]]:
             ctx, given = (args[0], args[1:]) if has_ctx else (None, args)
             call = Call(library, name, ctx, given)
             calls.append(call)
-            call.returned = method(*args)
+            try:
+                call.returned = method(*args)
+            finally:
+                call.look()
             call.dirty = library.dirty(ctx) if name in ("forward", "setup_context") and ctx is not None else ()
             return call.returned
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.wiring import tensors_in
 from .case import Case, Data, as_tuple
 from .forward_mode import duals
 from .outcome import Absent, Fault
@@ -183,7 +182,7 @@ def tangents_returned(case: Case) -> None:
     function, calls = probed(case)
     try:
         with case.library.module.autograd.forward_ad.dual_level():
-            outs = case.apply(duals(case), function, clone=False)
+            outs = case.apply(duals(case), function)
     except Exception:
         for call in [c for c in calls if c.method == "jvp"]:
             check_tangents(case, call, len(case.outputs(case.inputs(()))))
@@ -248,4 +247,5 @@ def parameters(case: Case, value: Any) -> list:
         return [value]
     if isinstance(value, case.library.module.nn.Module):
         return list(value.parameters())
-    return list(tensors_in(value)) if case.library.name == "minigrad" else []
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [t for t in parts if isinstance(t, case.library.Tensor) and t.is_leaf]

@@ -30,53 +30,56 @@ class Row(NamedTuple):
         return " ".join((self.check.__doc__ or "").split("\n\n")[0].split())
 
 
-RIGHT = ("forward", "determinism", "gradients returned")
+CALLED = ("in-place marks", "forward", "determinism", "gradients returned")
+RIGHT = (*CALLED, "writes in backward", "backward twice", "unused outputs")
 
 TABLE = (
     Row("Protocol", "methods", protocol.methods, ()),
-    Row("Protocol", "forward", protocol.forward, ()),
-    Row("Protocol", "determinism", running.determinism),
+    Row("Protocol", "in-place marks", kept.in_place_marks, ()),
+    Row("Protocol", "forward", protocol.forward, ("in-place marks",)),
     Row("Protocol", "captured tensors", protocol.captured_tensors, ()),
     Row("Protocol", "gradients returned", protocol.gradients_returned),
     Row("Protocol", "tangents returned", protocol.tangents_returned),
+    Row("Calls", "determinism", running.determinism),
+    Row("Calls", "writes in backward", kept.writes_in_backward, (*CALLED, "tangents returned")),
+    Row("Calls", "backward twice", kept.backward_twice, (*CALLED, "writes in backward")),
+    Row("Calls", "unused outputs", derivatives.unused_outputs, (*CALLED, "backward twice")),
+    Row("Calls", "needs_input_grad", derivatives.needs_input_grad, RIGHT),
+    Row("Calls", "threads", running.threads, RIGHT),
     Row("Derivatives", "gradients", derivatives.gradients, RIGHT),
     Row("Derivatives", "jvp", derivatives.jvp, ("forward", "determinism", "tangents returned")),
-    Row("Derivatives", "second derivatives", derivatives.second_derivatives, RIGHT),
-    Row("Derivatives", "needs_input_grad", derivatives.needs_input_grad, RIGHT),
-    Row("Derivatives", "unused outputs", derivatives.unused_outputs, RIGHT),
-    Row("Memory", "in-place marks", kept.in_place_marks, ()),
-    Row("Memory", "writes in backward", kept.writes_in_backward, RIGHT),
+    Row("Derivatives", "second derivatives", derivatives.second_derivatives, (*RIGHT, "threads", "gradients")),
+    Row("Memory", "tensors on ctx", kept.tensors_on_ctx),
+    Row("Memory", "memory freed", kept.memory_freed, (*RIGHT, "tensors on ctx")),
     Row("Memory", "outputs' memory", kept.shared_outputs),
     Row("Memory", "gradients' memory", kept.gradients_memory, RIGHT),
-    Row("Memory", "tensors on ctx", kept.tensors_on_ctx),
-    Row("Memory", "memory freed", kept.memory_freed, RIGHT),
-    Row("Memory", "backward twice", kept.backward_twice, RIGHT),
     Row("Inputs", "layouts", variants.layouts, RIGHT),
     Row("Inputs", "no elements", variants.no_elements, RIGHT),
     Row("Inputs", "no dimensions", variants.no_dimensions, (*RIGHT, "gradients")),
     Row("Inputs", "float32", variants.float32, RIGHT),
-    Row("Running", "threads", running.threads, RIGHT),
-    Row("Running", "compiled", running.compiled, RIGHT),
-    Row("Transforms", "vmap", batches.vmap, ("forward", "determinism", "in-place marks")),
-    Row("Transforms", "randomness", batches.randomness),
-    *(
-        Row("Transforms", f"func.{name}", composition.ROWS[name], ("in-place marks", *RIGHT))
-        for name in composition.ORDER
-    ),
+    Row("Transforms", "vmap", batches.vmap, ("methods", "forward", "determinism", "in-place marks")),
+    Row("Transforms", "randomness", batches.randomness, ("methods", "forward", "vmap")),
+    *(Row("Transforms", f"func.{name}", composition.ROWS[name], ("methods", *RIGHT)) for name in composition.ORDER),
+    Row("Compiled", "compiled", running.compiled, RIGHT),
 )
 
 
 def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
     """Run the rows in order.  A row whose ground has failed is left out: one mistake is told once."""
+    told: dict[tuple[str, str], str] = {}  # by line and remedy, the transform that failed there first
     for row in TABLE:
-        broken = [name for name in row.after if case.settled.get(name) == "fails"]
-        if row.name in skip:
-            outcome = Outcome(row.group, row.name, "left out", "skipped", about=row.about)
-        elif broken:
-            outcome = Outcome(row.group, row.name, "left out", f"first mend: {broken[0]}", about=row.about)
+        blame = next((case.broken[name] for name in row.after if name in case.broken), "")
+        if row.name in skip or blame:
+            why = "skipped" if row.name in skip else f"first mend: {blame}"
+            outcome = Outcome(row.group, row.name, "left out", why, about=row.about)
         else:
             outcome = outcome_of(row, case)
-        case.settled[row.name] = outcome.status
+        if outcome.status == "fails" and row.group == "Transforms":
+            blame = told.setdefault((outcome.line, outcome.remedy), row.name)
+            if blame != row.name:
+                outcome = Outcome(row.group, row.name, "left out", f"first mend: {blame}", about=row.about)
+        if outcome.status == "fails" or blame:
+            case.broken[row.name] = blame or row.name
         yield outcome
 
 
