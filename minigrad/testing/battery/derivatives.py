@@ -11,6 +11,7 @@ import numpy as np
 from .case import ATOL, EPS, MOST, RTOL, Case, close, sample, short, weights
 from .forward_mode import pushed
 from .outcome import Absent, Fault
+from .places import place_of_error
 from .probe import probed
 from .protocol import need_backward, need_gradient, need_jvp
 
@@ -67,13 +68,23 @@ def compare(case: Case, i: int, slopes: dict[tuple, float], method: str) -> None
     worst, gap = None, 0.0
     for (element, k, place), a in slopes.items():
         right, left = (float(side[case.tracked.index(k)][place]) for side in measured[element])
-        n, allowed = (right + left) / 2, ATOL + RTOL * abs(right + left) / 2
-        corner = abs(right - left) > 1e-3 * (1 + abs(n))
-        off = max(min(right, left) - a, a - max(right, left), 0.0) if corner else abs(a - n)
-        if not off <= allowed and not off <= gap:  # NaN is a difference, too
-            worst, gap = (element, k, place, a, n), off
+        off = off_by(a, right, left)
+        if off and not off <= gap:  # NaN is a difference, too
+            worst, gap = (element, k, place, a, (right + left) / 2), off
     if worst is not None:
         raise wrong(case, i, slopes, method, worst)
+
+
+def off_by(a: float, right: float, left: float, atol: float = ATOL) -> float:
+    """How far a derivative is from the slopes on the two sides, 0 within the tolerance.
+
+    >>> off_by(2.0, 2.0, 2.0), off_by(0.3, 1.0, 0.0), off_by(3.0, 2.0, 2.0)
+    (0.0, 0.0, 1.0)
+    """
+    n = (right + left) / 2
+    corner = abs(right - left) > 1e-3 * (1 + abs(n))
+    off = max(min(right, left) - a, a - max(right, left), 0.0) if corner else abs(a - n)
+    return 0.0 if off <= atol + RTOL * abs(n) else off
 
 
 def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> Fault:
@@ -176,10 +187,11 @@ def second_derivatives(case: Case) -> str:
         by = [(name, a) for name, a, _ in named] + [(f"grad_output {k}", s) for k, s in enumerate(seeds)]
         for (name, of), h, expected in zip(by, gives, [*measured, *seeded]):
             numbers = np.zeros(tuple(of.shape)) if h is None else case.library.array(h)
-            for element, n in expected.items():
+            for element, (right, left) in expected.items():
                 a = float(numbers[element])
-                if not abs(a - n) <= ATOL * 10 + RTOL * abs(n):
-                    raise second_wrong(case, case.names[i], name, element, a, n, all(h is None for h in gives))
+                if off_by(a, right, left, 10 * ATOL):
+                    n, cut = (right + left) / 2, all(h is None for h in gives)
+                    raise second_wrong(case, case.names[i], name, element, a, n, cut)
     return "of backward, by inputs and incoming gradients"
 
 
@@ -205,22 +217,22 @@ def gradient_of(case: Case, i: int, seeds: list[np.ndarray]) -> float:
     return float((case.filled(g, i) * weights(case.args[i].array.shape)).sum())
 
 
-def moved_gradients(case: Case, i: int) -> list[dict[tuple, float]]:
-    """Per wanted argument how the gradient of argument i moves with its elements."""
+def moved_gradients(case: Case, i: int) -> list[dict[tuple, tuple[float, float]]]:
+    """Per wanted argument how the gradient of argument i moves with its elements: the slopes on the two sides."""
     seeds = [weights(o.shape, k) for k, o in enumerate([case.outputs(case.inputs(()))[k] for k in case.tracked])]
-    found = []
+    found, here = [], gradient_of(case, i, seeds)
     for j in case.wanted:
         column = {}
         for element in sample(case.args[j].array.shape):
             unit = np.zeros(case.args[j].array.shape)
             unit[element] = EPS
             ends = [gradient_of(case.moved(j, sign * unit), i, seeds) for sign in (1, -1)]
-            column[element] = (ends[0] - ends[1]) / (2 * EPS)
+            column[element] = (ends[0] - here) / EPS, (here - ends[1]) / EPS
         found.append(column)
     return found
 
 
-def moved_seeds(case: Case, i: int, seeds: list) -> list[dict[tuple, float]]:
+def moved_seeds(case: Case, i: int, seeds: list) -> list[dict[tuple, tuple[float, float]]]:
     """Per incoming gradient how the gradient of argument i moves with its elements; backward is linear in them."""
     arrays = [case.library.array(s) for s in seeds]
     found = []
@@ -231,7 +243,7 @@ def moved_seeds(case: Case, i: int, seeds: list) -> list[dict[tuple, float]]:
             moved[0][element] += 0.5
             moved[1][element] -= 0.5
             ends = [gradient_of(case, i, [*arrays[:k], m, *arrays[k + 1 :]]) for m in moved]
-            column[element] = ends[0] - ends[1]
+            column[element] = (ends[0] - ends[1],) * 2
         found.append(column)
     return found
 
@@ -295,7 +307,7 @@ def unused_outputs(case: Case) -> str:
                     f"with output {k} alone in use, backward gets None for the others and fails: {e}".split("\n")[0],
                     "if grad_output is not None:  # or take ctx.set_materialize_grads(False) away",
                     case.backward,
-                    r"def ",
+                    place=place_of_error(e),
                 ) from e
             raise
         for i, g in zip(case.wanted, found):

@@ -19,15 +19,18 @@ COUNTING = ("n", "dim", "axis", "k", "power", "p", "size", "scale", "alpha", "ep
 
 
 def guessed(library: Library, function: Any) -> Case | None:
-    """A case in which forward runs and gives a tensor that can be differentiated; None if nothing does."""
+    """A case in which forward and backward run, or else only forward; None if there is none."""
+    forward_only = None
     for args in attempts(library, function):
         case = Case(library, function, args)
         try:
             if case.wanted and case.tracked:
-                return case
+                forward_only = forward_only or case
+                if not case.backward or case.gradients():
+                    return case
         except Exception:  # not these
             continue
-    return None
+    return forward_only
 
 
 def attempts(library: Library, function: Any) -> Iterator[tuple]:

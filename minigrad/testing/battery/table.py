@@ -66,6 +66,7 @@ TABLE = (
 
 def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
     """Run the rows in order.  A row whose ground has failed is left out: one mistake is told once."""
+    case.traits |= {f"without {name}" for name in skip}
     told: dict[tuple[str, str], str] = {}  # by line and remedy, the transform that failed there first
     for row in TABLE:
         blame = next((case.broken[name] for name in row.after if name in case.broken), "")

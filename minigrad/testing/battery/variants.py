@@ -113,7 +113,7 @@ def no_dimensions(case: Case) -> str:
         scalars.outputs(scalars.inputs(()))
     except Exception as e:
         raise Absent(f"forward refuses inputs without dimensions: {str(e).splitlines()[0]}") from None
-    if not case.backward or not scalars.wanted or not scalars.tracked:
+    if not case.backward or not scalars.wanted or not scalars.tracked or "without gradients" in case.traits:
         return "forward only"
     try:
         return gradients(scalars)
