@@ -1,7 +1,7 @@
 """Broken Functions, each with the row of `check` that has to find it, words of the remedy, its line, and its repair.
 
 `@broken(row, remedy, line, *args)` enters a class, `@mends(Class)` the twin that has to pass.  The same text runs with
-PyTorch (tests/parity/test_check.py), but for those whose row is left out there.
+PyTorch (tests/parity/test_check.py).
 """
 
 import numpy as np
