@@ -310,7 +310,7 @@ class ShapeOfTheInput(WrongShape):
         return grad * torch.ones(ctx.shape, dtype=grad.dtype)
 
 
-@broken("gradients returned", ".to(x.dtype)", "return (grad * 2).float()", x)
+@broken("dtypes", ".to(x.dtype)", "return (grad * 2).float()", x)
 class WrongDtype(NoReturn):
     @staticmethod
     def backward(ctx, grad):
@@ -762,7 +762,7 @@ class ForEmpty(AllOfIt):
     pass
 
 
-@broken("float32", ".to(x.dtype)", "return torch.tensor(np.float64(2.0)", x)
+@broken("dtypes", ".to(x.dtype)", "return torch.tensor(np.float64(2.0)", x)
 class TooPrecise(NoReturn):
     @staticmethod
     def forward(ctx, x):
@@ -778,7 +778,7 @@ class AsPrecise(AReturn):
     pass
 
 
-@broken("float32", "subtract", "return (x + 1e6) ** 2 - 1e12", torch.ones(1))
+@broken("dtypes", "subtract", "return (x + 1e6) ** 2 - 1e12", torch.ones(1))
 class Cancels(Function):
     @staticmethod
     def forward(ctx, x):

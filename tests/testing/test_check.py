@@ -223,6 +223,28 @@ def test_corners_are_no_failures():
 
     check(Relu, torch.tensor([0.0, 1.0, -1.0])).assert_ok()
 
+    class Abs(Relu):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x.abs()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0].sign()
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * ctx.saved_tensors[0].sign()
+
+    check(Abs, torch.zeros(3)).assert_ok()
+
 
 def test_a_check_leaves_random_numbers_gradients_and_arguments_alone():
     given = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -237,6 +259,8 @@ def test_a_check_leaves_random_numbers_gradients_and_arguments_alone():
 def test_bad_use_is_an_error_with_the_remedy():
     with pytest.raises(TypeError, match=r"(?s)check: expected a subclass of autograd.Function.*check\(MyFunction, x\)"):
         check(lambda x: x)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match=r"(?s)Nested is a NestedIOFunction.*let it be a Function"):
+        check(type("Nested", (torch.autograd.function.NestedIOFunction,), {}), x)
     with pytest.raises(ValueError, match=r"(?s)no row is called 'gradient'.*skip some of: methods"):
         check(ts.Exp, x, skip=["gradient"])
 

@@ -23,6 +23,13 @@ __all__ = ["TABLE", "Outcome", "Result", "library_of", "run"]
 def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:
     """Run the table on a Function; see `minigrad.testing.check`."""
     library = library_of(function)
+    if library is not None and issubclass(function, library.module.autograd.function.NestedIOFunction):
+        raise error(
+            TypeError,
+            "check",
+            f"{function.__name__} is a NestedIOFunction, whose nested arguments it cannot vary",
+            "let it be a Function, and nest its arguments outside",
+        )
     if library is None:
         raise error(
             TypeError,

@@ -77,15 +77,15 @@ def lacking(case: Case, outer: str, inner: str) -> str:
         return "no jvp"
     if "vmap" in used and not case.batched:
         return NO_RULE
-    if "vmap" in used and case.broken.get("vmap"):
-        return "vmap fails"
+    if "vmap" in used and "vmap" in case.broken:
+        return f"first mend {case.broken['vmap']}"
     if case.library.name == "torch" and inner in FORWARD and outer in FORWARD:
         return "PyTorch gives 0 there for any Function"
     if inner in REVERSE and outer != "vmap":
         if case.once:
             return "backward is marked @once_differentiable"
-        if case.broken.get("second derivatives"):
-            return "second derivatives fail"
+        if "second derivatives" in case.broken:
+            return f"first mend {case.broken['second derivatives']}"
     return ""
 
 

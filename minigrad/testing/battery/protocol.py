@@ -75,7 +75,7 @@ def nested(case: Case, value: Any) -> bool:
 
 
 def gradients_returned(case: Case) -> str:
-    """backward returns one gradient, or None, for each argument of forward, of its shape and dtype."""
+    """backward returns one gradient, or None, for each argument of forward, of its shape."""
     need_backward(case)
     function, calls = probed(case)
     try:
@@ -123,12 +123,12 @@ def check_gradients(case: Case, call: Call) -> list[str]:
                 f"return ..., None  # in place {i}, for {case.names[i]}",
                 name,
             )
-        notes += check_like(case, i, g, a.array) if a.floats else []
+        notes += check_shape(case, i, g, a.array) if a.floats else []
     return notes
 
 
-def check_like(case: Case, i: int, g: Any, like: np.ndarray) -> list[str]:
-    """Whether a gradient has its input's shape and dtype; one that can be summed to the shape is worth a note."""
+def check_shape(case: Case, i: int, g: Any, like: np.ndarray) -> list[str]:
+    """Whether a gradient has its input's shape; that it can be summed to it is worth a note."""
     shape, name = tuple(g.shape), case.names[i]
     if shape != like.shape:
         if not expands(like.shape, shape):
@@ -138,14 +138,6 @@ def check_like(case: Case, i: int, g: Any, like: np.ndarray) -> list[str]:
                 case.backward,
             )
         return [f"the gradient of {name} has shape {shape} and is summed to {like.shape}"]
-    dtype = str(g.dtype).rpartition(".")[2]
-    same = {a.array.dtype for a in case.args if isinstance(a, Data) and a.floats} == {like.dtype}
-    if same and dtype != str(like.dtype):
-        raise Fault(
-            f"the gradient of {name} is {dtype}, but {name} is {like.dtype}",
-            f"grad_{name} = grad_{name}.to({name}.dtype)  # or compute in that dtype from the start",
-            case.backward,
-        )
     return []
 
 

@@ -46,9 +46,12 @@ TABLE = (
     Row("Calls", "unused outputs", derivatives.unused_outputs, (*CALLED, "backward twice")),
     Row("Calls", "needs_input_grad", derivatives.needs_input_grad, RIGHT),
     Row("Calls", "threads", running.threads, RIGHT),
+    Row("Derivatives", "dtypes", variants.dtypes, RIGHT),
     Row("Derivatives", "gradients", derivatives.gradients, RIGHT),
     Row("Derivatives", "jvp", derivatives.jvp, ("forward", "determinism", "tangents returned")),
-    Row("Derivatives", "second derivatives", derivatives.second_derivatives, (*RIGHT, "threads", "gradients")),
+    Row(
+        "Derivatives", "second derivatives", derivatives.second_derivatives, (*RIGHT, "threads", "dtypes", "gradients")
+    ),
     Row("Memory", "tensors on ctx", kept.tensors_on_ctx),
     Row("Memory", "memory freed", kept.memory_freed, (*RIGHT, "tensors on ctx")),
     Row("Memory", "outputs' memory", kept.shared_outputs),
@@ -56,7 +59,6 @@ TABLE = (
     Row("Inputs", "layouts", variants.layouts, RIGHT),
     Row("Inputs", "no elements", variants.no_elements, RIGHT),
     Row("Inputs", "no dimensions", variants.no_dimensions, (*RIGHT, "gradients")),
-    Row("Inputs", "float32", variants.float32, RIGHT),
     Row("Transforms", "vmap", batches.vmap, ("methods", "forward", "determinism", "in-place marks")),
     Row("Transforms", "randomness", batches.randomness, ("methods", "forward", "vmap")),
     *(Row("Transforms", f"func.{name}", composition.ROWS[name], ("methods", *RIGHT)) for name in composition.ORDER),

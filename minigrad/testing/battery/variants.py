@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .case import Case, Data, close, short
+from .case import Case, Data, as_tuple, close, short
 from .derivatives import gradients
 from .outcome import Absent, Fault
 from .probe import probed
-from .protocol import check_gradients, need_backward
+from .protocol import need_backward
 
 
 def layouts(case: Case) -> str:
@@ -76,31 +76,23 @@ def compare_layouts(case: Case, name: str, change: Callable) -> None:
 
 
 def no_elements(case: Case) -> str:
-    """Inputs with a dimension of size 0, where forward takes them, get gradients of their shape."""
-    sizes = sorted({n for i in case.tensors for n in case.args[i].array.shape if n})
-    refused, held = "", []
-    for n in sizes:
-        empty = case.but([Data(emptied(a.array, n)) if isinstance(a, Data) else a for a in case.args])
+    """An empty batch, a first dimension of size 0, where forward takes it, gets empty gradients."""
+    shapes = {i: case.args[i].array.shape for i in case.tensors}
+    first = next((i for i in case.tensors if shapes[i]), None)
+    if first is None:
+        raise Absent("the inputs have no dimensions")
+    together = [i for i in case.tensors if shapes[i] and shapes[i][0] == shapes[first][0]]
+    for places in ([first], together):
+        empty = case.but([Data(a.array[:0]) if i in places else a for i, a in enumerate(case.args)])
         try:
             empty.outputs(empty.inputs(()))
         except Exception as e:
-            refused = str(e).split("\n")[0]
+            refused = str(e).splitlines()[0]
             continue
-        held.append(f"{n} → 0")
         if case.backward and empty.wanted and empty.tracked:
-            for i, g in empty.gradients().items():
-                if g.shape != empty.args[i].array.shape:
-                    raise Fault(f"the gradient of {case.names[i]} has shape {g.shape}", "return ...", case.backward)
-    if not sizes:
-        raise Absent("the inputs have no dimensions")
-    if not held:
-        raise Absent(f"forward refuses inputs without elements: {refused}")
-    return "sizes " + ", ".join(held)
-
-
-def emptied(array: np.ndarray, size: int) -> np.ndarray:
-    """The array with each dimension of this size cut down to 0."""
-    return array[tuple(slice(0 if n == size else None) for n in array.shape)]
+            empty.gradients()
+        return ", ".join(f"{case.names[i]} of shape {empty.args[i].array.shape}" for i in places)
+    raise Absent(f"forward refuses an empty batch: {refused}")
 
 
 def no_dimensions(case: Case) -> str:
@@ -124,11 +116,10 @@ def no_dimensions(case: Case) -> str:
         raise Absent(f"backward refuses inputs without dimensions: {str(e).splitlines()[0]}") from None
 
 
-def float32(case: Case) -> str:
-    """In float32 outputs and gradients are float32, and those of float64 within its precision."""
+def dtypes(case: Case) -> str:
+    """Gradients have the dtype of their inputs; in float32 outputs are float32, and all is near what float64 gives."""
     need_backward(case)
     single = case.cast(np.float32)
-    function, calls = probed(single)
     double_outs, outs = case.outputs(case.inputs(())), single.outputs(single.inputs(()))
     for k in case.tracked:
         if outs[k].dtype != np.float32:
@@ -138,13 +129,28 @@ def float32(case: Case) -> str:
                 "forward",
             )
         check_near(f"output {k}", outs[k], double_outs[k], "forward")
-    found, double = single.gradients(function=function), case.gradients()
-    for call in calls:
-        if call.method == case.backward:
-            check_gradients(single, call)
+    found, double = gradients_of_dtype(single), gradients_of_dtype(case)
     for i, g in found.items():
         check_near(f"the gradient of {case.names[i]}", g, double[i], case.backward)
-    return "values, gradients and their dtypes"
+    return "float64 and float32"
+
+
+def gradients_of_dtype(case: Case) -> dict[int, np.ndarray]:
+    """The gradients; Fault where backward returns one of another dtype than its input has."""
+    function, calls = probed(case)
+    gradients = case.gradients(function=function)
+    dtype = str(case.args[case.wanted[0]].array.dtype)
+    for call in [c for c in calls if c.method == case.backward]:
+        for i in case.wanted:
+            g = as_tuple(call.returned)[i]
+            if g is not None and str(g.dtype).rpartition(".")[2] != dtype:
+                name, given = case.names[i], str(g.dtype).rpartition(".")[2]
+                raise Fault(
+                    f"the gradient of {name} is {given}, but {name} is {dtype}",
+                    f"grad_{name} = grad_{name}.to({name}.dtype)  # or compute in that dtype from the start",
+                    case.backward,
+                )
+    return gradients
 
 
 def check_near(what: str, a: np.ndarray, b: Any, method: str) -> None:
