@@ -123,7 +123,7 @@ class Case:
         given = [a.clone() if clone and isinstance(a, self.library.Tensor) else a for a in args]
         return as_tuple((function or self.function).apply(*given))
 
-    def outputs(self, args: Sequence) -> list[np.ndarray | None]:
+    def outputs(self, args: Sequence) -> list[Any]:
         """The outputs' numbers; None for what is no tensor."""
         with self.library.module.no_grad():
             outs = self.apply(args)

@@ -42,8 +42,8 @@ def threads(case: Case) -> str:
     cases = [case, case.but([Data(a.array * 1.25) if isinstance(a, Data) and a.floats else a for a in case.args])]
     differentiable = case.backward and case.wanted and case.tracked
     alone = [one.gradients() if differentiable else outputs(one) for one in cases]
-    meet, found = threading.Barrier(2), [None, None]
-    errors: list[Exception] = []
+    meet, errors = threading.Barrier(2), []
+    found: list[Any] = [None, None]
 
     def work(k: int) -> None:
         try:
@@ -51,10 +51,10 @@ def threads(case: Case) -> str:
             outs = cases[k].apply(args)
             meet.wait(60)
             if not differentiable:
-                found[k] = outputs(cases[k])  # type: ignore[call-overload]
+                found[k] = outputs(cases[k])
                 return
             grads = case.library.grad(cases[k].total(outs), [args[i] for i in case.wanted])
-            found[k] = {i: cases[k].filled(g, i) for i, g in zip(case.wanted, grads)}  # type: ignore[call-overload]
+            found[k] = {i: cases[k].filled(g, i) for i, g in zip(case.wanted, grads)}
         except Exception as e:
             errors.append(e)
             meet.abort()

@@ -134,13 +134,13 @@ def fault_of(row: Row, case: Case) -> Fault | None:
 
 def fault_from(error: Exception, case: Case) -> Fault:
     """An exception as a fault: its first line, the remedy that it names, and the user's line that it came through."""
-    words = [line for line in str(error).splitlines() if not line.startswith("  at ")] or [type(error).__name__]
-    fixes = [k for k, line in enumerate(words) if line.startswith("  To fix: ")]
-    end = fixes[0] if fixes else len(words)
-    remedy = "\n".join(words[end:]).removeprefix("  To fix: ") if fixes else "# see the line above"
-    named = re.search(rf"{re.escape(case.name)}\.(\w+)", words[0])
+    what, _, remedy = str(error).partition("\n  To fix: ")
+    what = what.split("\n")[0] or type(error).__name__
+    named = re.search(rf"{re.escape(case.name)}\.(\w+)", what)
     method = method_of(error, named[1] if named and named[1] in METHODS else case.backward or "forward")
     under = "".join(f"{note}: " for note in getattr(error, "__notes__", ()))  # the composition, if it was one
     kind = "" if getattr(error, "place", None) else f"{type(error).__name__}: "
-    message = f"{under}{kind}{' '.join(words[:end])}"
-    return Fault(message, remedy, method, kind=type(error).__name__, place=place_of_error(error))
+    message = f"{under}{kind}{what.strip()}"
+    return Fault(
+        message, remedy or "# see the line above", method, kind=type(error).__name__, place=place_of_error(error)
+    )
