@@ -279,29 +279,6 @@ def test_a_nested_call_makes_no_cycle_that_keeps_the_graph():
         gc.enable()
 
 
-class DoubleInPlace(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.mark_dirty(x)
-        return x.mul_(2)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2
-
-
-def test_a_function_that_marks_its_output_dirty_dies_without_the_garbage_collector():
-    gc.collect()
-    gc.disable()
-    try:
-        y = DoubleInPlace.apply(leaf(1.0, 2.0) * 1)
-        watches = weakref.ref(y), weakref.ref(y.grad_fn)
-        del y
-        assert [watch() for watch in watches] == [None, None]
-    finally:
-        gc.enable()
-
-
 class CubeAndSlope(Function):
     @staticmethod
     def forward(x):
@@ -325,6 +302,29 @@ def test_an_output_that_is_saved_for_forward_dies_without_the_garbage_collector(
         outs = CubeAndSlope.apply(leaf(1.0, 2.0))
         watches = [weakref.ref(outs[0].grad_fn), weakref.ref(outs[1])]
         del outs
+        assert [watch() for watch in watches] == [None, None]
+    finally:
+        gc.enable()
+
+
+class DoubleInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+def test_a_function_that_marks_its_output_dirty_dies_without_the_garbage_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        y = DoubleInPlace.apply(leaf(1.0, 2.0) * 1)
+        watches = weakref.ref(y), weakref.ref(y.grad_fn)
+        del y
         assert [watch() for watch in watches] == [None, None]
     finally:
         gc.enable()

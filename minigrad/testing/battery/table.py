@@ -30,19 +30,19 @@ class Row(NamedTuple):
         return " ".join((self.check.__doc__ or "").split("\n\n")[0].split())
 
 
-CALLED = ("in-place marks", "forward", "determinism", "gradients returned")
-RIGHT = (*CALLED, "writes in backward", "backward twice", "unused outputs")
+CALLED = ("in-place marks", "forward", "determinism", "writes in backward", "gradients returned")
+RIGHT = (*CALLED, "backward twice", "unused outputs")
 
 TABLE = (
     Row("Protocol", "methods", protocol.methods, ()),
     Row("Protocol", "in-place marks", kept.in_place_marks, ()),
     Row("Protocol", "forward", protocol.forward, ("in-place marks",)),
     Row("Protocol", "captured tensors", protocol.captured_tensors, ()),
-    Row("Protocol", "gradients returned", protocol.gradients_returned),
+    Row("Protocol", "writes in backward", kept.writes_in_backward),
+    Row("Protocol", "gradients returned", protocol.gradients_returned, ("forward", "writes in backward")),
     Row("Protocol", "tangents returned", protocol.tangents_returned),
     Row("Calls", "determinism", running.determinism),
-    Row("Calls", "writes in backward", kept.writes_in_backward, (*CALLED, "tangents returned")),
-    Row("Calls", "backward twice", kept.backward_twice, (*CALLED, "writes in backward")),
+    Row("Calls", "backward twice", kept.backward_twice, CALLED),
     Row("Calls", "unused outputs", derivatives.unused_outputs, (*CALLED, "backward twice")),
     Row("Calls", "needs_input_grad", derivatives.needs_input_grad, RIGHT),
     Row("Calls", "threads", running.threads, RIGHT),
