@@ -1,7 +1,10 @@
 """`check` on Functions that are right, those of the documents first, and on broken ones with their repairs."""
 
 import linecache
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 import minigrad as torch
@@ -180,6 +183,34 @@ def test_what_is_not_defined_says_what_to_add():
 def test_rows_can_be_skipped_for_a_backward_that_is_no_derivative_on_purpose():
     result = check(BROKEN["HalfOfIt"][0], x, skip=["gradients"])
     assert result["gradients"].status == "left out" and result.ok
+
+
+def test_a_backward_that_refuses_to_be_differentiated_is_no_failure():
+    class Sine(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return torch.tensor(np.sin(x.numpy()))
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return torch.tensor(g.numpy() * np.cos(x.numpy()))  # numpy() raises where g or x requires grad
+
+    result = check(Sine, x)
+    result.assert_ok()
+    assert result["second derivatives"].status == "not defined"
+    assert "numpy()" in result["second derivatives"].message
+    assert "@once_differentiable" in result["second derivatives"].remedy
+    assert "backward cannot be differentiated: not over grad, vjp" in result["func.grad"].message
+
+
+def test_the_battery_is_imported_only_when_it_is_used():
+    code = "import sys, minigrad; sys.exit('minigrad.testing.battery' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 # ---------------------------------------------------------------------- arguments

@@ -82,8 +82,8 @@ def lacking(case: Case, outer: str, inner: str) -> str:
     if case.library.name == "torch" and inner in FORWARD and outer in FORWARD:
         return "PyTorch gives 0 there for any Function"
     if inner in REVERSE and outer != "vmap":
-        if case.once:
-            return "backward is marked @once_differentiable"
+        if case.once or "first derivatives only" in case.traits:
+            return "backward cannot be differentiated"
         if "second derivatives" in case.broken:
             return f"first mend {case.broken['second derivatives']}"
     return ""
