@@ -213,6 +213,28 @@ class RightJvp(AReturn):
         return tangent * 2
 
 
+@broken("jvp", "linear in the tangents", "return tangent_x * y + tangent_x * tangent_y", x, y)
+class ProductOfTangents(SomethingForY):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x, y)
+        return x * y
+
+    @staticmethod
+    def jvp(ctx, tangent_x, tangent_y):
+        x, y = ctx.saved_tensors
+        return tangent_x * y + tangent_x * tangent_y + x * tangent_y
+
+
+@mends(ProductOfTangents)
+class SumOfTangents(ProductOfTangents):
+    @staticmethod
+    def jvp(ctx, tangent_x, tangent_y):
+        x, y = ctx.saved_tensors
+        return tangent_x * y + x * tangent_y
+
+
 @broken("second derivatives", "@once_differentiable", "return torch.tensor(grad.detach().numpy()", x)
 class NumpyInBackward(Function):
     @staticmethod

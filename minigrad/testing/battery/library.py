@@ -36,7 +36,7 @@ class Library:
 
     def array_view(self, tensor: Any) -> np.ndarray:
         """A tensor's own memory."""
-        return tensor.detach().numpy()
+        return tensor.detach().numpy(force=True)  # PyTorch's zero tensors have no memory otherwise
 
     def grad(self, outputs: Any, inputs: list, weights: Any = None, **options: Any) -> list:
         """Gradients by the inputs; None for those that the outputs do not depend on."""

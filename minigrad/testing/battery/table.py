@@ -17,12 +17,13 @@ from .shrink import smallest
 
 
 class Row(NamedTuple):
-    """A row: its group and name, the check, and the rows without which it makes no sense."""
+    """A row: its group and name, the check, the rows without which it makes no sense, the method that it is about."""
 
     group: str
     name: str
     check: Callable[[Case], str | None]
     after: tuple[str, ...] = ("forward",)
+    method: str = "backward"
 
     @property
     def about(self) -> str:
@@ -34,33 +35,33 @@ CALLED = ("in-place marks", "forward", "determinism", "writes in backward", "gra
 RIGHT = (*CALLED, "backward twice", "unused outputs")
 
 TABLE = (
-    Row("Protocol", "methods", protocol.methods, ()),
-    Row("Protocol", "in-place marks", kept.in_place_marks, ()),
-    Row("Protocol", "forward", protocol.forward, ("in-place marks",)),
+    Row("Protocol", "methods", protocol.methods, (), "forward"),
+    Row("Protocol", "in-place marks", kept.in_place_marks, (), "forward"),
+    Row("Protocol", "forward", protocol.forward, ("in-place marks",), "forward"),
     Row("Protocol", "captured tensors", protocol.captured_tensors, ()),
     Row("Protocol", "writes in backward", kept.writes_in_backward),
     Row("Protocol", "gradients returned", protocol.gradients_returned, ("forward", "writes in backward")),
-    Row("Protocol", "tangents returned", protocol.tangents_returned),
-    Row("Calls", "determinism", running.determinism),
+    Row("Protocol", "tangents returned", protocol.tangents_returned, method="jvp"),
+    Row("Calls", "determinism", running.determinism, method="forward"),
     Row("Calls", "backward twice", kept.backward_twice, CALLED),
     Row("Calls", "unused outputs", derivatives.unused_outputs, (*CALLED, "backward twice")),
     Row("Calls", "needs_input_grad", derivatives.needs_input_grad, RIGHT),
     Row("Calls", "threads", running.threads, RIGHT),
     Row("Derivatives", "dtypes", variants.dtypes, RIGHT),
     Row("Derivatives", "gradients", derivatives.gradients, RIGHT),
-    Row("Derivatives", "jvp", derivatives.jvp, ("forward", "determinism", "tangents returned")),
+    Row("Derivatives", "jvp", derivatives.jvp, ("forward", "determinism", "tangents returned"), "jvp"),
     Row(
         "Derivatives", "second derivatives", derivatives.second_derivatives, (*RIGHT, "threads", "dtypes", "gradients")
     ),
     Row("Memory", "tensors on ctx", kept.tensors_on_ctx),
     Row("Memory", "memory freed", kept.memory_freed, (*RIGHT, "tensors on ctx")),
-    Row("Memory", "outputs' memory", kept.shared_outputs),
+    Row("Memory", "outputs' memory", kept.shared_outputs, method="forward"),
     Row("Memory", "gradients' memory", kept.gradients_memory, RIGHT),
     Row("Inputs", "layouts", variants.layouts, RIGHT),
     Row("Inputs", "no elements", variants.no_elements, RIGHT),
     Row("Inputs", "no dimensions", variants.no_dimensions, (*RIGHT, "gradients")),
-    Row("Transforms", "vmap", batches.vmap, ("methods", "forward", "determinism", "in-place marks")),
-    Row("Transforms", "randomness", batches.randomness, ("methods", "forward", "vmap")),
+    Row("Transforms", "vmap", batches.vmap, ("methods", "forward", "determinism", "in-place marks"), "vmap"),
+    Row("Transforms", "randomness", batches.randomness, ("methods", "forward", "vmap"), "vmap"),
     *(Row("Transforms", f"func.{name}", composition.ROWS[name], ("methods", *RIGHT)) for name in composition.ORDER),
     Row("Compiled", "compiled", running.compiled, RIGHT),
 )
@@ -95,7 +96,7 @@ def outcome_of(row: Row, case: Case) -> Outcome:
     except Fault as fault:
         found = fault
     small, last = smallest(case, found, lambda smaller: fault_of(row, smaller))
-    place = last.place or place_of(case.function, last.method, last.pattern)
+    place = last.place or place_of(case.function, last.method, last.pattern) or place_of(case.function, "forward")
     return Outcome(
         row.group,
         row.name,
@@ -118,7 +119,7 @@ def run(row: Row, case: Case) -> str | None:
     except (Fault, Absent):
         raise
     except Exception as e:
-        raise fault_from(e, case) from e
+        raise fault_from(e, case, row.method) from e
 
 
 def fault_of(row: Row, case: Case) -> Fault | None:
@@ -132,12 +133,12 @@ def fault_of(row: Row, case: Case) -> Fault | None:
     return None
 
 
-def fault_from(error: Exception, case: Case) -> Fault:
+def fault_from(error: Exception, case: Case, method: str) -> Fault:
     """An exception as a fault: its first line, the remedy that it names, and the user's line that it came through."""
     what, _, remedy = str(error).partition("\n  To fix: ")
     what = what.split("\n")[0] or type(error).__name__
     named = re.search(rf"{re.escape(case.name)}\.(\w+)", what)
-    method = method_of(error, named[1] if named and named[1] in METHODS else case.backward or "forward")
+    method = method_of(error, named[1] if named and named[1] in METHODS else method)
     under = "".join(f"{note}: " for note in getattr(error, "__notes__", ()))  # the composition, if it was one
     kind = "" if getattr(error, "place", None) else f"{type(error).__name__}: "
     message = f"{under}{kind}{what.strip()}"
