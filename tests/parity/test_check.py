@@ -61,6 +61,12 @@ def test_functions_of_the_documents_pass_in_pytorch(name):
     check({**FUNCTIONS, **SPEC_VMAP, **SPEC}[name], *args).assert_ok()
 
 
+@pytest.mark.parametrize("name", ["Linear", "Softmax", "Clipped", "TwoInTwoOut", "Inverse", "WithConstant", "Dropout"])
+def test_right_functions_of_other_kinds_pass_in_pytorch(name):
+    function, args, skip = in_pytorch("testing/right.py")["RIGHT"][name]
+    check(function, *args, skip=skip).assert_ok()
+
+
 def test_what_pytorch_cannot_do_for_any_function_is_no_failure_of_this_one():
     """A jvp over a jvp of a Function is 0 there, whatever the Function."""
     x, one = torch.tensor(3.0), torch.tensor(1.0)

@@ -17,6 +17,7 @@ from tests.spec import test_function_forward as forward
 from tests.spec import test_function_ts_port as ts
 
 from .broken import BROKEN, MENDED
+from .right import RIGHT
 
 x = torch.tensor([1.0, 2.0, -3.0])
 matrix = torch.tensor([[3.0, 1.0, 2.0], [0.5, 0.1, 0.7]])
@@ -103,6 +104,12 @@ OTHERS = {
 def test_functions_of_the_documents_pass(name):
     function, *args = (DOCUMENTS | OTHERS)[name]
     check(function, *args).assert_ok()
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_functions_of_other_kinds_pass(name):
+    function, args, skip = RIGHT[name]
+    check(function, *args, skip=skip).assert_ok()
 
 
 def test_a_function_with_all_methods_has_each_row_that_can_apply():
