@@ -166,6 +166,7 @@ class Function:
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle
+        ctx._forward = None
         if not isinstance(returned, (tuple, list)):
             return outs[0]
         return type(returned)(outs) if type(returned) in (tuple, list) else outs
@@ -181,7 +182,7 @@ class Function:
         try:
             result = call_user(cls, "jvp", ctx, *tangents)
         finally:
-            ctx._jvp, ctx._forward = False, None
+            ctx._jvp = False
         found = check_tangents(cls, ctx, as_tuple(result), outs)
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 
