@@ -15,6 +15,7 @@ from ..core import engine
 from ..core.context import current
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
+from ..core.growth import note_retained
 from ..core.hooks import retain_grad
 from ..core.invalid import hint_at_loss
 from ..core.tensor import Tensor, history, wrap
@@ -44,7 +45,8 @@ def backward(
     edges, seeds = roots(tensors, grad_tensors, "backward")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        engine.run(edges, seeds, None, keep, create_graph)
+        place = note_retained("backward", edges, None) if retain_graph and not create_graph and edges else None
+        engine.run(edges, seeds, None, keep, create_graph, place)
         return
     inputs = as_sequence(inputs, "backward")
     if not inputs:
@@ -124,7 +126,8 @@ def grad(
         )
     keep = create_graph if retain_graph is None else retain_graph
     keys = [key(e) for e in targets]
-    found = engine.run(edges, seeds, set(keys), keep, create_graph)
+    place = note_retained("grad", edges, set(keys)) if retain_graph and not create_graph and edges else None
+    found = engine.run(edges, seeds, set(keys), keep, create_graph, place)
     results = tuple([found.get(k) for k in keys])
     if not (allow_unused or materialize_grads):
         refuse_unused(results, targets)

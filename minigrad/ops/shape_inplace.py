@@ -35,7 +35,12 @@ def reshaping(view: Callable) -> Callable:
                 f"use the out-of-place form: x = x.{view.__name__}(...)",
             )
         if type(history(self)) is Leaf:
-            raise error(RuntimeError, name, "a leaf Variable that requires grad is being used in an in-place operation")
+            raise error(
+                RuntimeError,
+                name,
+                f"a leaf Variable of shape {tuple(self.shape)} that requires grad is being used in an in-place operation",
+                f"use the out-of-place form: x.{view.__name__}()",
+            )
         replacing()
         old = self._edge
         new = view(twin(self), *args, **kwargs)
