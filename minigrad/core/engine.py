@@ -100,7 +100,7 @@ def run(
     ):
         for edge, g in zip(roots, grads, strict=True):
             pending.give(edge, g)
-        free = None if keep else Freed(pending.place, -pending.heap[0][0])
+        free = None if keep else Freed(pending.place, -pending.heap[0][0] if pending.heap else 0)
         while pending.heap:
             node, gs = pending.take()
             if node._hooks is not None:
@@ -152,7 +152,8 @@ def watcher(frame: Any) -> Any:
 def pull(node: Any, gs: list) -> tuple:
     """One node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
     before = [0 if g is None else version(g) for g in gs]
-    marks = [fingerprint(bottom(g)._a) if g is not None else 0 for g in gs] if debug.mode.on else None
+    watched = node._trace is not None and debug.mode.on
+    marks = [fingerprint(bottom(g)._a) if g is not None else 0 for g in gs] if watched else ()
     try:
         outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
@@ -162,7 +163,7 @@ def pull(node: Any, gs: list) -> tuple:
     for i, (g, n) in enumerate(zip(gs, before)):
         if g is not None and version(g) != n:
             raise written(node, i, g)
-    for i, (g, mark) in enumerate(zip(gs, marks or ())):
+    for i, (g, mark) in enumerate(zip(gs, marks)):
         if g is not None and fingerprint(bottom(g)._a) != mark:
             raise written(node, i, g)
     fitted = tuple(

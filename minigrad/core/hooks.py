@@ -143,9 +143,10 @@ def warn_if_late(who: str, node: Any, t: Tensor) -> None:
         warn(
             "late-hook",
             who,
-            f"backward has gone through the graph of this result of {node.name()}, of shape {tuple(t.shape)}, and freed it"
-            f"{f' at {freed.place}' if freed.place else ''}: no gradient will come here",
+            f"backward has gone through the graph of this result of {node.name()}, of shape {tuple(t.shape)}, and freed it, so "
+            "no gradient will come here",
             f"call {who} before backward",
+            notes=[f"freed by backward at {freed.place}"] if freed.place else [],
         )
 
 

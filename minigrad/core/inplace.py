@@ -131,13 +131,14 @@ def warn_if_kept(name: str, total: Tensor, loss: Any) -> None:
         return
     node = spent(total._edge) or spent(loss._edge)
     if node is not None:
-        by = f", by backward at {node._saved.place}" if node._saved.place else ""
+        place = node._saved.place
         warn(
             "kept-graph",
             name,
             f"a result of shape {tuple(loss.shape)} that requires grad is added to a running total, which keeps the graphs "
-            f"of all rounds; what {node.name()} saved there is freed{by}, so the total cannot be differentiated",
+            f"of all rounds and cannot be differentiated, for what {node.name()} saved there is freed",
             "add the number: total += loss.item(), or total += loss.detach()",
+            notes=[f"freed by backward at {place}"] if place else [],
         )
 
 

@@ -64,7 +64,7 @@ def modified_unseen(node: Any, saved: Any) -> Exception:
 
 def saved_at(node: Any) -> list[str]:
     """A note where a node's operation was called, if that is known."""
-    return [] if node._trace is None else [f"saved by the forward call at {node._trace}"]
+    return [] if node._trace is None else [f"its forward call was at {node._trace}"]
 
 
 def freed(node: Any) -> Exception:
@@ -72,38 +72,37 @@ def freed(node: Any) -> Exception:
     from .engine import behind, running
 
     first, pending = node._saved, running.get()
-    what = f"what it saved was freed by the first backward{f' at {first.place}' if first.place else ''}"
-    if pending is None:
-        fix = "read it before backward, or call that backward with retain_graph=True"
-        return error(RuntimeError, node.name(), what, fix)
-    what = f"trying to backward through the graph a second time: {what}"
-    nodes, _ = behind(pending.roots)
+    notes = [
+        *([f"what it saved was freed by the first backward at {first.place}"] if first.place else []),
+        *saved_at(node),
+    ]
+    nodes = () if pending is None else behind(pending.roots)[0]
+    if node not in nodes:
+        what = "its saved tensors are asked for after backward has freed them"
+        fix = "read them before backward, or call that backward with retain_graph=True"
+        return error(RuntimeError, node.name(), what, fix, notes=notes)
     root = max(producer(e)._seq for e in pending.roots)
-    notes = saved_at(node)
-    if root == first.root:
-        what, fix = again(what, first.place == pending.place)
+    what = "trying to backward through the graph a second time"
+    if root == first.root and first.place == pending.place:
+        what += ", by the same line: one result is differentiated in each round of a loop"
+        fix = "compute the result anew inside the loop, or specify retain_graph=True where one graph is meant"
+    elif root == first.root:
+        fix = "specify retain_graph=True in the first call, or compute the forward pass again"
     elif root < first.at:
-        what += f"; the two results of backward share this operation, whose result has shape {node._meta[0][0]}"
+        what += f": the two results of backward share this operation, whose result has shape {node._meta[0][0]}"
         fix = "differentiate them together, (loss1 + loss2).backward(), or specify retain_graph=True in the first call"
     elif any(n._seq == first.root for n in nodes):
-        what += "; the result contains the one that was differentiated there, an earlier loss"
+        what += ": the result contains the one that was differentiated there, an earlier loss"
         fix = "call backward once, after the loop, or begin the sum anew in each round"
     else:
         old = max((n for n in nodes if n._seq < first.at), key=lambda n: n._seq)
-        what += f"; since then new operations were applied to the result of {old.name()}, of shape {old._meta[0][0]}"
-        notes = [] if old._trace is None else [f"{old.name()}: made at {old._trace}"]
+        what += f": the new operations were applied to an old result of {old.name()}, of shape {old._meta[0][0]}"
+        if old is not node and old._trace is not None:
+            notes.append(f"{old.name()}: made at {old._trace}")
         fix = (
             f"{CARRIED}; else compute that result anew inside the loop, or specify retain_graph=True in the first call"
         )
     return error(RuntimeError, node.name(), what, fix, pending.place, notes)
-
-
-def again(what: str, here: bool) -> tuple[str, str]:
-    """What to say about one result that is differentiated twice, perhaps by one line."""
-    if here:
-        what += ", by this same line: one result is differentiated in each round of a loop"
-        return what, "compute the result anew inside the loop, or specify retain_graph=True where one graph is meant"
-    return what, "specify retain_graph=True in the first call, or compute the forward pass again"
 
 
 def running_place() -> Place | None:

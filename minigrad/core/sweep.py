@@ -64,7 +64,7 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: Any
     for edge, g in zip(roots, grads, strict=True):
         give(waiting, heap, edge, bare(g) if watch is None else stripped(g, watch))
     place = pending.place
-    free = None if keep else Freed(place, -heap[0][0])
+    free = None if keep else Freed(place, -heap[0][0] if heap else 0)
     while heap:
         node = heappop(heap)[1]
         g = waiting.pop(node)

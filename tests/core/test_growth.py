@@ -90,6 +90,11 @@ def test_a_line_that_begins_to_grow_later_is_told_of():
     assert warned(program).count("growing-graph") >= 1
 
 
+def test_nothing_to_go_back_from():
+    assert not warned(lambda: torch.autograd.backward([], retain_graph=True))
+    torch.autograd.backward([])
+
+
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_the_gradients_are_what_they_are_without_the_watch(rounds):
     w = torch.tensor(2.0, requires_grad=True)

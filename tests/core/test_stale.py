@@ -121,3 +121,14 @@ def test_an_unpack_hook_keeps_the_dtype():
         y = x.exp()
     with pytest.raises(RuntimeError, match="float64 for ExpBackward0, not the tensor of shape .2,. and float32"):
         y.sum().backward()
+
+
+def test_what_is_freed_may_be_asked_for_while_another_backward_runs():
+    freed = torch.ones(1, requires_grad=True).exp()
+    freed.backward()
+    x = torch.ones(1, requires_grad=True)
+    x.register_hook(lambda g: freed.grad_fn._saved_result)
+    with pytest.raises(
+        RuntimeError, match="ExpBackward0: its saved tensors are asked for after backward has freed them"
+    ):
+        (x * 2).backward()
