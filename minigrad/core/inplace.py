@@ -175,14 +175,20 @@ def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
         root = root._view.parent
         leaf = leaf or type(history(root)) is Leaf
     if tracked and leaf:
-        what = "" if root is x else f"a view, of shape {tuple(x.shape)}, of "
         raise error(
             RuntimeError,
             name,
-            f"{what}a leaf Variable of shape {tuple(root.shape)} that requires grad is being used in an in-place operation",
+            f"{of_leaf(x, root)}, is being used in an in-place operation",
             "change its numbers inside `with minigrad.no_grad():`"
             + (f"; in a calculation make a new tensor, {ANEW[name]}" if name in ANEW else ""),
         )
+
+
+def of_leaf(x: Tensor, root: Tensor) -> str:
+    """A leaf, or a view of one, in words."""
+    if root is x:
+        return f"a leaf Variable that requires grad, of shape {tuple(x.shape)}"
+    return f"a view of a leaf Variable that requires grad, of shape {tuple(x.shape)} of {tuple(root.shape)}"
 
 
 def of_fixed_view(x: Tensor, name: str) -> Exception:

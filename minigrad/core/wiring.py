@@ -12,7 +12,7 @@ from . import debug
 from .convert import storage
 from .edges import Leaf, Port, ViewOf
 from .hooks import move_retained
-from .inplace import rebase
+from .inplace import of_leaf, rebase
 from .node import Ctx, describe, place_among
 from .tensor import Box, Tensor, bottom, history, memory, wrap
 
@@ -166,12 +166,10 @@ def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
             )
         root = d._base if d._base is not None else d
         if type(history(root)) is Leaf and needs:
-            what = "" if root is d else f"a view, of shape {tuple(d.shape)}, of "
             raise error(
                 RuntimeError,
                 ctx._fn.__name__,
-                f"{what}a leaf Variable of shape {tuple(root.shape)} that requires grad is being used in an in-place "
-                "operation (mark_dirty)",
+                f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty)",
                 f"pass a copy, {ctx._fn.__name__}.apply(x.clone()), or work inside `with minigrad.no_grad():`",
             )
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.context import replacing
 from ..core.edges import Leaf
 from ..core.hooks import move_retained
-from ..core.inplace import twin
+from ..core.inplace import of_leaf, twin
 from ..core.tensor import Box, Tensor, history
 from ..errors import error
 from . import registry
@@ -38,7 +38,7 @@ def reshaping(view: Callable) -> Callable:
             raise error(
                 RuntimeError,
                 name,
-                f"a leaf Variable of shape {tuple(self.shape)} that requires grad is being used in an in-place operation",
+                f"{of_leaf(self, self)}, is being used in an in-place operation",
                 f"use the out-of-place form: x.{view.__name__}()",
             )
         replacing()
