@@ -26,6 +26,7 @@ from .tensor import Tensor, bottom, history, version
 _handle = count().__next__
 OFTEN = 3  # the same hook so many times on one tensor was registered in a loop
 BRANCHES = (ast.Return, ast.For, ast.While, ast.Yield, ast.Lambda, ast.FunctionDef)  # where a name may be read later on
+EFFECTS = ("backward", "register_", "retain_")  # methods of tensors that are called for what they do
 
 
 class Handle:
@@ -330,7 +331,7 @@ def same(f: Any, g: Any) -> bool:
 
 
 def find_missing_return(hook: Callable) -> None:
-    """Warn if a hook ends by giving its parameter a new value, which it does not return."""
+    """Warn if a hook computes a new gradient from its parameter, and neither uses nor returns it."""
     try:
         lines, first = inspect.getsourcelines(hook)
         f = ast.parse(textwrap.dedent("".join(lines))).body[0]
@@ -340,19 +341,35 @@ def find_missing_return(hook: Callable) -> None:
     if not isinstance(f, ast.FunctionDef) or not f.args.args or any(isinstance(n, BRANCHES) for n in inside):
         return
     name = f.args.args[0].arg
-    uses = [n for n in inside if isinstance(n, ast.Name) and n.id == name]
+    uses = {n for n in inside if isinstance(n, ast.Name) and n.id == name}
     for s in inside:
-        if not isinstance(s, ast.Assign) or not {*s.targets} & {*uses} or not {*ast.walk(s.value)} & {*uses}:
-            continue
-        if not any((n.lineno, n.col_offset) > (s.end_lineno, s.end_col_offset) for n in uses):
+        if isinstance(s, ast.Assign) and lost(s, uses) or isinstance(s, ast.Expr) and without_effect(s.value, uses):
+            result = name if isinstance(s, ast.Assign) else ast.unparse(s.value)
             warn(
                 "hook-without-return",
                 f"hook {named(hook)}",
                 f"computes a new {name} and does not return it, so the gradient stays as it is",
-                f"end the function with `return {name}`",
+                f"end the function with `return {result}`",
                 Place(inspect.getsourcefile(hook) or "", first + s.lineno - 1),
             )
             return
+
+
+def lost(s: ast.Assign, uses: set) -> bool:
+    """Whether a statement gives the name a new value made of the old, and nothing uses it later on."""
+    end: Any = (s.end_lineno, s.end_col_offset)
+    made_of_it = uses & {*s.targets} and uses & {*ast.walk(s.value)}
+    return bool(made_of_it) and not any((n.lineno, n.col_offset) > end for n in uses)
+
+
+def without_effect(value: ast.expr, uses: set) -> bool:
+    """Whether an expression that stands alone computes something of the name, by an operator or an operation."""
+    if isinstance(value, (ast.BinOp, ast.UnaryOp)):
+        return bool(uses & {*ast.walk(value)})
+    method = value.func if isinstance(value, ast.Call) else None
+    if not isinstance(method, ast.Attribute) or method.value not in uses:
+        return False
+    return hasattr(Tensor, method.attr) and not method.attr.endswith("_") and not method.attr.startswith(EFFECTS)
 
 
 def warn_non_leaf_grad(t: Any) -> None:

@@ -281,6 +281,42 @@ class HookWithoutReturn(Mistake):
         (x * 9).sum().backward()
 
 
+class HookThatDropsItsResult(Mistake):
+    """A hook calls `clamp` on the gradient and does not return what it gives.
+
+    Operations without an underscore at the end make a new tensor and leave the gradient as it is.
+    """
+
+    says = "hook-without-return"
+    under = "debug"
+    operation = "clip"
+    numbers = ("grad",)
+    remedy = "return grad.clamp(-1, 1)"
+
+    def wrong():
+        def clip(grad):
+            grad.clamp(-1, 1)  # <-
+
+        x = torch.ones(2, requires_grad=True)
+        x.register_hook(clip)
+        (x * 9).sum().backward()
+
+    def right():
+        norms = []
+
+        def clip(grad):
+            grad.clamp_(-1, 1)
+
+        def watch(grad):
+            norms.append(grad.norm())
+            print(f"{grad.norm():.1f}")
+
+        x = torch.ones(2, requires_grad=True)
+        x.register_hook(watch)
+        x.register_hook(clip)
+        (x * 9).sum().backward()
+
+
 class PostAccumulateHookOnAResult(Mistake):
     """A hook that runs when `.grad` is filled is put on a result.
 
