@@ -19,7 +19,16 @@ from .guard import Guard
 from .inplace import twin
 from .node import Ctx, Full, describe, described
 from .tensor import Foreign, Tensor, history
-from .wiring import among, as_tuple, check_tangents, is_float, tensors_in, wire
+from .wiring import (
+    among,
+    as_tuple,
+    check_prints,
+    check_tangents,
+    is_float,
+    prints,
+    tensors_in,
+    wire,
+)
 
 
 class Function:
@@ -151,6 +160,7 @@ class Function:
         ):  # it costs time: in plain code at the first call only
             inside = Frame(Guard(cls, args), False, None, frame.inference, inside)
         cls._watched = True
+        marks = prints(args, ctx._needs) if frame.watched and frame.grad and debug.mode.on else ()
         with use(inside):
             returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
             if not cls.combined:
@@ -162,6 +172,7 @@ class Function:
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
         if frame.watched and debug.mode.on:
+            check_prints(ctx, args, marks)
             debug.note_origin(cls.__name__, outs)
         if not needs:
             ctx._saved = ()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MinigradRuntimeError, error
-from . import dtypes
+from ..errors import MinigradRuntimeError, error, user_place
+from . import debug, dtypes
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .device import CPU, Size, device, strided
@@ -266,6 +266,8 @@ class Tensor(Conversions):
     @property
     def data(self) -> Tensor:
         """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
+        if debug.mode.on:
+            debug.lend(storage(self._a), ".data")
         return wrap(self._a)
 
     @data.setter
@@ -280,6 +282,12 @@ class Tensor(Conversions):
                 "assign x.float(), or call requires_grad_(False) first",
             )
         replacing()
+        before, self._ver = (
+            version(self),
+            Version(),
+        )  # what has saved this tensor notices; the old memory was not written
+        self._ver.n = before
+        self._ver.bump(".data =", user_place())
         self._a = other._a
         if type(self._edge) is Leaf:
             self._edge._shape, self._edge._dtype = tuple(self.shape), self._np_dtype
@@ -294,7 +302,10 @@ class Tensor(Conversions):
         """Forget how this tensor was computed, in place.  Raises RuntimeError for views."""
         if self._view is not None:
             raise error(
-                RuntimeError, "detach_", "cannot detach a view in place", "use .detach(), which makes a new tensor"
+                RuntimeError,
+                "detach_",
+                f"cannot detach a view, of shape {tuple(self.shape)}, in place",
+                "use x.detach(), which makes a new tensor",
             )
         self._edge = None
         return self
