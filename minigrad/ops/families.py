@@ -135,7 +135,7 @@ class Pointwise(Primitive):
         return frame.layer.elementwise(
             frame,
             lambda bound, grads: tuple(
-                [None if e is None else cls.evaluate(i, bound, n, grads) for i, e in enumerate(edges)]
+                [None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(edges)]
             ),
             bound,
             grads,
