@@ -128,6 +128,8 @@ class Primitive(Function):
     @classmethod
     def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
         """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
+        if "keepdim" in cls.names:
+            explain.check_keepdim(cls, arrays)
         try:
             if cls.view:
                 return cls.impl(*arrays)

@@ -356,3 +356,19 @@ def test_a_gradient_penalty_moves_the_same_parameters():
     for theirs, ours in pairs:
         for a, b in zip(theirs.parameters(), ours.parameters(), strict=True):
             assert np.allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_the_state_of_a_parameter_is_that_of_pytorch(optimizer):
+    name, settings = OPTIMIZERS[optimizer]
+    states = []
+    for lib in (torch, minigrad):
+        p = lib.tensor(data(3)).requires_grad_()
+        made = getattr(lib.optim, name)([p], **settings)
+        for seed in range(3):
+            p.grad = lib.tensor(data(3, seed=seed))
+            made.step()
+        states.append({k: (v.numpy(), v.numpy().dtype) for k, v in made.state_dict()["state"].get(0, {}).items()})
+    theirs, ours = states
+    assert ours.keys() == theirs.keys()
+    assert all(np.allclose(ours[k][0], theirs[k][0]) and ours[k][1] == theirs[k][1] for k in theirs)
