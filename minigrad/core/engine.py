@@ -21,7 +21,7 @@ from .context import OFF, ON, current, use
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .function import call_user
-from .node import Ctx, anomaly
+from .node import Ctx, anomaly, passed_over
 from .sweep import bare, boxed, broadcast_axes, sweep
 from .tensor import Tensor, history, version, wrap
 
@@ -101,7 +101,9 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
                 if wanted is None and gs[0] is not None:
                     end(node, gs)
             elif useful is None or node in useful:
-                for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
+                outs = step(node, gs, keep, place, watch)
+                zeros = [(edge, wrap(z)) for edge, z in passed_over(node, outs)]
+                for edge, g in (*zip(node._edges, outs, strict=True), *zeros):
                     if (
                         edge is not None
                         and g is not None
@@ -181,7 +183,8 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     """A user's node in the sweep: pairs of edge and gradient."""
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
     if node._trace is not None:  # made while anomalies were looked for
-        return [(e, bare(o)) for e, o in zip(node._edges, step(node, gs, free is None, free and free.place, None))]
+        outs = step(node, gs, free is None, free and free.place, None)
+        return [(e, bare(o)) for e, o in zip(node._edges, outs)] + passed_over(node, outs)
     outs, pairs = pull_custom(node, gs), []
     for i, t in enumerate(gs):
         if t is not None and t._ver is not None and t._ver.n:
@@ -191,7 +194,7 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     for i, (o, e) in enumerate(zip(outs, node._edges)):
         if o is not None and e is not None:
             pairs.append((e, bare(fit(o, e, node, i))))
-    return pairs
+    return pairs + passed_over(node, outs)
 
 
 Ctx.pull = pull_user

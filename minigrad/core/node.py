@@ -11,6 +11,8 @@ import threading
 import weakref
 from typing import Any
 
+import numpy as np
+
 from ..errors import Place, error, user_place
 from . import debug
 from .edges import next_number, place_of, producer
@@ -229,6 +231,27 @@ class Ctx(Full):
                 j = place_among(s, given)
                 kept.append(save(s if j is None else before[j]))
         self._saved = tuple(kept)
+
+
+def passed_over(node: Any, grads: Any) -> list:
+    """A user's backward that gives None leaves the users' Functions behind it without a gradient: pairs of edge and zeros.
+
+    PyTorch calls the backward of those all the same, and what it makes of zeros is a gradient; built-in operations on the
+    way there pass the None on.
+    """
+    if not isinstance(node, Ctx):
+        return []
+    edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
+    found, seen = [], set()
+    while edges:
+        edge = edges.pop()
+        behind = producer(edge)
+        if not isinstance(behind, Ctx):
+            edges += [] if behind in seen else [e for e in behind._edges if e is not None]
+        elif behind._materialize and behind not in seen:
+            found.append((edge, np.zeros(*behind._meta[place_of(edge)])))
+        seen.add(behind)
+    return found
 
 
 def place_among(t: Any, group: tuple) -> int | None:
