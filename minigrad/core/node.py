@@ -49,10 +49,10 @@ class Node:
 
     def name(self) -> str:
         """The name of the operation with `Backward` behind it, as PyTorch prints it."""
-        return type(self).__name__
+        return self._fn.node_name(self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {id(self):#x}>"
+        return f"<{self.name()} object at {id(self):#x}>"
 
     @property
     def next_functions(self) -> tuple:

@@ -96,6 +96,7 @@ class Gelu(Activation):
 class GeluTanh(Activation):
     """The approximation of gelu by tanh.  Source: Hendrycks and Gimpel, Gaussian Error Linear Units (2016)."""
 
+    node = "Gelu"
     name = "gelu"
     kernel = lambda x: 0.5 * x * (1 + tanh(ROOT_TWO_OVER_PI * (x + CUBE * x * x * x)))
     dx = lambda x: (
@@ -144,6 +145,7 @@ class Softsign(Activation):
 class Logsigmoid(Activation):
     """log(sigmoid(x)), without overflow."""
 
+    node = "LogSigmoid"
     kernel = lambda x: where(x < 0, x, 0.0) - log1p(exp(-abs(x)))
     dx = lambda x: sigmoid(-x)
 
@@ -237,6 +239,7 @@ class Glu(Operation):
 class Prelu(Activation):
     """x where it is positive, else weight * x."""
 
+    node = "PreluKernel"
     tied = True
     kernel = lambda x, weight: where(x > 0, x, weight * x)
     dx = lambda g, x, weight: where(x > 0, g, weight * g)

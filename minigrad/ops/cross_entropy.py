@@ -26,6 +26,7 @@ from .softmax import log_softmax
 class NLL(Linear):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
 
+    node = "NllLoss"
     tied = True
     integers = ("target",)
 
@@ -41,6 +42,7 @@ class NLL(Linear):
 class MeanNLL(Linear):
     """The mean of that over all dimensions but the first `lead`, leaving out what is `ignore`."""
 
+    node = "NllLoss"
     tied = True
     integers = ("target",)
 
@@ -79,6 +81,7 @@ class AtTarget(Linear):
 class CrossEntropy(Operation):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
+    node = "NllLoss"
     integers = ("target",)
 
     @staticmethod
@@ -136,6 +139,7 @@ class FromLogits(Operation):
 class MeanCrossEntropy(Operation):
     """The mean of that loss over all dimensions but the first `lead`, leaving out what is `ignore`; and the log_softmax."""
 
+    node = "NllLoss"
     integers = ("target",)
 
     @staticmethod

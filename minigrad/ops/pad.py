@@ -24,6 +24,8 @@ from .sliding import padded as surrounded
 class Pad(Linear):
     """A number around the tensor; `widths` says how often, before and after, for every dimension."""
 
+    node = "ConstantPadNd"
+
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, value: Any) -> np.ndarray:
         before, after = ([w[k] for w in widths] for k in (0, 1))

@@ -22,6 +22,7 @@ from .sliding import add_windows, count, element, padded, per_dim, reach
 class MaxPool(Operation):
     """The largest element of each window over the last dimensions, and its place in the flattened input."""
 
+    node = "MaxPool2DWithIndices"
     tied = True
 
     @staticmethod

@@ -103,7 +103,16 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
 
 
-class Sum(Reduce):
+class OverAll(Reduce):
+    """A reduction of which PyTorch has two: over all elements, and over dimensions."""
+
+    @classmethod
+    def node_name(cls, node: Any) -> str:
+        _, dims, keepdim = node._saved[:3]
+        return f"{cls.__name__}Backward{int(keepdim or len(dims) != len(node._edges[0]._shape))}"
+
+
+class Sum(OverAll):
     """The sum over dimensions."""
 
     arrays = quiet = True
@@ -111,7 +120,7 @@ class Sum(Reduce):
     dx = lambda: 1
 
 
-class Mean(Reduce):
+class Mean(OverAll):
     """The arithmetic mean over dimensions."""
 
     arrays = quiet = True
@@ -135,6 +144,7 @@ class Prod(Reduce):
 class NanSum(Reduce):
     """The sum over dimensions of what is not NaN."""
 
+    node = "Nansum"
     name = "nansum"
 
     @staticmethod
