@@ -102,8 +102,10 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
                     end(node, gs)
             elif useful is None or node in useful:
                 outs = step(node, gs, keep, place, watch)
-                zeros = [(edge, wrap(z)) for edge, z in passed_over(node, outs)]
-                for edge, g in (*zip(node._edges, outs, strict=True), *zeros):
+                pairs: Any = zip(node._edges, outs, strict=True)
+                if isinstance(node, Ctx):
+                    pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs)]]
+                for edge, g in pairs:
                     if (
                         edge is not None
                         and g is not None
@@ -194,7 +196,7 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     for i, (o, e) in enumerate(zip(outs, node._edges)):
         if o is not None and e is not None:
             pairs.append((e, bare(fit(o, e, node, i))))
-    return pairs + passed_over(node, outs)
+    return pairs if len(pairs) == len(outs) else pairs + passed_over(node, outs)
 
 
 Ctx.pull = pull_user
