@@ -23,7 +23,7 @@ from .debug import fingerprint
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .function import call_user
-from .node import Ctx, anomaly
+from .node import Ctx, anomaly, passed_over
 from .saved import Freed, Saved
 from .sweep import bare, boxed, broadcast_axes, sweep
 from .tensor import Tensor, bottom, history, version, wrap
@@ -113,7 +113,11 @@ def run(
                 if wanted is None and gs[0] is not None:
                     end(node, gs)
             elif useful is None or node in useful:
-                for edge, g in zip(node._edges, step(node, gs, free, watch), strict=True):
+                outs = step(node, gs, free, watch)
+                pairs: Any = zip(node._edges, outs, strict=True)
+                if isinstance(node, Ctx):
+                    pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs)]]
+                for edge, g in pairs:
                     if (
                         edge is not None
                         and g is not None
@@ -201,7 +205,8 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     """A user's node in the sweep: pairs of edge and gradient."""
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
     if node._trace is not None:  # made while anomalies were looked for
-        return [(e, bare(o)) for e, o in zip(node._edges, step(node, gs, free, None))]
+        outs = step(node, gs, free, None)
+        return [(e, bare(o)) for e, o in zip(node._edges, outs)] + passed_over(node, outs)
     outs, pairs = pull_custom(node, gs), []
     for i, t in enumerate(gs):
         if t is not None and t._ver is not None and t._ver.n:
@@ -211,7 +216,7 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     for i, (o, e) in enumerate(zip(outs, node._edges)):
         if o is not None and e is not None:
             pairs.append((e, bare(fit(o, e, node, i))))
-    return pairs
+    return pairs if len(pairs) == len(outs) else pairs + passed_over(node, outs)
 
 
 Ctx.pull = pull_user

@@ -59,7 +59,7 @@ class Function:
     is_traceable = False
     vmap: Any = None
     primitive = False  # built-in: its impl works on arrays
-    node = ""  # what PyTorch calls a built-in's node, where not by the class's name
+    node = ""  # what PyTorch calls a built-in's node, where not by the class's name; with Backward and a number in full
     # a first-order backward needs no tensors (sweep.py): True where the formulas run on arrays as they stand, or a function
     # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
     arrays: Any = False
@@ -80,6 +80,7 @@ class Function:
         cls.combined = cls.setup_context is Function.setup_context
         base = Full if cls.primitive else Ctx
         name = f"{cls.node or cls.__name__}Backward0" if cls.primitive else f"{cls.__name__}Backward"
+        name = cls.node if cls.primitive and "Backward" in cls.node else name
         cls.Node = type(
             name,
             (cls.Node if cls.Node is not Ctx else base,),
@@ -143,6 +144,11 @@ class Function:
             args = bind(cls, args, kwargs)
         frame = current()
         return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+
+    @classmethod
+    def node_name(cls, node: Any) -> str:
+        """What PyTorch calls this node, for the operations that it divides more finely."""
+        return type(node).__name__
 
     @classmethod
     def keeps_number(cls, node: Any) -> bool:

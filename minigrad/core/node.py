@@ -11,6 +11,8 @@ import threading
 import weakref
 from typing import Any
 
+import numpy as np
+
 from ..errors import error, user_place
 from . import debug
 from .edges import next_number, place_of, producer
@@ -48,10 +50,10 @@ class Node:
 
     def name(self) -> str:
         """The name of the operation with `Backward` behind it, as PyTorch prints it."""
-        return type(self).__name__
+        return self._fn.node_name(self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {id(self):#x}>"
+        return f"<{self.name()} object at {id(self):#x}>"
 
     @property
     def next_functions(self) -> tuple:
@@ -233,6 +235,27 @@ class Ctx(Full):
                 if j is None:
                     self._private = (*self._private, len(kept) - 1)
         self._saved = tuple(kept)
+
+
+def passed_over(node: Any, grads: Any) -> list:
+    """A user's backward that gives None leaves the users' Functions behind it without a gradient: pairs of edge and zeros.
+
+    PyTorch calls the backward of those all the same, and what it makes of zeros is a gradient; built-in operations on the
+    way there pass the None on.
+    """
+    if not isinstance(node, Ctx):
+        return []
+    edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
+    found, seen = [], set()
+    while edges:
+        edge = edges.pop()
+        behind = producer(edge)
+        if not isinstance(behind, Ctx):
+            edges += [] if behind in seen else [e for e in behind._edges if e is not None]
+        elif behind._materialize and behind not in seen:
+            found.append((edge, np.zeros(*behind._meta[place_of(edge)])))
+        seen.add(behind)
+    return found
 
 
 def place_among(t: Any, group: tuple) -> int | None:

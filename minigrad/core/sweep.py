@@ -18,6 +18,7 @@ import numpy as np
 from . import hooks, invalid
 from .context import OFF, current, enter
 from .edges import Leaf, Port, producer
+from .node import passed_over
 from .quiet import restore
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
@@ -138,7 +139,8 @@ def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> 
     if watch is not None:
         watch.note_boxed(node, g, gs)
     outs = step(node, gs, free, watch)
-    return [(e, bare(x) if watch is None else stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
+    pairs = [(e, bare(x) if watch is None else stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
+    return pairs + passed_over(node, outs)
 
 
 def on_arrays(node: Any, g: Any, free: Freed | None) -> list | None:

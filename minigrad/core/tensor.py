@@ -164,7 +164,16 @@ class Tensor(Conversions):
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
+        if not isinstance(flag, bool):
+            raise error(RuntimeError, "requires_grad", f"must be a bool, not {type(flag).__name__}")
         self.requires_grad_(flag)
+        if not self.is_leaf:
+            raise error(
+                RuntimeError,
+                "requires_grad",
+                f"you can only change requires_grad flags of leaf variables, and this is the result of {self.grad_fn}",
+                "call .retain_grad() for its .grad, or set it on y.detach(), where a new graph is to begin",
+            )
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for `.grad` (leaves only), in place.  Raises RuntimeError for integer tensors and for results of operations."""
