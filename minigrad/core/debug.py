@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections.abc import Iterable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Mode(threading.local):
 
 
 mode = Mode()
-_origins: WeakKeyDictionary[Any, tuple[str, Place | None]] = WeakKeyDictionary()
+_origins: dict[int, tuple[ref, str, Place | None]] = {}  # by identity: == of tensors compares their elements
 
 
 def note_origin(name: str, outs: Iterable) -> None:
@@ -38,16 +38,23 @@ def note_origin(name: str, outs: Iterable) -> None:
     place = user_place()
     for t in outs:
         if hasattr(t, "_edge"):
-            _origins[t] = (name, place)
+            key = id(t)
+            _origins[key] = (ref(t, lambda gone, key=key: forget(key, gone)), name, place)
+
+
+def forget(key: int, gone: ref) -> None:
+    """A tensor is gone; its number may be another's by now."""
+    if key in _origins and _origins[key][0] is gone:
+        del _origins[key]
 
 
 def origin(t: Any) -> str:
     """A line that says how a tensor came about: its operation, and its line if it is known."""
     edge = t._edge
-    while t not in _origins and getattr(t, "_layer", None) is not None:
+    while id(t) not in _origins and getattr(t, "_layer", None) is not None:
         t = t._value
-    if t in _origins:
-        name, place = _origins[t]
+    if id(t) in _origins:
+        _, name, place = _origins[id(t)]
         return f"made by {name} at {place}"
     if edge is None or type(edge) is Leaf:
         return ""

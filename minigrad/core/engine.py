@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Place, error, user_place
-from . import hooks
+from ..errors import Place, defined_at, error, noted, user_place
+from . import debug, hooks, results
+from .calls import call_user, running_method
 from .context import OFF, ON, current, use
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
-from .function import call_user
 from .node import Ctx, anomaly
 from .sweep import bare, boxed, broadcast_axes, sweep
 from .tensor import Tensor, history, version, wrap
@@ -161,19 +161,22 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
     """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
         gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
+    for check in node._checks:
+        check()
     outs = call_user(node._fn, "backward", node, *gs)
+    if outs is None:
+        results.nothing(node)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     n = len(node._edges)
     if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
-        raise error(
-            RuntimeError,
-            named(node),
-            f"returned an incorrect number of gradients (expected {n}, got {len(outs)})",
-            f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)",
-        )
+        raise results.wrong_number(node, outs)
     for i, o in enumerate(outs[:n]):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
-            raise not_a_gradient(node, o, i)
+            raise results.not_a_gradient(node, o, i)
+    if debug.mode.on:
+        results.exchanged(node, gs, outs)
+    if node._fn._unread is not False:
+        results.unused(node, gs, outs)
     return outs[:n]
 
 
@@ -197,32 +200,15 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
 Ctx.pull = pull_user
 
 
-def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
-    """The error for what a user's backward returned in place number i."""
-    if not isinstance(o, Tensor):
-        return error(RuntimeError, named(node), f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
-    return error(
-        RuntimeError,
-        named(node),
-        f"returned a gradient different from None at position {i}, but the corresponding forward input was not a tensor",
-        "return None there",
-    )
-
-
 def written(node: Any, i: int) -> Exception:
     """The error for a user's backward that has written to a gradient that it was given."""
     return error(
         RuntimeError,
-        named(node),
+        node.name(),
         f"has modified gradient {i}, which it was given, in place; the same memory may be the gradient of other tensors",
         "clone() it first, or use the out-of-place form of that operation",
+        notes=noted("its backward is", defined_at(node._fn.backward)),
     )
-
-
-def named(node: Ctx) -> str:
-    """A user's node, and where its backward stands."""
-    code = getattr(node._fn.backward, "__code__", None)
-    return node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else "")
 
 
 def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
@@ -232,15 +218,13 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
         return g
     if g._sizes != shape:
         if not broadcastable(shape, g._sizes):
-            raise error(
-                RuntimeError,
-                node.name(),
-                f"returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape "
-                f"compatible with {list(shape)}",
-                "return a gradient of the input's shape",
-            )
+            raise results.wrong_shape(node, i, g._sizes, shape)
         g = sum_to(g, shape)
-    return g if g._np_dtype == dtype else g.to(dtype)
+    if g._np_dtype == dtype:
+        return g
+    if g._np_dtype.kind != "f":
+        results.no_float(node, i, g, dtype)
+    return g.to(dtype)
 
 
 def sum_to(g: Tensor, shape: tuple) -> Tensor:
@@ -355,10 +339,14 @@ def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
     edge = edge_or_none(t, what, i)
     if edge is None:
+        said, fix = f"element {i} of tensors does not require grad and does not have a grad_fn", ""
+        if (method := running_method()) and not current().grad:
+            said += f"; inside {method} gradients are off"
+            fix = "compute it inside `with minigrad.enable_grad():`, from x = x.detach().requires_grad_()"
         raise error(
             RuntimeError,
             what,
-            f"element {i} of tensors does not require grad and does not have a grad_fn",
-            "set requires_grad=True on an input before computing, and do not compute under no_grad()",
+            said,
+            fix or "set requires_grad=True on an input before computing, and do not compute under no_grad()",
         )
     return edge

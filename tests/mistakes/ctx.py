@@ -1,0 +1,694 @@
+"""The ctx: what forward leaves there for backward."""
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class NumberSaved(Mistake):
+    """A number is saved with save_for_backward.
+
+    save_for_backward watches over tensors: whether they are changed, when they can be freed. A number needs none of that.
+    """
+
+    says = TypeError
+    operation = "Scale.forward"
+    numbers = ("save_for_backward", "argument 1", "float")
+    remedy = "ctx.factor = factor"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.save_for_backward(x, factor)  # <-
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0], requires_grad=True), 2.0)
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.save_for_backward(x, None)
+                ctx.factor = factor
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0], requires_grad=True), 2.0)
+
+
+class ListSaved(Mistake):
+    """A list of tensors is saved with save_for_backward.
+
+    It takes the tensors one by one.
+    """
+
+    says = TypeError
+    operation = "Product.forward"
+    numbers = ("save_for_backward", "argument 0", "list")
+    remedy = "save_for_backward(*tensors)"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward([x, y])  # <-
+                return x * y
+
+        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
+
+
+class ArraySaved(Mistake):
+    """A NumPy array is saved with save_for_backward.
+
+    Arrays are kept as attributes of the ctx.
+    """
+
+    says = TypeError
+    operation = "Step.forward"
+    numbers = ("argument 0", "ndarray")
+    remedy = "ctx.mask = mask"
+
+    def wrong():
+        class Step(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                mask = x.detach().numpy() > 0
+                ctx.save_for_backward(mask)  # <-
+                return x * torch.from_numpy(mask)
+
+        return Step.apply(torch.tensor([1.0, -2.0], requires_grad=True))
+
+    def right():
+        class Step(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mask = x.detach().numpy() > 0
+                return x * torch.from_numpy(ctx.mask)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * torch.from_numpy(ctx.mask)
+
+        Step.apply(torch.tensor([1.0, -2.0], requires_grad=True)).sum().backward()
+
+
+class SavedTwice(Mistake):
+    """save_for_backward is called twice.
+
+    The second call would replace what the first has saved.
+    """
+
+    operation = "Product.forward"
+    numbers = ("save_for_backward", "second time", "1 tensor")
+    remedy = "ctx.save_for_backward(a, b)"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x)
+                ctx.save_for_backward(y)  # <-
+                return x * y
+
+        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
+
+
+class SaveMisspelt(Mistake):
+    """save_for_backward is misspelt.
+
+    The ctx has no method of that name.
+    """
+
+    says = AttributeError
+    operation = "SquareBackward"
+    numbers = ("'save_for_backwards'",)
+    remedy = "ctx.save_for_backward"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backwards(x)  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                assert getattr(ctx, "mask", None) is None
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class SavedMisspelt(Mistake):
+    """saved_tensors is misspelt.
+
+    The property has an s at its end, also when a single tensor was saved.
+    """
+
+    says = AttributeError
+    operation = "SquareBackward"
+    numbers = ("'saved_tensor'",)
+    remedy = "ctx.saved_tensors"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensor  # <-
+                return 2 * x * g
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 2 * x * g
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+
+class SaveAssigned(Mistake):
+    """Something is assigned to save_for_backward.
+
+    It is a method: call it with the tensors.
+    """
+
+    says = AttributeError
+    operation = "SquareBackward"
+    numbers = ("save_for_backward",)
+    remedy = "ctx.save_for_backward(x)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward = x  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                ctx.name = ctx.size = "of your own"
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class SavedTensorsAssigned(Mistake):
+    """Tensors are assigned to saved_tensors.
+
+    saved_tensors is for backward, to read what forward has given to save_for_backward.
+    """
+
+    says = AttributeError
+    operation = "SquareBackward"
+    numbers = ("saved_tensors",)
+    remedy = "ctx.save_for_backward("
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.saved_tensors = (x,)  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class SavedTensorsCalled(Mistake):
+    """saved_tensors is called like a method.
+
+    It is a property, a tuple of tensors.
+    """
+
+    says = TypeError
+    operation = "Square.backward"
+    numbers = ("saved_tensors", "tuple of 1 tensor")
+    remedy = "ctx.saved_tensors"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors()  # <-
+                return 2 * x * g
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    right = SavedMisspelt.right
+
+
+class SavedNotUnpacked(Mistake):
+    """The tuple of saved tensors is used like the one tensor in it.
+
+    saved_tensors is a tuple, also when a single tensor was saved. The comma in `x, = ctx.saved_tensors` takes it apart.
+    """
+
+    says = TypeError
+    operation = "mul"
+    numbers = ("tuple of 1 tensor",)
+    remedy = "(x,) = ctx.saved_tensors"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                x = ctx.saved_tensors
+                return g * x * 2  # <-
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    right = SavedMisspelt.right
+
+
+class SavedCount(Mistake):
+    """backward takes another number of tensors from saved_tensors than forward has saved.
+
+    saved_tensors has what save_for_backward was given, in that order.
+    """
+
+    says = ValueError
+    operation = "Product.backward"
+    numbers = ("saved_tensors", "1 tensor", "expected 2")
+    remedy = "ctx.save_for_backward("
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors  # <-
+                return g * y, g * x
+
+        Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)).sum().backward()
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return g * y, g * x
+
+        Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)).sum().backward()
+
+
+class NothingSaved(Mistake):
+    """backward asks for a saved tensor, but forward has saved none.
+
+    Only what save_for_backward was given is there.
+    """
+
+    says = IndexError
+    operation = "Square.backward"
+    numbers = ("saved_tensors", "0 tensors")
+    remedy = "ctx.save_for_backward("
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                x = ctx.saved_tensors[0]  # <-
+                return 2 * x * g
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    right = SavedMisspelt.right
+
+
+class InputOnCtx(Mistake):
+    """An input is kept as an attribute of the ctx, and changed before backward.
+
+    backward then computes with the new numbers, and its result is wrong. What is kept by save_for_backward is watched: a
+    change would be an error.
+    """
+
+    says = "ctx-attribute-changed"
+    operation = "Square"
+    numbers = ("ctx.x", "(2,)", "version 1", "mul_")
+    remedy = "ctx.save_for_backward(x)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.x = x
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * ctx.x * g
+
+        leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+        x = leaf * 1
+        y = Square.apply(x)
+        x.mul_(10)  # <-
+        y.sum().backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, calls):
+                ctx.x = x
+                ctx.calls = calls  # a counter, which has no gradient, may change
+                ctx.own = x.clone()
+                ctx.own.mul_(2)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * ctx.x * g, None
+
+        leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+        calls = torch.zeros(())
+        y = Square.apply(leaf * 1, calls)
+        calls.add_(1)
+        y.sum().backward()
+
+
+class OutputOnCtx(Mistake):
+    """An output is kept as an attribute of the ctx.
+
+    The output holds its history, the history holds the ctx, and the ctx would hold the output: a circle, so that the
+    memory of the whole graph is not given back when you drop the result, but only when Python looks for such circles.
+    """
+
+    says = "ctx-attribute-leak"
+    operation = "Exp.forward"
+    numbers = ("ctx.y", "output 0", "(2,)")
+    remedy = "ctx.save_for_backward(y)"
+
+    def wrong():
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.y = y  # <-
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * ctx.y
+
+        Exp.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    def right():
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return g * y
+
+        Exp.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+
+class DirtyNotReturned(Mistake):
+    """An input that forward has changed in place is marked, but another tensor is returned.
+
+    Whoever looks at the input afterwards has to find the new value with its new history, so it has to be an output.
+    """
+
+    operation = "DoubleInPlace.forward"
+    numbers = ("mark_dirty", "(2,)")
+    remedy = "return"
+
+    def wrong():
+        class DoubleInPlace(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(2)
+                ctx.mark_dirty(x)
+                return x + 0  # <-
+
+        return DoubleInPlace.apply(torch.tensor([1.0, 2.0], requires_grad=True) * 1)
+
+    def right():
+        class DoubleInPlace(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(2)
+                ctx.mark_dirty(x)
+                return x
+
+        return DoubleInPlace.apply(torch.tensor([1.0, 2.0], requires_grad=True) * 1)
+
+
+class OutputMarkedDirty(Mistake):
+    """A new tensor is marked as changed in place.
+
+    mark_dirty is about inputs: what forward makes itself, it may change as it likes.
+    """
+
+    operation = "Double.forward"
+    numbers = ("mark_dirty", "(2,)", "not one of its inputs")
+    remedy = "mark_dirty"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.clone()
+                y.mul_(2)
+                ctx.mark_dirty(y)  # <-
+                return y
+
+        return Double.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.clone()
+                y.mul_(2)
+                return y
+
+        return Double.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class ListMarked(Mistake):
+    """A list of tensors is marked.
+
+    mark_dirty and mark_non_differentiable take the tensors one by one.
+    """
+
+    operation = "Sort.forward"
+    numbers = ("mark_non_differentiable", "argument 0", "list")
+    remedy = "mark_non_differentiable(*tensors)"
+
+    def wrong():
+        class Sort(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y, order = x.sort()
+                ctx.mark_non_differentiable([order])  # <-
+                return y, order
+
+        return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True))
+
+    def right():
+        class Sort(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y, order = x.sort()
+                ctx.mark_non_differentiable(order)
+                return y, order
+
+        return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True))
+
+
+class MarkNotReturned(Mistake):
+    """A tensor is marked as non-differentiable, but another one is returned.
+
+    The mark is for the very tensor that it was given. What is returned here is a new one, without a mark.
+    """
+
+    says = "mark-not-returned"
+    operation = "Sign.forward"
+    numbers = ("mark_non_differentiable", "(2,)")
+    remedy = "return"
+
+    def wrong():
+        class Sign(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                sign = x.sign()
+                ctx.mark_non_differentiable(sign)
+                return sign * 1.0  # <-
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        Sign.apply(torch.tensor([2.0, -1.0], requires_grad=True)).sum().backward()
+
+    def right():
+        class Sign(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                sign = x.sign()
+                ctx.mark_non_differentiable(sign)
+                return sign
+
+        return Sign.apply(torch.tensor([2.0, -1.0], requires_grad=True))
+
+
+class NeedsCountsCtx(Mistake):
+    """needs_input_grad is counted as if the ctx were an argument.
+
+    It has one entry for each argument of apply, from 0, and none for the ctx.
+    """
+
+    says = IndexError
+    operation = "Product.backward"
+    numbers = ("needs_input_grad", "2 entries", "(x, y)")
+    remedy = "ctx.needs_input_grad[0]"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                gx = gy = None
+                if ctx.needs_input_grad[1]:
+                    gx = g * y
+                if ctx.needs_input_grad[2]:  # <-
+                    gy = g * x
+                return gx, gy
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                gx = gy = None
+                if ctx.needs_input_grad[0]:
+                    gx = g * y
+                if ctx.needs_input_grad[1]:
+                    gy = g * x
+                return gx, gy
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class NeedsCalled(Mistake):
+    """needs_input_grad is called like a method.
+
+    It is a tuple of booleans.
+    """
+
+    says = TypeError
+    operation = "Double.backward"
+    numbers = ("needs_input_grad", "tuple of 1")
+    remedy = "ctx.needs_input_grad[0]"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2 if ctx.needs_input_grad(0) else None  # <-
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2 if ctx.needs_input_grad[0] else None
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
