@@ -16,7 +16,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..errors import Place, user_place
+from ..errors import user_place
 from .edges import Leaf, producer
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
@@ -30,7 +30,7 @@ class Mode(threading.local):
 
 
 mode = Mode()
-_origins: dict[int, tuple[ref, str, Place | None]] = {}  # by identity: == of tensors compares their elements
+_origins: dict[int, tuple] = {}  # by id, because tensors compare by their elements: weak reference, operation, place
 
 
 def note_origin(name: str, outs: Iterable) -> None:
@@ -39,13 +39,7 @@ def note_origin(name: str, outs: Iterable) -> None:
     for t in outs:
         if hasattr(t, "_edge"):
             key = id(t)
-            _origins[key] = (ref(t, lambda gone, key=key: forget(key, gone)), name, place)
-
-
-def forget(key: int, gone: ref) -> None:
-    """A tensor is gone; its number may be another's by now."""
-    if key in _origins and _origins[key][0] is gone:
-        del _origins[key]
+            _origins[key] = (ref(t, lambda _, key=key: _origins.pop(key, None)), name, place)
 
 
 def origin(t: Any) -> str:
