@@ -152,22 +152,20 @@ class Function:
         ctx = cls.Node(None, needs_of(cls, frame, args))
         plain = frame is ON or frame is OFF
         inside = OFF if plain else frame.but(grad=False, dual=None)
-        guard = None
-        if not cls._watched:
-            check_names(cls)
-        if (
-            not cls._watched or not plain and (current() is not frame or debug.mode.on)
-        ):  # in plain code the first call only
+        guard, first = None, not cls._watched
+        if first or not plain and (current() is not frame or debug.mode.on):  # it costs time
             guard = Guard(cls, args, ctx._needs)
             inside = Frame(guard, False, None, frame.inference, inside)
-        cls._watched = True
+        if first:
+            check_names(cls)
+            cls._watched = True
         with use(inside):
             returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
             if not cls.combined and (value := call_user(cls, "setup_context", ctx, args, returned)) is not None:
                 note_returned(cls, ctx, value)
         given = as_tuple(returned)
-        if guard is not None and debug.mode.on:
-            guard.look_at_saved(ctx, given)
+        if guard is not None:
+            guard.look_back(ctx, given, first)
         before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args]) if ctx._dirty else args
         needs = frame.grad and True in ctx._needs
         outs = wire(ctx, args, before, given, needs)

@@ -15,7 +15,7 @@ from . import debug
 from .context import Frame, Layer, apply_at, current
 from .edges import next_number, producer
 from .inplace import inplace_at
-from .kept import place_among
+from .kept import look_at_class, place_among
 from .node import Ctx
 from .tensor import Tensor, history
 
@@ -45,8 +45,15 @@ class Guard(Layer):
             self.derived += [(o, cls.function_name(), place) for o in outs if o._np_dtype.kind == "f"]
         return out
 
-    def look_at_saved(self, ctx: Ctx, outs: tuple) -> None:
-        """Have backward warn of what forward has computed and saved, if it is then differentiated itself."""
+    def look_back(self, ctx: Ctx, outs: tuple, first: bool) -> None:
+        """forward is over: look at the class after its first call; in debug mode at what was saved.
+
+        Backward then warns of what forward has computed and saved, if it is to be differentiated itself.
+        """
+        if first:
+            look_at_class(self.cls, self.inputs, outs)
+        if not debug.mode.on:
+            return
         for i, s in enumerate(ctx._saved):
             for t, name, place in self.derived:
                 if s is t and name is not None and place_among(s, outs) is None:

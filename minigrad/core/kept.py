@@ -57,6 +57,22 @@ def method_of(ctx: Any) -> Any:
     return ctx._fn.forward if ctx._fn.combined else ctx._fn.setup_context
 
 
+def look_at_class(cls: Any, given: tuple, returned: tuple) -> None:
+    """After the first call: warn of an input or output that is kept on the class, which all calls share."""
+    for name, value in list(vars(cls).items()):
+        for what, group in (("argument", given), ("output", returned)):
+            i = place_among(value, group) if isinstance(value, Tensor) else None
+            if i is not None:
+                warn(
+                    "class-attribute",
+                    f"{cls.__name__}.forward",
+                    f"keeps {what} {i}, of shape {tuple(value.shape)}, as {cls.__name__}.{name}: all calls share the class, so "
+                    "that the next one replaces it before backward reads it",
+                    "keep it on the ctx, which each call has of its own: ctx.save_for_backward(...)",
+                    notes=noted("kept", attribute_at(cls.forward, STORES, name)),
+                )
+
+
 def changed(who: str, name: str, t: Tensor, before: int) -> None:
     """Before backward: warn if an input that is kept as an attribute has been written to."""
     if version(t) != before:
