@@ -182,7 +182,7 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "pickle",
-                f"only leaf tensors can be pickled: this one is the result of {self.grad_fn.name()}",
+                f"only leaf tensors can be pickled: this one is the result of {type(self.grad_fn).__name__}",
                 "use .detach() first",
             )
         a, whole, notes = self._a, storage(self._a), self.__dict__ or None
@@ -196,7 +196,7 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "deepcopy",
-                f"only leaf tensors can be deep-copied: this one is the result of {self.grad_fn.name()}",
+                f"only leaf tensors can be deep-copied: this one is the result of {type(self.grad_fn).__name__}",
                 "use .detach().clone()",
             )
         if id(self) not in memo:

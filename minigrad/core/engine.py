@@ -144,7 +144,7 @@ def pull(node: Any, gs: list) -> tuple:
         outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
-            e.add_note(f"The forward call that this backward belongs to ({node.name()}) was at {node._trace}")
+            e.add_note(f"The forward call that this backward belongs to ({type(node).__name__}) was at {node._trace}")
         raise
     for i, (g, n) in enumerate(zip(gs, before)):
         if g is not None and version(g) != n:
@@ -204,7 +204,7 @@ def written(node: Any, i: int) -> Exception:
     """The error for a user's backward that has written to a gradient that it was given."""
     return error(
         RuntimeError,
-        node.name(),
+        type(node).__name__,
         f"has modified gradient {i}, which it was given, in place; the same memory may be the gradient of other tensors",
         "clone() it first, or use the out-of-place form of that operation",
         notes=noted("its backward is", defined_at(node._fn.backward)),
@@ -255,8 +255,8 @@ def check_nan(node: Any, outs: tuple) -> None:
         if o is not None and o._layer is None and np.isnan(o._a).any():
             raise error(
                 RuntimeError,
-                node.name(),
-                f"Function '{node.name()}' returned nan values in its {i}th output; the forward call "
+                type(node).__name__,
+                f"Function '{type(node).__name__}' returned nan values in its {i}th output; the forward call "
                 f"was at {node._trace}",
                 "look for a division by zero, a logarithm or root of 0, or inf - inf there",
             )

@@ -139,7 +139,9 @@ def pre(node: Any, grads: list) -> list:
             grads = list(result) if isinstance(result, tuple) else [result]
             if len(grads) != len(node._meta):
                 raise error(
-                    RuntimeError, node.name(), f"a pre-hook returned {len(grads)} gradients, expected {len(node._meta)}"
+                    RuntimeError,
+                    type(node).__name__,
+                    f"a pre-hook returned {len(grads)} gradients, expected {len(node._meta)}",
                 )
     return grads
 
@@ -156,7 +158,7 @@ def post(node: Any, inputs: tuple, outputs: list) -> tuple:
             grads = list(result) if isinstance(result, tuple) else [result]
             if len(grads) != len(places):
                 raise error(
-                    RuntimeError, node.name(), f"a hook returned {len(grads)} gradients, expected {len(places)}"
+                    RuntimeError, type(node).__name__, f"a hook returned {len(grads)} gradients, expected {len(places)}"
                 )
     found = dict(zip(places, grads))
     return tuple([found.get(i) for i in range(len(inputs))])
@@ -209,7 +211,7 @@ def warn_non_leaf_grad(t: Any) -> None:
     warn(
         "grad-of-non-leaf",
         "grad",
-        f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); "
+        f"the .grad of a tensor that is not a leaf is being read (it is the result of {type(t.grad_fn).__name__}); "
         "backward does not fill it",
         "call .retain_grad() on it before backward, or read the .grad of the leaf",
     )

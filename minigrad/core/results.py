@@ -20,7 +20,7 @@ from .tensor import Tensor
 
 def who(node: Any) -> str:
     """The method that returned the gradients; of a built-in operation its node."""
-    return f"{node._fn.__name__}.backward" if isinstance(node, Ctx) else node.name()
+    return f"{node._fn.__name__}.backward" if isinstance(node, Ctx) else type(node).__name__
 
 
 def lines(node: Any) -> list[str]:

@@ -116,7 +116,7 @@ def modified(node: Any, saved: Saved) -> Exception:
     made = f" (made at {node._trace})" if node._trace is not None else ""
     return error(
         RuntimeError,
-        node.name(),
+        type(node).__name__,
         f"{which}, a tensor of shape {tuple(t.shape)} that it saved for backward{made}, has been "
         f"modified by an inplace operation: it is at version {version(t)}, expected version {saved.version}{wrote}",
         "use the out-of-place form of that operation, or clone() the tensor before it",
@@ -128,7 +128,7 @@ def modified_unseen(node: Any, saved: Saved) -> Exception:
     made = f" (made at {node._trace})" if node._trace is not None else ""
     return error(
         RuntimeError,
-        node.name(),
+        type(node).__name__,
         f"a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward{made} has other values now, though no "
         "in-place operation of minigrad has changed it: its memory was written through .data or a NumPy array",
         "write `with minigrad.no_grad(): x.copy_(...)`, which is noticed, and after backward; or clone() the tensor before",
@@ -140,7 +140,7 @@ def freed(node: Any) -> Exception:
     first = node._saved.place
     return error(
         RuntimeError,
-        node.name(),
+        type(node).__name__,
         "trying to backward through the graph a second time, but its saved tensors were freed "
         f"by the first backward{f' at {first}' if first else ''}",
         "specify retain_graph=True in the first call, or compute the forward pass again",

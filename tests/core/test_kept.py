@@ -130,3 +130,26 @@ def test_asking_for_an_attribute_that_may_be_missing():
 
     with pytest.raises(AttributeError, match="no attribute 'factor'(.|\n)*it is called ctx.factors"):
         Double.apply(leaf()).sum().backward()
+
+
+def test_an_attribute_may_be_called_name():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.name = "double"
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g.mul_(2)
+
+    x = leaf() * 1
+    y = Double.apply(x)
+    with pytest.raises(RuntimeError, match="DoubleBackward"):
+        y.sum().backward()
+    y = Double.apply(x)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match=r"DoubleBackward(.|\n)*modified by an inplace operation"):
+        y.sum().backward()
