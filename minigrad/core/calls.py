@@ -82,27 +82,45 @@ def miscalled(cls: type[Function], name: str, args: tuple) -> Exception:
     method, n = getattr(cls, name), len(args)
     signature = inspect.signature(method)
     names = list(signature.parameters)
+    notes, why = noted("it is defined", defined_at(method)), ""
     try:
         signature.bind(*args)
-        why = ""
     except TypeError as e:
         why = f": {e}"
-    notes = noted("it is defined", defined_at(method))
     says = f"is called with {counted(n, 'argument')} ({given_to(cls, name, n)}), but it is defined as {name}{signature}{why}"
-    if name == "forward" and (near := misspelt(cls, "setup_context")):
-        says += f"; the class has no setup_context, but `{near[0]}`"
-        return error(
-            TypeError, f"{cls.__name__}.forward", says, f"rename {near[0]} to setup_context", None, [*notes, *near[1]]
-        )
     if inspect.ismethod(method):
-        return error(
-            TypeError, f"{cls.__name__}.{name}", says, "put @staticmethod before it, not @classmethod", notes=notes
+        more, fix = "", "put @staticmethod before it, not @classmethod"
+    elif name != "forward":
+        more, fix = "", f"def {name}({', '.join(parameters_for(cls, name, n))}), as a @staticmethod"
+    elif near := misspelt(cls, "setup_context"):
+        more, fix = f"; the class has no setup_context, but `{near[0]}`", f"rename {near[0]} to setup_context"
+        notes += near[1]
+    else:
+        more, fix = fault_of_forward(cls, method, names, args)
+    return error(TypeError, f"{cls.__name__}.{name}", says + more, fix, notes=notes)
+
+
+def fault_of_forward(cls: type[Function], forward: Any, names: list, args: tuple) -> tuple[str, str]:
+    """What is wrong with forward's parameters, judged by whether it would fit with the ctx or without; or with the call."""
+    if names[:2] == ["self", "ctx"]:
+        return "", f"leave self out, and put @staticmethod before it: def forward({', '.join(names[1:])})"
+    if cls.combined and names[:1] not in (["ctx"], ["self"]) and takes(forward, args[1:]):
+        return (
+            "; without a setup_context in the class, the ctx comes first",
+            f"def forward(ctx, {', '.join(names)}), or add a @staticmethod def setup_context(ctx, inputs, output), which gets "
+            "the ctx instead",
         )
-    if name == "forward" and not cls.combined and names[:1] == ["ctx"]:
-        says += "; the class has a setup_context, and the ctx goes there"
-    if name == "forward" and cls.combined and names[:1] != ["ctx"] and takes(method, args[1:]):
-        says += "; without a setup_context in the class, the ctx comes first"
-    return error(TypeError, f"{cls.__name__}.{name}", says, signature_for(cls, name, names, args), notes=notes)
+    if not cls.combined and names[:1] in (["ctx"], ["self"]) and takes(forward, (None, *args)):
+        return "; the class has a setup_context, and the ctx goes there", f"def forward({', '.join(names[1:])})"
+    return "", f"{call_of(cls)}{', which adds the ctx itself' if cls.combined else ''}"
+
+
+def call_of(cls: type[Function]) -> str:
+    """The call to write, with forward's names for the arguments."""
+    found = list(inspect.signature(cls.forward).parameters.values())
+    names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found]
+    row = names[1:] if cls.combined and not names[0].startswith("*") else names
+    return f"call {cls.__name__}.apply({', '.join(row)})"
 
 
 def given_to(cls: type[Function], name: str, n: int) -> str:
@@ -120,29 +138,14 @@ def given_to(cls: type[Function], name: str, n: int) -> str:
     }[name]
 
 
-def signature_for(cls: type[Function], name: str, names: list, args: tuple) -> str:
-    """The first line that a method should have, or the call of apply."""
+def parameters_for(cls: type[Function], name: str, n: int) -> list[str]:
+    """The n parameters that a method other than forward should have."""
     if name == "setup_context":
-        return "def setup_context(ctx, inputs, output), as a @staticmethod"
+        return ["ctx", "inputs", "output"]
     if name == "backward":
-        grads = ["grad_output"] if len(args) == 2 else [f"grad_{i}" for i in range(len(args) - 1)]
-        return f"def backward(ctx, {', '.join(grads)}), as a @staticmethod"
-    if name == "forward" and names[:1] == ["self"]:
-        rest = names[2:] if names[1:2] == ["ctx"] else names[1:]
-        return f"leave self out, and put @staticmethod before it: def forward({', '.join([*['ctx'] * cls.combined, *rest])})"
-    if name == "forward" and cls.combined and names[:1] != ["ctx"]:
-        line = f"def forward(ctx, {', '.join(names)})"
-        return f"{line}, or add a @staticmethod def setup_context(ctx, inputs, output), which gets the ctx instead"
-    if name == "forward" and not cls.combined and names[:1] == ["ctx"]:
-        return f"def forward({', '.join(names[1:])})"
-    if name == "forward":
-        return (
-            f"call {cls.__name__}.apply({', '.join(names[1:])}), which adds the ctx itself"
-            if cls.combined
-            else (f"call {cls.__name__}.apply({', '.join(names)})")
-        )
+        return ["ctx", "grad_output"] if n == 2 else ["ctx", *[f"grad_{i}" for i in range(n - 1)]]
     first = ["ctx"] if name == "jvp" else ["info", "in_dims"]
-    return f"def {name}({', '.join([*first, *argument_names(cls, len(args) - len(first))])}), as a @staticmethod"
+    return [*first, *argument_names(cls, n - len(first))]
 
 
 def argument_names(cls: type[Function], n: int) -> list[str]:
@@ -181,7 +184,9 @@ def a_missing_ctx(cls: type[Function], name: str, args: tuple, e: Any, code: str
         return (
             f"looks for {e.name} in {described(e.obj)}, which is not the ctx: the ctx is the first argument, whatever it is "
             f"called, and the method is defined as {name}({', '.join(names)})",
-            signature_for(cls, name, names, args),
+            "put the ctx first"
+            if name == "forward"
+            else f"def {name}({', '.join(parameters_for(cls, name, len(args)))})",
         )
     return None
 
@@ -250,10 +255,9 @@ def guarded(cls: type[Function], forward: Any) -> Any:
 
     @functools.wraps(forward)
     def direct(*args: Any, **kwargs: Any) -> Any:
-        who, names = f"{cls.__name__}.forward", list(inspect.signature(forward).parameters)
-        fix = f"call {cls.__name__}.apply({', '.join(names[1:] if cls.combined else names)})"
+        who = f"{cls.__name__}.forward"
         if not cls.combined:
-            note_bypass(who, fix, args)
+            note_bypass(cls, args)
             return forward(*args, **kwargs)
         if args and isinstance(args[0], Tensor):
             raise error(
@@ -261,7 +265,7 @@ def guarded(cls: type[Function], forward: Any) -> Any:
                 who,
                 f"was called directly, with {counted(len(args), 'argument')}, and a tensor of shape {tuple(args[0].shape)} "
                 "stands in the place of the ctx, which apply makes",
-                fix,
+                call_of(cls),
             )
         try:
             return forward(*args, **kwargs)
@@ -272,22 +276,22 @@ def guarded(cls: type[Function], forward: Any) -> Any:
                 AttributeError,
                 who,
                 f"was called directly, with {described(args[0])} in the place of the ctx, and asks it for {e.name}",
-                fix,
+                call_of(cls),
             ) from None
 
     direct.plain = forward  # type: ignore[attr-defined]
     return direct
 
 
-def note_bypass(who: str, fix: str, args: tuple) -> None:
+def note_bypass(cls: type[Function], args: tuple) -> None:
     """In debug mode, warn that a forward is called directly whose arguments require grad."""
     if debug.mode.on and current().grad and any(isinstance(a, Tensor) and history(a) is not None for a in args):
         warn(
             "forward-called",
-            who,
+            f"{cls.__name__}.forward",
             "was called directly, on a tensor that requires grad: its operations are recorded one by one, and the class's "
             "backward is not called",
-            fix,
+            call_of(cls),
         )
 
 

@@ -192,3 +192,19 @@ def test_what_an_operator_may_stand_beside():
         [x, x] * x
     with pytest.raises(TypeError, match=r"matmul: .* beside a tuple of 1 tensor"):
         x @ (x,)
+
+
+@pytest.mark.parametrize(
+    "forward, args, fix",
+    [
+        (lambda c, x, k: x, 1, r"call F.apply\(x, k\)"),
+        (lambda self, x, k: x, 1, r"call F.apply\(x, k\)"),
+        (lambda x, k: x, 2, r"def forward\(ctx, x, k\)"),
+        (lambda ctx, x, *more: x, 0, r"call F.apply\(x, \*more\)"),
+        (lambda ctx: 1, 1, r"call F.apply\(\)"),
+    ],
+)
+def test_the_call_or_the_definition_is_to_be_changed(forward, args, fix):
+    f = type("F", (torch.autograd.Function,), {"forward": staticmethod(forward)})
+    with pytest.raises(TypeError, match=f"To fix: {fix}"):
+        f.apply(*[leaf()] * args)
