@@ -9,7 +9,7 @@ import difflib
 from functools import partial
 from typing import Any
 
-from ..errors import STORES, attribute_at, error, noted, return_of, user_frame, warn
+from ..errors import STORES, attribute_at, error, noted, return_of, steps, user_frame, warn
 from .tensor import Tensor, bottom, version
 
 PROTOCOL = (  # what a user's methods find on their ctx
@@ -62,7 +62,7 @@ def look_at_class(cls: Any, given: tuple, returned: tuple) -> None:
     for name, value in list(vars(cls).items()):
         for what, group in (("argument", given), ("output", returned)):
             i = place_among(value, group) if isinstance(value, Tensor) else None
-            if i is not None:
+            if i is not None and any(step in STORES and which == name for step, which, _ in steps(cls.forward)):
                 warn(
                     "class-attribute",
                     f"{cls.__name__}.forward",

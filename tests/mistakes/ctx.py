@@ -410,5 +410,17 @@ class KeptOnClass(Mistake):
                 (x,) = ctx.saved_tensors
                 return Square.two * x * g
 
+        class Times(torch.autograd.Function):
+            factor = torch.tensor(3.0)
+
+            @staticmethod
+            def forward(ctx, x, factor):
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * Times.factor, None
+
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         (Square.apply(x) + Square.apply(x * 10)).sum().backward()
+        Times.apply(x, Times.factor).sum().backward()
