@@ -8,14 +8,16 @@ be silenced and looked up.
 from __future__ import annotations
 
 import copy
+import dis
+import inspect
 import linecache
 import os
 import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Sequence
-from types import FrameType, TracebackType
+from collections.abc import Iterable, Iterator, Sequence
+from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,10 +58,53 @@ def user_place() -> Place | None:
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
 
 
+def users_code(f: Any) -> CodeType | None:
+    """The code of a function of the user's, below its decorators; None for minigrad's own and what is not in Python."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    return None if code is None or code.co_filename.startswith(PACKAGE) else code
+
+
 def defined_at(f: Any) -> Place | None:
-    """Where a function of the user's begins; None for what is not written in Python."""
-    code = getattr(f, "__code__", None)
-    return None if code is None else Place(code.co_filename, code.co_firstlineno)
+    """The line with the `def` of a function of the user's; None for minigrad's own and what is not in Python."""
+    if (code := users_code(f)) is None:
+        return None
+    first, last = code.co_firstlineno, max(line for _, _, line in code.co_lines() if line is not None)
+    places = [Place(code.co_filename, line) for line in range(first, last + 1)]  # decorators stand first
+    return next((place for place in places if place.code.startswith("def ")), places[0])
+
+
+def steps(f: Any) -> Iterator[tuple[str, Any, Place]]:
+    """The bytecode of a function of the user's: instruction, what it works on, and its line."""
+    code = users_code(f)
+    for step in () if code is None else dis.get_instructions(code):
+        line = None if step.positions is None else step.positions.lineno
+        yield step.opname, step.argval, Place(code.co_filename, line or code.co_firstlineno)  # type: ignore[union-attr]
+
+
+def returns(f: Any) -> list[Place]:
+    """The lines at which a function of the user's says `return`; a lambda does so always."""
+    places = dict.fromkeys([place for name, _, place in steps(f) if name.startswith("RETURN_")])
+    return [place for place in places if not place.code or re.search(r"\b(return|lambda)\b", place.code)]
+
+
+def return_of(f: Any) -> list[str]:
+    """A note of the line at which a function of the user's returns, if there is just one, or else of its `def`."""
+    places = returns(f)
+    return noted("it returns", places[0]) if len(places) == 1 else noted("it is defined", defined_at(f))
+
+
+def attribute_at(f: Any, does: tuple[str, ...], name: str) -> Place | None:
+    """The line that stores (does=STORES) or reads (READS) an attribute called so, if just one does, or else the `def`."""
+    places = {place for step, which, place in steps(f) if step in does and which == name}
+    return places.pop() if len(places) == 1 else defined_at(f)
+
+
+STORES, READS = ("STORE_ATTR",), ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def noted(what: str, place: Place | None) -> list[str]:
+    """A note for an error that says where something is; none where that is not known."""
+    return [] if place is None else [f"{what} at {place}"]
 
 
 # ---------------------------------------------------------------------- errors
@@ -139,6 +184,7 @@ KINDS = (
     ValueError,
     IndexError,
     KeyError,
+    NameError,
     AttributeError,
     NotImplementedError,
     BufferError,

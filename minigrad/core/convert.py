@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import error
 from . import debug
 from .context import current
-from .edges import Leaf
+from .edges import Leaf, name_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -185,7 +185,7 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "pickle",
-                f"only leaf tensors can be pickled: this one is the result of {self.grad_fn.name()}",
+                f"only leaf tensors can be pickled: this one is the result of {type(self.grad_fn).__name__}",
                 "use .detach() first",
             )
         a, whole, notes = self._a, storage(self._a), self.__dict__ or None
@@ -200,7 +200,7 @@ class Conversions:
                 RuntimeError,
                 "deepcopy",
                 "only leaf tensors can be deep-copied: this one of shape "
-                f"{tuple(self.shape)} is the result of {self.grad_fn.name()}",
+                f"{tuple(self.shape)} is the result of {name_of(self.grad_fn)}",
                 "use x.detach().clone()",
             )
         if id(self) not in memo:

@@ -114,6 +114,11 @@ class ViewOf:
 Leaf.__name__ = "AccumulateGrad"  # what programs that walk through a graph find by type(node).__name__
 
 
+def name_of(node: Any) -> str:
+    """A node's name, also where a user has given their ctx an attribute `name`."""
+    return type(node).name(node)
+
+
 def producer(edge: Any) -> Any:
     """The node at the other end of an edge."""
     return edge.node if type(edge) is Port else edge

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Place, error, user_place
-from . import debug, hooks
+from ..errors import Place, defined_at, error, noted, user_place
+from . import debug, hooks, results
+from .calls import call_user, running_method
 from .context import OFF, ON, current, use
 from .convert import storage
 from .debug import fingerprint
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
-from .function import call_user
 from .node import Ctx, anomaly, passed_over
 from .saved import Freed, Saved
 from .sweep import bare, boxed, broadcast_axes, sweep
@@ -162,7 +162,7 @@ def pull(node: Any, gs: list) -> tuple:
         outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
-            e.add_note(f"The forward call that this backward belongs to ({node.name()}) was at {node._trace}")
+            e.add_note(f"The forward call that this backward belongs to ({type(node).__name__}) was at {node._trace}")
         raise
     for i, (g, n) in enumerate(zip(gs, before)):
         if g is not None and version(g) != n:
@@ -182,22 +182,25 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
     """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
         gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
+    for check in node._checks:
+        check()
     outs = call_user(node._fn, "backward", node, *gs)
+    if outs is None:
+        results.nothing(node)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     n = len(node._edges)
     for s in node._saved:
         if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
             check_private(node, s)
     if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
-        raise error(
-            RuntimeError,
-            named(node),
-            f"returned an incorrect number of gradients (expected {n}, got {len(outs)})",
-            f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)",
-        )
+        raise results.wrong_number(node, outs)
     for i, o in enumerate(outs[:n]):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
-            raise not_a_gradient(node, o, i)
+            raise results.not_a_gradient(node, o, i)
+    if debug.mode.on:
+        results.exchanged(node, gs, outs)
+    if node._fn._unread is not False:
+        results.unused(node, gs, outs)
     return outs[:n]
 
 
@@ -222,18 +225,6 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
 Ctx.pull = pull_user
 
 
-def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
-    """The error for what a user's backward returned in place number i."""
-    if not isinstance(o, Tensor):
-        return error(RuntimeError, named(node), f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
-    return error(
-        RuntimeError,
-        named(node),
-        f"returned a gradient different from None at position {i}, but the corresponding forward input was not a tensor",
-        "return None there",
-    )
-
-
 def written(node: Any, i: int, g: Tensor) -> Exception:
     """The error for a user's backward that has written to a gradient that it was given."""
     counter = bottom(g)._ver
@@ -241,12 +232,15 @@ def written(node: Any, i: int, g: Tensor) -> Exception:
     how = f"in place by {counter.writer}" if counted else "through NumPy or .data"
     return error(
         RuntimeError,
-        named(node),
+        type(node).__name__,
         f"has modified gradient {i}, of shape {tuple(g.shape)}, which it was given, {how}; the same memory may be the "
         "gradient of other tensors",
         "make a new tensor, g = g * 2 for g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
         counter.place if counted else None,
-        [] if counted else debug.lent(storage(bottom(g)._a)),
+        [
+            *noted("its backward is", defined_at(node._fn.backward)),
+            *([] if counted else debug.lent(storage(bottom(g)._a))),
+        ],
     )
 
 
@@ -257,18 +251,13 @@ def check_private(node: Ctx, saved: Saved) -> None:
         return
     raise error(
         RuntimeError,
-        named(node),
+        type(node).__name__,
         f"has modified saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place by {counter.writer}; it is "
         f"{'the result' if saved.index is not None else 'an argument'} of forward, which now has other numbers",
         "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
         counter.place,
+        noted("its backward is", defined_at(node._fn.backward)),
     )
-
-
-def named(node: Ctx) -> str:
-    """A user's node, and where its backward stands."""
-    code = getattr(node._fn.backward, "__code__", None)
-    return node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else "")
 
 
 def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
@@ -278,15 +267,13 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
         return g
     if g._sizes != shape:
         if not broadcastable(shape, g._sizes):
-            raise error(
-                RuntimeError,
-                node.name(),
-                f"returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape "
-                f"compatible with {list(shape)}",
-                "return a gradient of the input's shape",
-            )
+            raise results.wrong_shape(node, i, g._sizes, shape)
         g = sum_to(g, shape)
-    return g if g._np_dtype == dtype else g.to(dtype)
+    if g._np_dtype == dtype:
+        return g
+    if g._np_dtype.kind != "f":
+        results.no_float(node, i, g, dtype)
+    return g.to(dtype)
 
 
 def sum_to(g: Tensor, shape: tuple) -> Tensor:
@@ -317,8 +304,8 @@ def check_nan(node: Any, outs: tuple) -> None:
         if o is not None and o._layer is None and np.isnan(o._a).any():
             raise error(
                 RuntimeError,
-                node.name(),
-                f"Function '{node.name()}' returned nan values in its {i}th output; the forward call "
+                type(node).__name__,
+                f"Function '{type(node).__name__}' returned nan values in its {i}th output; the forward call "
                 f"was at {node._trace}",
                 "look for a division by zero, a logarithm or root of 0, or inf - inf there",
             )
@@ -401,10 +388,14 @@ def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
     edge = edge_or_none(t, what, i)
     if edge is None:
+        said, fix = f"element {i} of tensors does not require grad and does not have a grad_fn", ""
+        if (method := running_method()) and not current().grad:
+            said += f"; inside {method} gradients are off"
+            fix = "compute it inside `with minigrad.enable_grad():`, from x = x.detach().requires_grad_()"
         raise error(
             RuntimeError,
             what,
-            f"element {i} of tensors does not require grad and does not have a grad_fn",
-            "set requires_grad=True on an input before computing, and do not compute under no_grad()",
+            said,
+            fix or "set requires_grad=True on an input before computing, and do not compute under no_grad()",
         )
     return edge

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..errors import Place, user_place, warn
-from .edges import next_number, producer
+from .edges import name_of, next_number, producer
 
 ROUNDS = 10  # so many have to grow before it is told
 
@@ -78,9 +78,9 @@ def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
         what += ", for the result contains the earlier losses"
         fix = "call backward once, after the loop, or begin the sum anew in each round"
     else:
-        what += f", and is entered through the result of {old[-1].name()}, of shape {old[-1]._meta[0][0]}"
+        what += f", and is entered through the result of {name_of(old[-1])}, of shape {old[-1]._meta[0][0]}"
         fix = "detach the state that goes on from round to round, h = h.detach(), and leave out retain_graph=True"
-    notes = [] if old[-1]._trace is None else [f"{old[-1].name()}: made at {old[-1]._trace}"]
+    notes = [] if old[-1]._trace is None else [f"{name_of(old[-1])}: made at {old[-1]._trace}"]
     warn("growing-graph", who, what, fix, notes=notes)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import Place, defined_at, error, warn
 from . import debug
 from .context import current
-from .edges import Leaf, place_of, producer
+from .edges import Leaf, name_of, place_of, producer
 from .saved import Freed
 from .tensor import Tensor, bottom, history, version
 
@@ -109,7 +109,7 @@ def register_post_accumulate_grad_hook(t: Tensor, hook: Callable) -> Handle:
             RuntimeError,
             who,
             "post accumulate grad hooks cannot be registered on non-leaf tensors: this one of shape "
-            f"{tuple(t.shape)} is the result of {producer(edge).name()}, and backward does not fill its .grad",
+            f"{tuple(t.shape)} is the result of {name_of(producer(edge))}, and backward does not fill its .grad",
             "use register_hook",
         )
     return Handle(hooks_of(edge).accumulated, hook, who)
@@ -144,8 +144,8 @@ def warn_if_late(who: str, node: Any, t: Tensor) -> None:
         warn(
             "late-hook",
             who,
-            f"backward has gone through the graph of this result of {node.name()}, of shape {tuple(t.shape)}, and freed it, so "
-            "no gradient will come here",
+            f"backward has gone through the graph of this result of {name_of(node)}, of shape {tuple(t.shape)}, and freed it, "
+            "so no gradient will come here",
             f"call {who} before backward",
             notes=[f"freed by backward at {freed.place}"] if freed.place else [],
         )
@@ -249,7 +249,7 @@ def replaced(node: Any, hook: Callable, kind: str, result: Any, grads: list) -> 
         raise error(
             TypeError,
             f"{kind} {named(hook)}",
-            f"returned {type(result).__name__}, expected a tuple of {counted(len(grads))} for {node.name()}",
+            f"returned {type(result).__name__}, expected a tuple of {counted(len(grads))} for {name_of(node)}",
             "return a tuple with one gradient, or None, for each: (g1, g2)",
             defined_at(hook),
         )
@@ -257,13 +257,13 @@ def replaced(node: Any, hook: Callable, kind: str, result: Any, grads: list) -> 
         raise error(
             RuntimeError,
             f"{kind} {named(hook)}",
-            f"returned {counted(len(result))} for {node.name()}, expected {len(grads)}",
+            f"returned {counted(len(result))} for {name_of(node)}, expected {len(grads)}",
             "return a tuple with one gradient, or None, for each: (g1, g2)",
             defined_at(hook),
         )
     for r, g in zip(result, grads):
         if r is not None:
-            check(hook, r, g, "", f" of {node.name()}")
+            check(hook, r, g, "", f" of {name_of(node)}")
     return list(result)
 
 
@@ -377,7 +377,7 @@ def warn_non_leaf_grad(t: Any) -> None:
     warn(
         "grad-of-non-leaf",
         "grad",
-        f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); "
+        f"the .grad of a tensor that is not a leaf is being read (it is the result of {type(t.grad_fn).__name__}); "
         "backward does not fill it",
         "call .retain_grad() on it before backward, or read the .grad of the leaf",
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import error, user_place, warn
 from .context import EAGER, OFF, ON, Frame, current, use
-from .edges import INFERENCE, Leaf, ViewOf
+from .edges import INFERENCE, Leaf, ViewOf, name_of
 from .fast import GENERIC
 from .growth import spent
 from .hooks import move_retained
@@ -136,7 +136,7 @@ def warn_if_kept(name: str, total: Tensor, loss: Any) -> None:
             "kept-graph",
             name,
             f"a result of shape {tuple(loss.shape)} that requires grad is added to a running total, which keeps the graphs "
-            f"of all rounds and cannot be differentiated, for what {node.name()} saved there is freed",
+            f"of all rounds and cannot be differentiated, for what {name_of(node)} saved there is freed",
             "add the number: total += loss.item(), or total += loss.detach()",
             notes=[f"freed by backward at {place}"] if place else [],
         )

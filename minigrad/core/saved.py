@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import Place, defined_at, error
 from . import debug
 from .context import current, enter, use
-from .edges import INFERENCE, Port, next_number
+from .edges import INFERENCE, Port, name_of, next_number
 from .stale import modified, modified_unseen
 from .tensor import Box, Tensor, bottom, history, memory, version
 
@@ -106,7 +106,7 @@ def unpack(saved: Any, node: Any) -> Any:
 def check_unpacked(t: Any, saved: Saved, node: Any) -> None:
     """What a user's unpack hook has returned has to be a tensor like the one that was packed."""
     shape, dtype = saved.mark
-    was = f"for {node.name()}, not the tensor of shape {shape} and {dtype} that was packed"
+    was = f"for {name_of(node)}, not the tensor of shape {shape} and {dtype} that was packed"
     where, who = defined_at(saved.unpack), "saved_tensors_hooks"
     if not isinstance(t, Tensor):
         fix = "return a tensor from the unpack hook, minigrad.from_numpy(array) for an array"

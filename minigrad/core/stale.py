@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import Place, error
 from . import debug
 from .convert import storage
-from .edges import Leaf, producer
+from .edges import Leaf, name_of, producer
 from .tensor import bottom, version
 
 ASSIGNED = ("index_put_", "copy_", "masked_fill_", "ViewScatter")  # what writes to a part of a tensor
@@ -22,7 +22,7 @@ def modified(node: Any, saved: Any) -> Exception:
     """The error for a saved tensor that was written to: who saved it, who wrote and where."""
     from .growth import last_round
 
-    t, who = bottom(saved.tensor), node.name()
+    t, who = bottom(saved.tensor), name_of(node)
     which = "its own result" if saved.index is not None else "one of its inputs"
     what = (
         f"{which}, a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward, has been modified by an "
@@ -52,7 +52,7 @@ def modified_unseen(node: Any, saved: Any) -> Exception:
     """The error for a saved tensor whose memory was written past the version counter, which only debug mode finds."""
     return error(
         RuntimeError,
-        node.name(),
+        name_of(node),
         f"a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward has other values now, though no "
         "in-place operation of minigrad has changed it: its memory was written through .data or a NumPy array",
         "write `with minigrad.no_grad(): x.copy_(...)`, which is noticed, and after backward; or let NumPy work on a copy: "
@@ -80,7 +80,7 @@ def freed(node: Any) -> Exception:
     if node not in nodes:
         what = "its saved tensors are asked for after backward has freed them"
         fix = "read them before backward, or call that backward with retain_graph=True"
-        return error(RuntimeError, node.name(), what, fix, notes=notes)
+        return error(RuntimeError, name_of(node), what, fix, notes=notes)
     root = max(producer(e)._seq for e in pending.roots)
     what = "trying to backward through the graph a second time"
     if root == first.root and first.place == pending.place:
@@ -96,13 +96,13 @@ def freed(node: Any) -> Exception:
         fix = "call backward once, after the loop, or begin the sum anew in each round"
     else:
         old = max((n for n in nodes if n._seq < first.at), key=lambda n: n._seq)
-        what += f": the new operations were applied to an old result of {old.name()}, of shape {old._meta[0][0]}"
+        what += f": the new operations were applied to an old result of {name_of(old)}, of shape {old._meta[0][0]}"
         if old is not node and old._trace is not None:
-            notes.append(f"{old.name()}: made at {old._trace}")
+            notes.append(f"{name_of(old)}: made at {old._trace}")
         fix = (
             f"{CARRIED}; else compute that result anew inside the loop, or specify retain_graph=True in the first call"
         )
-    return error(RuntimeError, node.name(), what, fix, pending.place, notes)
+    return error(RuntimeError, name_of(node), what, fix, pending.place, notes)
 
 
 def running_place() -> Place | None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import error, user_place
+from ..errors import READS, attribute_at, error, noted, return_of, user_place, warn
 from . import debug
 from .convert import storage
 from .edges import Leaf, Port, ViewOf
 from .hooks import move_retained
 from .inplace import of_leaf, rebase
-from .node import Ctx, describe, place_among
+from .kept import method_of, place_among
+from .node import Ctx, describe
 from .tensor import Box, Tensor, bottom, history, memory, wrap
 
 if TYPE_CHECKING:
@@ -61,14 +62,8 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
     outs: Any = []
     for i, o in enumerate(given):
         if not isinstance(o, Tensor):
-            if needs and any(is_float(t) for t in tensors_in(o)):
-                raise error(
-                    TypeError,
-                    ctx._fn.__name__,
-                    f"output {i} of forward is a {type(o).__name__} that contains tensors, which "
-                    "cannot be tracked there",
-                    "return the tensors themselves, as a tuple, or use NestedIOFunction",
-                )
+            if needs:
+                check_other_output(ctx, args, given, i)
         elif among(o, ctx._dirty):
             if history(o) is not None and not (needs and is_float(o) and not among(o, ctx._nondiff)):
                 o = o.detach()  # written, but not by anything with a derivative: the result is not tracked
@@ -88,6 +83,38 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
             edge = None if not tracked else ctx if len(outs) == 1 else Port(ctx, i)
             set_history(ctx, o, edge, dirty=among(r, ctx._dirty))
     return outs
+
+
+def check_other_output(ctx: Ctx, args: tuple, given: tuple, i: int) -> None:
+    """An output that is no tensor holds none either, and is not all that there is where a gradient is wanted."""
+    o, who = given[i], f"{ctx._fn.__name__}.forward"
+    if o is ctx:
+        raise error(
+            TypeError,
+            who,
+            f"returned the ctx as output {i}: minigrad keeps it itself, and hands it to backward",
+            "return only the outputs",
+            notes=return_of(ctx._fn.forward),
+        )
+    if any(is_float(t) for t in tensors_in(o)):
+        raise error(
+            TypeError,
+            who,
+            f"output {i} is a {type(o).__name__} that contains tensors, which cannot be tracked there",
+            "return the tensors themselves, as a tuple, or use NestedIOFunction",
+            notes=return_of(ctx._fn.forward),
+        )
+    if i == 0 and not any(isinstance(t, Tensor) for t in given):
+        wanting = ctx._needs.index(True)
+        kinds = ", ".join(["None" if o is None else type(o).__name__ for o in given])
+        warn(
+            "no-tensor-output",
+            who,
+            f"returned {kinds} and no tensor, so that argument {wanting}, of shape {tuple(args[wanting].shape)}, can have no "
+            "gradient through it",
+            "return the result as a tensor; of a NumPy array, minigrad.from_numpy(...) of it",
+            notes=return_of(ctx._fn.forward),
+        )
 
 
 def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
@@ -149,20 +176,24 @@ def unmarked(ctx: Ctx, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
 
 def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
     """mark_dirty is for inputs that were changed in place, are returned, and are not leaves that require grad."""
+    who = f"{ctx._fn.__name__}.forward"
     for d in ctx._dirty:
         if not among(d, args):
             raise error(
                 RuntimeError,
-                ctx._fn.__name__,
-                "mark_dirty was given a tensor that is not an input",
-                "mark only inputs that forward has changed in place",
+                who,
+                f"mark_dirty was given a tensor of shape {tuple(d.shape)} that is not one of its inputs",
+                "give mark_dirty only inputs that forward has changed in place, and leave it out for new tensors",
+                notes=noted("marked", attribute_at(method_of(ctx), READS, "mark_dirty")),
             )
         if not among(d, outs):
             raise error(
                 RuntimeError,
-                ctx._fn.__name__,
-                "some elements marked as dirty during the forward method were not returned as output",
+                who,
+                f"some elements marked as dirty during the forward method were not returned as output: mark_dirty was given "
+                f"an input of shape {tuple(d.shape)}, and something else is returned",
                 "return the input that was modified in place",
+                notes=return_of(ctx._fn.forward),
             )
         root = d._base if d._base is not None else d
         if type(history(root)) is Leaf and needs:

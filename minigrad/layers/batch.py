@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..core.batching import lift
+from ..core.calls import call_user
 from ..core.context import Frame, push, use
-from ..core.function import call_user
 from ..core.inplace import inplace_at
 from ..core.tensor import Box, Tensor, version
 from ..errors import error

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.calls import call_user
 from ..core.context import push
-from ..core.function import Function, call_user
+from ..core.function import Function
 from ..core.tensor import Box, Tensor
 from ..core.wiring import as_tuple
 from .batch import Batch, in_front
