@@ -109,9 +109,9 @@ def nodes_of(outs: tuple) -> list:
 
 
 def bases_of(x: Tensor) -> list:
-    """The tensors that x is a view of, from the nearest to its base."""
+    """The tensors that x is a view of, from the nearest to its base; a leaf begins anew, whatever memory it lies in."""
     found = []
-    while x._view is not None:
+    while x._view is not None and type(x._edge) is not Leaf:
         x = x._view.parent
         found.append(x)
     return found

@@ -210,10 +210,10 @@ class Record(Ledger, Layer):
             event.group.phase = "update"  # a parameter is given numbers: a leaf, whose tangent stays what it was
         elif not stops:
             below = self.with_tangents(below, frame.grad)
+        befores = [self.ref(base) for base in bases]
         self.freeze(x)
         tangents = [None if below.dual is None else tangent_of(t, below.dual) for t in (x, *bases)]
         before = [None if t is None else self.ref(t, "tangent") for t in tangents]
-        befores = [self.ref(base) for base in bases]
         for t in tangents[:1]:
             if t is not None:  # it is written as well
                 self.freeze(t)
