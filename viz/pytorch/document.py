@@ -56,6 +56,7 @@ class Call:
         self.labels: list[str] = []  # for each input the name of its parameter
         self.outputs: list[Noted] = []
         self.primitive: Any = None  # minigrad's class for the same operation
+        self.places: dict[tuple, Noted] = {}  # where each tensor lay that went in
         self.boundary: dict[tuple, Noted] = {}  # (node, which output) of each tensor that went in or came out
         self.nodes: list[Any] = []  # of PyTorch's graph
         self.upstream: dict[int, Noted] = {}  # by run of backward
@@ -204,9 +205,9 @@ def bottom(t: torch.Tensor) -> torch.Tensor:
 
 
 def is_leaf(t: torch.Tensor) -> bool:
-    """Whether a tensor is one whose gradient is asked for."""
+    """Whether a tensor is one whose gradient is asked for; PyTorch also calls a view of one so that was made without grad."""
     try:
-        return t.requires_grad and t.is_leaf
+        return t.requires_grad and t.is_leaf and (t._base is None or not t._base.requires_grad)
     except RuntimeError:  # a view whose base was written in another grad mode: PyTorch refuses to use it
         return False
 
