@@ -56,7 +56,6 @@ class Call:
         self.labels: list[str] = []  # for each input the name of its parameter
         self.outputs: list[Noted] = []
         self.primitive: Any = None  # minigrad's class for the same operation
-        self.places: dict[tuple, Noted] = {}  # where each tensor lay that went in
         self.boundary: dict[tuple, Noted] = {}  # (node, which output) of each tensor that went in or came out
         self.nodes: list[Any] = []  # of PyTorch's graph
         self.upstream: dict[int, Noted] = {}  # by run of backward

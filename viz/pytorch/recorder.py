@@ -58,7 +58,7 @@ class Recorder:
         self.tensors: dict[Noted, torch.Tensor] = {}  # of the leaves, and of the values that no operation here made
         self._known: dict[int, tuple] = {}  # id -> (tensor, state of its memory, value)
         self._owners: dict[Noted, torch.Tensor] = {}  # whose value it was first, or the leaf that it is
-        self._places: dict[tuple, Noted] = {}  # where in memory -> the value that lies there
+        self._places: dict[tuple, Noted] = {}  # where in memory -> the value there that was read last
         self._extents: dict[tuple, Noted] = {}  # the same whatever its shape
         self._views: dict[int, Call] = {}  # id of a tensor that is a view -> the operation that made it
         self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
@@ -114,7 +114,7 @@ class Recorder:
             bases = [t._base for t, _ in given.values() if t._is_view() and not is_leaf(t)]
             around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
             versions = {key: version(t) for key, (t, _) in around.items()}
-            boundary, places = self.backward.edges(around), {at: v for t, v in given.values() for at in self.at(t)}
+            boundary = self.backward.edges(around)
             push = self.tangents.before(run, name, args, kwargs, given, cls) if given else None
             out = run(*args, **kwargs)
             fresh = {id(t): t for t in tensors_in(out) if id(t) not in given}
@@ -125,7 +125,7 @@ class Recorder:
             if not given or not written and (new or not fresh):
                 return out  # a question, or a tensor that is made of nothing
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
-            made.boundary, made.places = boundary, places
+            made.boundary = boundary
             if not torch.is_grad_enabled() and any(is_leaf(t) for t, _ in written.values()):
                 made.phase = "update"  # a parameter is given numbers
             made.inputs += [value for key, (_, value) in written.items() if key not in given]
@@ -197,7 +197,7 @@ class Recorder:
         self._owners.setdefault(value, t)
         if (at := self.place(t)) is not None:
             self._places[at] = value
-            self._extents.setdefault(self.extent(t), value)
+            self._extents[self.extent(t)] = value
         return value
 
     def knows(self, t: torch.Tensor) -> bool:
@@ -220,10 +220,6 @@ class Recorder:
         t = bottom(t)
         return t.data_ptr(), t.numel(), t.dtype, t.device, *self.state(t)
 
-    def at(self, t: torch.Tensor) -> list[tuple]:
-        """Both of these, where they say something."""
-        return [] if (place := self.place(t)) is None else [place, self.extent(t)]
-
     def result(self, t: torch.Tensor, call: Call | None) -> Noted:
         """The value of what a call gave or wrote."""
         if call is not None:
@@ -235,11 +231,11 @@ class Recorder:
 
     def kept(self, t: torch.Tensor, call: Call) -> Noted | None:
         """The value of a tensor that a node keeps, be it in another shape; None for a number in the program's text."""
-        spots = self.at(t)
-        found = [table[at] for table in (call.places, self._places, self._extents) for at in spots if at in table]
-        if not found and t.dim() == 0 and {"const": t.item()} in call.inputs:
+        at = self.place(t)
+        known = self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
+        if known is None and t.dim() == 0 and {"const": t.item()} in call.inputs:
             return None
-        return found[0] if found else call.internal.setdefault((*spots, None)[0], Noted(t, "computed"))
+        return known or call.internal.setdefault(at, Noted(t, "computed"))
 
     def seen_again(self, t: torch.Tensor) -> Noted:
         """A tensor is read for the first time since its memory was written through another one.
