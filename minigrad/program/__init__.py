@@ -1,7 +1,8 @@
 """Programs as plain data: what a person wants to see of one (`record`), and what runs it without Python (`compile`).
 
-A record: passes.py runs the program under a recording (recording.py), which keeps a log (noters.py), or from_graph.py reads
-a tensor's graph; ledger.py works the log off, and build.py makes the document of schema.py (docs/record.md).
+A record: passes.py runs the program under a recording (recording.py), which keeps a log (noters.py, and of backward
+listener.py), or from_graph.py reads a tensor's graph; ledger.py works the log off (flows.py), and build.py makes the document
+of schema.py (docs/record.md).
 
 A compiled function, from compile.py on: environment.py and capture.py note what it reads and does, rules.py lowers that
 (products.py, rowrules.py), fuse.py puts it into loops and passes over rows, codegen.py writes the text (loops.py,

@@ -1,5 +1,5 @@
-"""How a recording hears of what runs: the function that the written-out roads call, the contexts in which the engine works,
-and what an entry of the log has to hold of arguments and results, since it may be another when the entry is worked off.
+"""How a recording hears of operations: the function that the written-out roads call, and what an entry of the log has to
+hold of arguments and results, since it may be another when the entry is worked off.
 """
 
 from __future__ import annotations
@@ -7,11 +7,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..core.context import Frame, current, enter, passed
+from ..core.context import passed
 from ..core.edges import Leaf, producer
 from ..core.tensor import Tensor, history
 from .callers import OURS, OUTSIDE
-from .ledger import Ledger
 
 getframe, layers_passed = sys._getframe, passed.get
 
@@ -47,48 +46,6 @@ def tracked_noter(rec: Any) -> Any:
     return note
 
 
-class Within:
-    """The context of one node's backward."""
-
-    __slots__ = ("log", "node")
-
-    def __init__(self, log: Any, node: Any):
-        self.log, self.node = log, node
-
-    def __enter__(self) -> None:
-        self.log.append([Ledger.backward_began, self.node])
-
-    def __exit__(self, *_: object) -> None:
-        self.log.append([Ledger.backward_ended])
-
-
-class Running:
-    """A context in which the engine runs under a recording, perhaps at another frame.  A class: a backward enters it once."""
-
-    __slots__ = ("frame", "old", "outer", "rec")
-
-    def __init__(self, rec: Any, frame: Frame | None = None):
-        self.rec, self.frame = rec, frame
-
-    def __enter__(self) -> None:
-        rec = self.rec
-        self.outer, rec._outer = rec._outer, None
-        rec._backward += 1
-        rec.ran_backward = True
-        rec.log.append([Ledger.run_began])
-        if self.frame is not None:
-            self.old = current()
-            enter(self.frame)
-
-    def __exit__(self, *_: object) -> None:
-        rec = self.rec
-        if self.frame is not None:
-            enter(self.old)
-        rec.log.append([Ledger.run_ended])
-        rec._backward -= 1
-        rec._outer = self.outer
-
-
 def ignore(cls: Any, args: tuple, out: Any) -> None:
     """An operation that nobody wants to know of."""
 
@@ -109,9 +66,9 @@ def nodes_of(outs: tuple) -> list:
 
 
 def bases_of(x: Tensor) -> list:
-    """The tensors that x is a view of, from the nearest to its base."""
+    """The tensors that x is a view of, from the nearest to its base; a leaf begins anew, whatever memory it lies in."""
     found = []
-    while x._view is not None:
+    while x._view is not None and type(x._edge) is not Leaf:
         x = x._view.parent
         found.append(x)
     return found

@@ -4,8 +4,8 @@ One entry is made for each operation as the user wrote it: whatever primitives r
 operations is on the Python stack belong to that function's entry (a Group).  The engine tells the recording what flowed
 along each edge; forward mode runs beside the forward pass, so that one run of the program gives all three passes.
 
-Here is what runs while the program does: it only appends to the log.  ledger.py works the log off when the document is asked
-for, and build.py makes the document of the schema from what is noted then.
+Here, and in listener.py for the engine, is what runs while the program does: it only appends to the log.  ledger.py works
+the log off when the document is asked for, and build.py makes the document of the schema from what is noted then.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from .callers import called, tensor_arguments
 from .copies import as_before, copied, owned
 from .inside import Inside, watched
 from .ledger import NO_LAYERS, Ledger, uncollected
+from .listener import Listener
 from .noted import Event, bottom
-from .noters import Running, Within, bases_of, edges_of, ignore, names_of, nodes_of, tracked_noter
+from .noters import bases_of, edges_of, ignore, names_of, nodes_of, tracked_noter
 from .show import mimebundle
 
 
-class Record(Ledger, Layer):
+class Record(Listener, Layer):
     """A running, then finished, recording.  Use it as `with minigrad.record() as rec:`.
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also notes what the
@@ -48,15 +49,12 @@ class Record(Ledger, Layer):
         self.outputs: list[int] = []
         self.notes: list[str] = []  # what could not be recorded, and why
         self.level = Level() if jvp else None
-        self.ran_backward = self.ran_jvp = False
+        self.ran_jvp = False
         self._dual = ON.but(dual=self.level) if jvp else ON
         self._seeded: list[tuple] = []
-        self._outer: Any = None  # the frame of the function of the table that ran last
-        self._backward = 0
         self._scope: Any = None
         self.insides: list[Inside] = []  # what the methods of custom Functions did
         self._sights: list = []  # what the layers around have seen of the operation that is coming
-        self._quiet: Frame | None = None  # where a first-order backward of plain code runs
 
     # ------------------------------------------------------------------ as a context and a layer
     def __enter__(self) -> Record:
@@ -210,10 +208,10 @@ class Record(Ledger, Layer):
             event.group.phase = "update"  # a parameter is given numbers: a leaf, whose tangent stays what it was
         elif not stops:
             below = self.with_tangents(below, frame.grad)
+        befores = [self.ref(base) for base in bases]
         self.freeze(x)
         tangents = [None if below.dual is None else tangent_of(t, below.dual) for t in (x, *bases)]
         before = [None if t is None else self.ref(t, "tangent") for t in tangents]
-        befores = [self.ref(base) for base in bases]
         for t in tangents[:1]:
             if t is not None:  # it is written as well
                 self.freeze(t)
@@ -325,70 +323,6 @@ class Record(Ledger, Layer):
         if not self.inside:
             return method
         return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}", inside=True), name, method, args)
-
-    # ------------------------------------------------------------------ what the engine tells
-    def backward_of(self, node: Any) -> Within:
-        """While a node's backward runs, what it computes belongs to a backward entry of the node's operation."""
-        return Within(self.log, node)
-
-    def running(self) -> Running:
-        """While the engine runs, what is computed is its own: noted only where it can be differentiated again."""
-        return Running(self)
-
-    def sweeping(self) -> Running:
-        """The same where the engine works on arrays; the user's methods and hooks run under this recording, too."""
-        if self._quiet is None:
-            self._quiet = Frame(self, False, None, False, OFF)
-            self._quiet.note, self._quiet.quick = ignore, True
-        return Running(self, self._quiet)
-
-    def pull(self, node: Any, g: Any, free: Any) -> list:
-        """Run the backward of a user's Function and note it; what it runs with gradients on belongs to its entry."""
-        append = self.log.append
-        append((node, g, None))
-        append([Ledger.backward_began, node])
-        try:
-            pairs = node.pull(g, free)
-        finally:
-            append([Ledger.backward_ended])
-        append([Ledger.given, node, g, pairs])
-        return pairs
-
-    def note_pairs(self, node: Any, g: Any, pairs: list) -> None:
-        """A backward on arrays, with a pair of edge and gradient for each argument."""
-        self.log.append((node, g, tuple([pairs[i][1] for i in node.places or range(len(pairs))])))
-
-    def note_boxed(self, node: Any, g: Any, gs: list) -> None:
-        """Arrays arrived at a node that runs on tensors, which are `gs` now."""
-        self.log.append((node, g, None))
-        for raw, t in zip(g if type(g) is list else [g], gs):
-            if t is not None and t._a is not raw:
-                self.note_same(raw, t._a)
-
-    def note_same(self, g: Any, other: Any) -> None:
-        """A gradient goes on as another object."""
-        self.log.append([Ledger.same, g, other])
-
-    def accumulating(self, end: Any) -> Any:
-        """`end`, which adds a gradient to a leaf's `.grad`, so that the recording learns of it."""
-
-        def noted(leaf: Leaf, g: Any, *rest: Any) -> None:
-            t = leaf._ref()
-            before = None if t is None else t._grad
-            copy = None if before is None else copied(bottom(before))
-            end(leaf, g, *rest)
-            after = None if t is None or leaf._hooks is not None else t._grad  # a hook may have put anything there
-            self.log.append([Ledger.accumulated, leaf, g, before, after, copy])
-
-        return noted
-
-    def note_arrived(self, node: Any, grads: list) -> None:
-        """The whole gradient of a node's outputs, or of a leaf."""
-        self.log.append([Ledger.arrived, node, tuple(grads)])
-
-    def note_edges(self, node: Any, grads: list, outs: tuple) -> None:
-        """What flowed back along each edge of a node."""
-        self.log.append([Ledger.flowed, node, grads, list(zip(range(len(outs)), node._edges, outs))])
 
     # ------------------------------------------------------------------ the result
     def to_dict(self) -> dict:

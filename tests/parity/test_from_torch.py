@@ -254,6 +254,16 @@ def test_what_is_kept_in_another_shape_is_the_value_it_was():
     assert sorted(s.value for s in linear.saved) == linear.inputs[:2]
 
 
+def test_each_of_two_leaves_on_one_memory_is_kept_as_itself():
+    def program(x):
+        y = x.detach().requires_grad_()
+        return F.linear(y, y) + F.linear(x, x)
+
+    products = [op for op in ops(viz.from_torch(program, leaf(3, 3))) if op.name == "linear"]
+    assert [[s.value for s in op.saved] for op in products] == [op.inputs for op in products]
+    assert products[0].inputs != products[1].inputs
+
+
 def test_only_the_passes_asked_for_are_run():
     record = viz.from_torch(lambda x: x * x, leaf(3), passes=("forward", "jvp"))
     assert record.program["passes"] == ["forward", "jvp"]

@@ -52,7 +52,7 @@ def written_in_place(torch, x):
 
 
 # PyTorch's write to a view sends back to its base at once (CopySlices), minigrad's by way of the view
-@program((2, 3), differs=["edges", "gradients", "backward", "jvp"])
+@program((2, 3), differs=["edges", "gradients", "backward"])
 def written_through_a_view(torch, x):
     y = x * 1
     v = y[0]
@@ -86,8 +86,8 @@ def several_outputs(torch, x):
     return {"a": x.exp(), "b": [x.sum(), x > 0]}
 
 
-# minigrad calls what backward has computed "computed" once it is used, here it stays a gradient
-@program((3,), differs=["kinds"])
+# PyTorch's tangents end where a gradient is read
+@program((3,), differs=["tangents", "jvp"])
 def double_backward(torch, x):
     (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
     return (g * g).sum()
@@ -115,8 +115,7 @@ def backward_by_the_program(torch, x):
     return y
 
 
-# minigrad does not know `.grad` again, and takes a detached leaf for the tensor it was
-@program((4, 3), (2, 3), (2,), differs=["kinds", "passes", "tangents", "jvp"])
+@program((4, 3), (2, 3), (2,))
 def training_step(torch, x, w, b):
     w, b = w.detach().requires_grad_(), b.detach().requires_grad_()
     step = torch.optim.SGD([w, b], lr=0.1)
@@ -162,7 +161,74 @@ def vmapped(torch, x):
     return torch.func.vmap(lambda row: row.sin().sum())(x)
 
 
-# what the nodes of both levels keep is counted once
-@program((3,), differs=["saved", "freed"])
+# what the nodes of both levels keep is counted once; PyTorch's tangents end at a gradient
+@program((3,), differs=["saved", "freed", "jvp"])
 def gradient_by_transform(torch, x):
     return torch.func.grad(lambda z: z.sin().sum())(x)
+
+
+@program((2,))
+def made_in_the_program(torch, x):
+    w = torch.nn.Parameter(torch.ones(2, dtype=torch.float64) * 0.5)
+    v = torch.arange(2, dtype=torch.float64).reshape(2, 1).requires_grad_()
+    return (w * w * x @ v).sum()
+
+
+@program((2,))
+def filled_before_use(torch, x):
+    w = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    with torch.no_grad():
+        w.fill_(3.0)
+        w.add_(1.0)
+    return (w * x * w).sum()
+
+
+@program((2,))
+def filled_by_its_data(torch, x):
+    w = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    y = w * x
+    w.data.fill_(3.0)
+    return (w * x + y).sum()
+
+
+@program((2,))
+def leaves_on_the_same_memory(torch, x):
+    y = x.detach().requires_grad_()
+    h = (x * y).detach().requires_grad_()
+    return (x * x * y).sum() + (h * x).sum()
+
+
+@program((2,))
+def a_leaf_written_between_uses(torch, x):
+    first = (x * 3.0).sum()
+    with torch.no_grad():
+        x.mul_(2.0)
+    return first + (x * x).sum()
+
+
+@program((2,))
+def two_steps(torch, w):
+    step = torch.optim.SGD([w], lr=0.1)
+    for again in (False, True):
+        if again:
+            step.zero_grad(set_to_none=False)
+        loss = (w * w).sum()
+        loss.backward()
+        step.step()
+    return loss
+
+
+@program((2,))
+def a_gradient_read_after_a_write(torch, w):
+    loss = (w * w).sum()
+    loss.backward()
+    with torch.no_grad():
+        w.mul_(0.9)
+        w.sub_(w.grad * 0.1)
+    return loss
+
+
+@program((2,))
+def a_gradient_that_becomes_a_leaf(torch, x):
+    (g,) = torch.autograd.grad((x**3).sum(), x)
+    return (g.requires_grad_() * x).sum()

@@ -57,6 +57,14 @@ def written_between_uses():
     return first + (x * x).sum()
 
 
+def written_in_the_memory_of_another():
+    x = minigrad.ones(2, 2)[0].requires_grad_()
+    first = (x * 3.0).sum()
+    with minigrad.no_grad():
+        x.mul_(2.0)
+    return first + (x * x).sum()
+
+
 def assigned_through_a_view():
     x = minigrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     y = x * 2.0
@@ -77,7 +85,8 @@ def batched():
 
 
 PROGRAMS = [network, embedding, from_data, becomes_a_leaf, parameter_of_a_result, filled_by_out, on_the_same_memory,
-            written_between_uses, assigned_through_a_view, differentiated_twice, batched]  # fmt: skip
+            written_between_uses, written_in_the_memory_of_another, assigned_through_a_view, differentiated_twice,
+            batched]  # fmt: skip
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -94,6 +103,43 @@ def test_all_passes_of_leaves_made_in_the_program(program):
 
 def test_a_second_derivative_is_pushed_forward_too():
     assert tangent_of_output(minigrad.record(differentiated_twice).to_dict()) == 36 * (1 + 8)
+
+
+def test_a_base_that_was_never_read_held_something_before_its_view_is_written():
+    base = minigrad.ones(2, 2)
+    view = base[0]
+
+    def program():
+        view.mul_(3.0)
+        return (base * base).sum()
+
+    document = minigrad.record(program).to_dict()
+    written = document["ops"][0]
+    assert [number(document, value).tolist() for value in written["inputs"] + written["outputs"]] == [
+        [1.0, 1.0],
+        [[1.0, 1.0], [1.0, 1.0]],
+        [[3.0, 3.0], [1.0, 1.0]],
+    ]
+
+
+def test_what_a_leaf_lies_in_is_written_with_it():
+    base = minigrad.ones(2, 2)
+    leaf = base[0].requires_grad_()
+
+    def program():
+        before = (base + leaf).sum()
+        with minigrad.no_grad():
+            leaf.mul_(3.0)
+        return before + (base + leaf).sum()
+
+    document = minigrad.record(program, passes=("forward", "backward")).to_dict()
+    assert_sound(document)
+    assert [number(document, op["inputs"][0]).tolist() for op in forward(document) if op["name"] == "sum"] == [
+        [[2.0, 2.0], [2.0, 2.0]],
+        [[6.0, 6.0], [4.0, 4.0]],
+    ]
+    read = [op["inputs"][0] for op in forward(document) if op["name"] == "add"][:2]
+    assert [number(document, value).tolist() for value in read] == [[[1.0, 1.0], [1.0, 1.0]], [[3.0, 3.0], [1.0, 1.0]]]
 
 
 def test_a_transform_sees_less_than_the_record_around_it():

@@ -120,14 +120,12 @@ def name_arguments(recorder: Any, fn: Any, args: tuple) -> None:
     """Note the arguments first, under the names of fn's parameters."""
     import torch
 
-    try:
-        names = [*inspect.signature(getattr(fn, "forward", fn)).parameters]
-    except (TypeError, ValueError):
-        names = []
+    from minigrad.program.passes import parameter_names
+
     with recorder.aside():
-        for i, a in enumerate(args):
+        for name, a in zip(parameter_names(getattr(fn, "forward", fn), len(args)), args):
             if isinstance(a, torch.Tensor):
-                recorder.ref(a).name = names[i] if i < len(names) else f"arg{i}"
+                recorder.ref(a).name = name
 
 
 def name_values(recorder: Any, fn: Any) -> None:

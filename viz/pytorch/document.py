@@ -204,9 +204,9 @@ def bottom(t: torch.Tensor) -> torch.Tensor:
 
 
 def is_leaf(t: torch.Tensor) -> bool:
-    """Whether a tensor is one whose gradient is asked for."""
+    """Whether a tensor is one whose gradient is asked for; PyTorch also calls a view of one so that was made without grad."""
     try:
-        return t.requires_grad and t.is_leaf
+        return t.requires_grad and t.is_leaf and (t._base is None or not t._base.requires_grad)
     except RuntimeError:  # a view whose base was written in another grad mode: PyTorch refuses to use it
         return False
 

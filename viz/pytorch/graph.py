@@ -17,7 +17,7 @@ import torch
 from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 from torch.autograd import forward_ad
 
-from .document import Call, Noted, kept_by, size_of, total
+from .document import Call, Noted, bottom, kept_by, size_of, total
 
 
 class Backward:
@@ -27,13 +27,14 @@ class Backward:
         self.recorder = recorder
         self.ran, self.last = False, -1
         self.owner: dict[Any, Call] = {}  # node -> the operation it belongs to
-        self.leaves: dict[Any, Noted] = {}  # AccumulateGrad -> the value of its leaf
+        self.leaves: dict[int, list[Noted]] = {}  # id of a leaf -> its values that were used, one after each write
         self.arrived: dict[Noted, dict[int, Noted]] = {}  # the whole gradient of a value, by run of backward
         self.given: dict[Noted, dict[int, list[Noted]]] = {}  # its parts, one for each edge that leads to it
         self.inner: set[tuple] = set()  # edges from one node of an operation to another
         self.entries: dict[tuple, Call] = {}
         self.sums: dict[tuple, Noted] = {}
         self._handles: list[Any] = []
+        self._heard: set[Any] = set()  # the AccumulateGrad nodes among those with a hook
 
     def close(self) -> None:
         """Take the hooks off again."""
@@ -78,16 +79,20 @@ class Backward:
 
     def leaf(self, node: Any) -> Noted:
         """The value of a leaf, which from now on tells what arrives there."""
-        if node not in self.leaves:
+        leaf = node.variable
+        if node not in self._heard:
 
             def hook(_: tuple, grads: tuple) -> None:
                 if grads[0] is not None:
                     with self.recorder.aside():
-                        self.arrive(self.leaves[node], run_now(), grads[0])
+                        self.arrive_at(leaf, run_now(), grads[0])
 
             self._handles.append(node.register_hook(hook))
-        self.leaves[node] = self.recorder.ref(node.variable)
-        return self.leaves[node]
+            self._heard.add(node)
+        values, now = self.leaves.setdefault(id(bottom(leaf)), []), self.recorder.ref(leaf)
+        if now not in values:
+            values.append(now)
+        return now
 
     # ------------------------------------------------------------------------------------------- what flows through
     def listener(self, call: Call, node: Any, tops: dict, leads: dict) -> Callable:
@@ -133,7 +138,7 @@ class Backward:
                 entry.boundary |= dict.fromkeys(edges_of(g), ups[id(g)])
         for g, given in gives:
             self.recorder.know(g, given)
-        tracked = {*call.boundary.values(), *self.leaves.values()}
+        tracked = {*call.boundary.values(), *[value for values in self.leaves.values() for value in values]}
         read = {one: label for label, one in zip(call.labels, call.inputs) if isinstance(one, Noted) and one in tracked}
         named = {**dict(zip(entry.inputs, entry.labels)), **read, **dict.fromkeys(ups.values(), "grad")}
         entry.inputs, entry.labels = list(named), list(named.values())
@@ -164,6 +169,14 @@ class Backward:
             known[run] = total(parts) if alone or inner and parts else whole
         return known[run]
 
+    def arrive_at(self, t: torch.Tensor, run: int, g: torch.Tensor) -> Noted:
+        """The whole gradient of a tensor; a leaf written between its uses is several values, each with its own part."""
+        values = self.leaves.get(id(bottom(t)), [])
+        used = [value for value in values if run in self.given.get(value, {})]
+        if len(used) > 1:
+            return Noted(g, "gradient")
+        return self.arrive(used[0] if used else self.recorder.ref(t), run, g)
+
     def gradient(self, value: Noted) -> Noted | None:
         """The gradient of a value, of all runs together; None where nothing arrived."""
         runs = sorted({*self.arrived.get(value, ()), *self.given.get(value, ())})
@@ -183,16 +196,17 @@ class Backward:
         """What `autograd.grad` gave back is the gradient of that run."""
         for t, g in zip(inputs, grads):
             if isinstance(t, torch.Tensor) and g is not None:
-                value = self.recorder.ref(t)
-                whole = self.arrive(value, self.last, g)
+                whole = self.arrive_at(t, self.last, g)
                 if not self.recorder.knows(g):
                     self.recorder.know(g, whole)
 
     def stored(self, t: torch.Tensor, g: torch.Tensor) -> None:
-        """What `.grad` holds is the gradient of all runs, unless the program has changed it."""
-        whole = self.gradient(self.recorder.ref(t))
-        if whole is not None and not self.recorder.knows(g) and same(whole.array, Noted(g, "gradient").array):
-            self.recorder.know(g, whole)
+        """What `.grad` holds is the gradient of all runs, unless the program has changed it; or of a value before a write."""
+        if self.recorder.knows(g):
+            return
+        held, values = Noted(g, "gradient"), [*self.leaves.get(id(bottom(t)), []), self.recorder.ref(t)]
+        wholes = [whole for value in values[::-1] if (whole := self.gradient(value)) is not None]
+        self.recorder.know(g, next((whole for whole in wholes if same(whole.array, held.array)), held))
 
 
 ACCUMULATE = torch._C._functions.AccumulateGrad

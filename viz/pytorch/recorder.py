@@ -55,12 +55,14 @@ class Recorder:
         self.calls: list[Call] = []
         self.backward, self.tangents = Backward(self), Tangents(self, jvp)
         self.notes: list[str] = []  # what could not be recorded, and why
-        self.tensors: dict[Noted, torch.Tensor] = {}  # of the values that no operation here made
-        self._known: dict[int, tuple] = {}  # id -> (tensor, version, value)
-        self._places: dict[tuple, Noted] = {}  # where in memory -> the value that lies there
+        self.tensors: dict[Noted, torch.Tensor] = {}  # of the leaves, and of the values that no operation here made
+        self._known: dict[int, tuple] = {}  # id -> (tensor, state of its memory, value)
+        self._owners: dict[Noted, torch.Tensor] = {}  # whose value it was first, or the leaf that it is
+        self._places: dict[tuple, Noted] = {}  # where in memory -> the value there that was read last
         self._extents: dict[tuple, Noted] = {}  # the same whatever its shape
         self._views: dict[int, Call] = {}  # id of a tensor that is a view -> the operation that made it
         self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
+        self._writes: dict[int, int] = {}  # memory -> how many have: `.data` has a version of its own
         self._paths: dict[Any, dict] = {}
         self._busy = False
 
@@ -109,7 +111,7 @@ class Recorder:
         with self.aside():
             given = {id(t): (t, self.ref(t)) for t in tensors_in((args, kwargs))}
             # what is written to a view is written to its base
-            bases = [t._base for t, _ in given.values() if t._is_view()]
+            bases = [t._base for t, _ in given.values() if t._is_view() and not is_leaf(t)]
             around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
             versions = {key: version(t) for key, (t, _) in around.items()}
             boundary = self.backward.edges(around)
@@ -124,8 +126,11 @@ class Recorder:
                 return out  # a question, or a tensor that is made of nothing
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
             made.boundary = boundary
+            if not torch.is_grad_enabled() and any(is_leaf(t) for t, _ in written.values()):
+                made.phase = "update"  # a parameter is given numbers
             made.inputs += [value for key, (_, value) in written.items() if key not in given]
             made.inplace = bool(written) and next(iter(given)) in written
+            self._writes |= {at: self._writes.get(at, 0) + 1 for at in {memory(t) for t, _ in written.values()}}
             sides = [[t for t, _ in written.values()], list(fresh.values())]
             results = [(t, self.result(t, made)) for side in sides[:: 1 if made.inplace else -1] for t in side]
             self._views |= {key: made for key, t in fresh.items() if t._is_view()}
@@ -169,40 +174,65 @@ class Recorder:
         """The value that a tensor holds now."""
         t = bottom(t)
         _, at, value = self._known.get(id(t), (None, None, None))
-        if value is not None and at == version(t):
-            return value
-        here = self._places.get(place(t) or ())
-        if here is not None:
+        here = value if at == self.state(t) else self._places.get(self.place(t) or ())
+        if here is not None and (not is_leaf(t) or self.is_of(here, t)):
             return self.know(t, here)
-        if value is not None:
+        if here is None and value is not None:
             return self.seen_again(t)
         made = Noted(t, "parameter" if is_leaf(t) else "computed" if edges_of(t) else "input")
         self.tensors[made] = t
         return self.know(t, made)
 
+    def is_of(self, value: Noted, t: torch.Tensor) -> bool:
+        """Whether a value is that of a leaf; an input, or what was computed there, becomes one by `requires_grad_`."""
+        if value.kind == "input" or value.kind == "computed" and self._owners[value] is t:
+            value.kind = "parameter"
+            self._owners[value] = self.tensors[value] = t
+        return value.kind == "parameter" and self._owners[value] is t
+
     def know(self, t: torch.Tensor, value: Noted) -> Noted:
         """From now on, and until it is written, a tensor holds this value.  It is kept alive, and so its memory its own."""
         t = bottom(t)
-        self._known[id(t)] = (t, version(t), value)
-        if (at := place(t)) is not None:
+        self._known[id(t)] = (t, self.state(t), value)
+        self._owners.setdefault(value, t)
+        if (at := self.place(t)) is not None:
             self._places[at] = value
-            self._extents.setdefault(extent(t), value)
+            self._extents[self.extent(t)] = value
         return value
 
     def knows(self, t: torch.Tensor) -> bool:
         """Whether a tensor's value is known."""
         t = bottom(t)
-        return id(t) in self._known and self._known[id(t)][1] == version(t)
+        return id(t) in self._known and self._known[id(t)][1] == self.state(t)
 
-    def result(self, t: torch.Tensor, call: Call) -> Noted:
+    def state(self, t: torch.Tensor) -> tuple[int, int]:
+        """How often a tensor's memory was written: by its own count, and by operations here."""
+        return version(t), self._writes.get(memory(t), 0)
+
+    def place(self, t: torch.Tensor) -> tuple | None:
+        """Where a tensor lies, and which write made what is there; None where that says nothing."""
+        t = bottom(t)
+        known = has_memory(t) and t.numel()
+        return (t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, *self.state(t)) if known else None
+
+    def extent(self, t: torch.Tensor) -> tuple:
+        """The memory that a tensor fills, in whatever shape, and which write made what is there."""
+        t = bottom(t)
+        return t.data_ptr(), t.numel(), t.dtype, t.device, *self.state(t)
+
+    def result(self, t: torch.Tensor, call: Call | None) -> Noted:
         """The value of what a call gave or wrote."""
-        self._writers[memory(t)] = call
-        return self.know(t, Noted(t, "computed"))
+        if call is not None:
+            self._writers[memory(t)] = call
+        value = self.know(t, Noted(t, "parameter" if is_leaf(t) else "computed"))
+        if is_leaf(t):
+            self.tensors[value] = bottom(t)
+        return value
 
     def kept(self, t: torch.Tensor, call: Call) -> Noted | None:
         """The value of a tensor that a node keeps, be it in another shape; None for a number in the program's text."""
-        at = place(t)
-        known = self._places.get(at or ()) or self._extents.get(extent(t) if at else ())
+        at = self.place(t)
+        known = self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
         if known is None and t.dim() == 0 and {"const": t.item()} in call.inputs:
             return None
         return known or call.internal.setdefault(at, Noted(t, "computed"))
@@ -214,10 +244,11 @@ class Recorder:
         """
         maker, writer = self._views.get(id(t)), self._writers.get(memory(t))
         if not edges_of(t) or t._base is None or maker is None:
-            value = self.know(t, Noted(t, "computed"))
+            value = self.result(t, writer)
             if writer is not None:
                 writer.outputs.append(value)
-                self.tangents.note(writer, t, value)
+                if not is_leaf(t):
+                    self.tangents.note(writer, t, value)
             return value
         base = t._base
         view = Call("forward", maker.name, maker.where)
@@ -250,7 +281,7 @@ class Recorder:
     def run_backward(self, outs: list[torch.Tensor]) -> None:
         """Backward from all results that require grad, seeded with ones, unless the program ran it itself."""
         roots = [o for o in outs if o.requires_grad]
-        leaves = [t for t in self.tensors.values() if t.requires_grad]
+        leaves = [*{id(t): t for t in self.tensors.values() if t.requires_grad}.values()]
         if not roots or not leaves or any(self.backward.gradient(self.ref(o)) is not None for o in outs):
             return
         try:
@@ -272,18 +303,6 @@ def memory(t: torch.Tensor) -> int:
     """What memory a tensor lies in."""
     t = bottom(t)
     return t.untyped_storage()._cdata if has_memory(t) else id(t)
-
-
-def place(t: torch.Tensor) -> tuple | None:
-    """Where a tensor lies, and which write made what is there; None where that says nothing."""
-    t = bottom(t)
-    return (t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, version(t)) if has_memory(t) and t.numel() else None
-
-
-def extent(t: torch.Tensor) -> tuple:
-    """The memory that a tensor fills, in whatever shape, and which write made what is there."""
-    t = bottom(t)
-    return t.data_ptr(), t.numel(), t.dtype, t.device, version(t)
 
 
 def modules_around(frame: FrameType | None) -> list:
