@@ -216,7 +216,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)
-        if type(t) is Tensor and t._a.size and (number := t._a.item()) != number:
+        if type(t) is Tensor and t._a.size and not math.isfinite(t._a.item()):
             hint_at_loss(t)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
     if not isinstance(g, Tensor):

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import Place, error, user_place
-from . import hooks
+from . import debug, hooks, invalid, suspects
 from .context import OFF, ON, current, use
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .function import call_user
 from .node import Ctx, anomaly
-from .sweep import bare, boxed, broadcast_axes, sweep
+from .sweep import bare, boxed, broadcast_axes, gradients, sweep
 from .tensor import Tensor, history, version, wrap
 
 running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
@@ -77,38 +77,58 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     here = current()
     pending, place = Pending(roots, wanted), user_place()
     plain = here is ON or here is OFF
-    watch, useful, found = None if plain else watcher(here), pending.useful, {}
+    watch, found = None if plain else watcher(here), {}
     end = reach if watch is None else watch.accumulating(reach)
     on_arrays = (plain or watch is not None and watch.lies_on_plain(here)) and not create and not GENERIC
     if on_arrays and all([type(g) is Tensor for g in grads]):
         return sweep(pending, roots, grads, keep, place, step, reach, watch)
-    with (
-        nullcontext() if watch is None else watch.running(),
-        pending,
-        use(here.but(grad=True) if create else here.all_grad(False)),
-    ):
-        for edge, g in zip(roots, grads, strict=True):
-            pending.give(edge, g)
-        while pending.heap:
-            node, gs = pending.take()
-            if node._hooks is not None:
-                gs = hooks.before(node, gs)
-            if watch is not None and (type(node) is not Leaf or wanted is not None):
-                watch.note_arrived(node, gs)
-            if wanted is not None:
-                found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
-            if type(node) is Leaf:
-                if wanted is None and gs[0] is not None:
-                    end(node, gs)
-            elif useful is None or node in useful:
-                for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
-                    if (
-                        edge is not None
-                        and g is not None
-                        and (useful is None or producer(edge) in useful or key(edge) in wanted)
-                    ):
-                        pending.give(edge, g)
+    outer = invalid.found.set({})
+    try:
+        with (
+            nullcontext() if watch is None else watch.running(),
+            pending,
+            use(here.but(grad=True) if create else here.all_grad(False)),
+        ):
+            push(pending, roots, grads, keep, place, watch, found, end)
+        nodes = invalid.found.get()
+        if nodes or invalid.made.nan:
+            invalid.hint(nodes or {}, gradients(pending, found), pending.reaches())
+    finally:
+        invalid.found.reset(outer)
+    if here.watched and debug.mode.on:
+        suspects.look_at_graph(roots)
     return found
+
+
+def push(
+    pending: Pending, roots: Sequence, grads: Sequence, keep: bool, place: Place | None, watch: Any, found: dict, end: Any
+) -> None:
+    """The loop: the youngest node's gradients go through its backward, and on to its inputs; `found` gets what is wanted."""
+    wanted, useful = pending.wanted, pending.useful
+    for edge, g in zip(roots, grads, strict=True):
+        pending.give(edge, g)
+    while pending.heap:
+        node, gs = pending.take()
+        if node._hooks is not None:
+            gs = hooks.before(node, gs)
+        if watch is not None and (type(node) is not Leaf or wanted is not None):
+            watch.note_arrived(node, gs)
+        if wanted is not None:
+            found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
+        if type(node) is Leaf:
+            if wanted is None and gs[0] is not None:
+                end(node, gs)
+        elif useful is None or node in useful:
+            for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
+                if (
+                    edge is not None
+                    and g is not None
+                    and (useful is None or producer(edge) in useful or key(edge) in wanted)
+                ):
+                    pending.give(edge, g)
+
+
+invalid.LOOPS.add(push.__code__)
 
 
 def step(node: Any, gs: list, keep: bool, place: Place | None, watch: Any) -> tuple:
@@ -153,7 +173,7 @@ def pull(node: Any, gs: list) -> tuple:
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
     if node._trace is not None and anomaly.nan:
-        check_nan(node, fitted)
+        invalid.check_nan(node, fitted)
     return fitted
 
 
@@ -265,19 +285,6 @@ def zeros(spec: tuple) -> Tensor:
     return wrap(np.zeros(*spec))
 
 
-def check_nan(node: Any, outs: tuple) -> None:
-    """Anomaly mode: name the operation whose backward first gave NaN."""
-    for i, o in enumerate(outs):
-        if o is not None and o._layer is None and np.isnan(o._a).any():
-            raise error(
-                RuntimeError,
-                node.name(),
-                f"Function '{node.name()}' returned nan values in its {i}th output; the forward call "
-                f"was at {node._trace}",
-                "look for a division by zero, a logarithm or root of 0, or inf - inf there",
-            )
-
-
 def reach(leaf: Leaf, gs: list) -> None:
     """The end of an edge: accumulate, with the hooks that a user has put on the leaf as a node."""
     if leaf._hooks is None:
@@ -354,6 +361,15 @@ def edge_or_none(t: Any, what: str, i: int) -> Any:
 def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
     edge = edge_or_none(t, what, i)
+    if edge is None and (end := debug.end_of(t)) is not None:
+        raise error(
+            RuntimeError,
+            what,
+            f"element {i} of tensors does not require grad and does not have a grad_fn: {end.name} {end.why}",
+            end.fix,
+            end.place,
+            notes=[f"{what} was called at {place}"] if (place := user_place()) else [],
+        )
     if edge is None:
         raise error(
             RuntimeError,

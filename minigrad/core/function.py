@@ -162,7 +162,7 @@ class Function:
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
         if frame.watched and debug.mode.on:
-            debug.note_origin(cls.__name__, outs)
+            debug.note_origin(cls.__name__, args, outs, frame.grad)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle

@@ -38,8 +38,9 @@ def sweep(
     try:
         with pending, UNWATCHED if watch is None else watch.sweeping():
             found = walk(pending, roots, grads, keep, place, step, reach, watch)
-        if nodes := invalid.found.get():
-            invalid.hint(nodes, gradients(pending, found))
+        nodes = invalid.found.get()
+        if nodes or invalid.made.nan:
+            invalid.hint(nodes or {}, gradients(pending, found), pending.reaches())
         return found
     finally:
         enter(outside)
@@ -111,6 +112,9 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
             note((leaf, g, None))
         found[leaf, 0] = boxed(g)
     return found
+
+
+invalid.LOOPS.add(walk.__code__)
 
 
 def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any) -> list:

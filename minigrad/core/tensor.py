@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import MinigradRuntimeError, error
-from . import dtypes
+from . import debug, dtypes
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .device import CPU, Size, device, strided
@@ -266,7 +266,10 @@ class Tensor(Conversions):
     @property
     def data(self) -> Tensor:
         """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
-        return wrap(self._a)
+        t = wrap(self._a)
+        if self._edge is not None and current().watched and debug.mode.on:
+            debug.note_cut("data", self, t)
+        return t
 
     @data.setter
     def data(self, other: Tensor) -> None:
@@ -288,6 +291,8 @@ class Tensor(Conversions):
         """The same memory, not tracked.  In-place writes to either are seen by both, and noticed by autograd."""
         t = wrap(self._a)
         t._ver = memory(self)
+        if self._edge is not None and current().watched and debug.mode.on:
+            debug.note_cut("detach", self, t)
         return t
 
     def detach_(self) -> Tensor:
