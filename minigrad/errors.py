@@ -7,6 +7,7 @@ be silenced and looked up.
 
 from __future__ import annotations
 
+import copy
 import linecache
 import os
 import re
@@ -18,6 +19,7 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+COPY = copy.__file__  # calls tensors' __deepcopy__ for the user
 
 
 # ---------------------------------------------------------------------- where
@@ -40,7 +42,7 @@ class Place(NamedTuple):
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost running frame that is not minigrad's own."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and ((file := frame.f_code.co_filename).startswith(PACKAGE) or file == COPY):
         frame = frame.f_back
     return frame
 

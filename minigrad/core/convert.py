@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import error
 from .context import current
-from .edges import Leaf
+from .edges import Leaf, Lent
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -60,9 +60,11 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "numpy",
-                "can't call numpy() on a tensor that requires grad",
+                f"can't call numpy() on a tensor that requires grad, of shape {tuple(self.shape)}",
                 "use tensor.detach().numpy()",
             )
+        if type(self._ver) is Lent:
+            self._ver.exposed = True
         return self._a
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -86,6 +88,15 @@ class Conversions:
             and isinstance(inputs[0], (np.ndarray, np.generic))
         ):
             return getattr(inputs[1], name)(inputs[0])
+        tracked = next((x for x in inputs if isinstance(x, Tensor) and current().grad and x.requires_grad), None)
+        if tracked is not None:
+            raise error(
+                RuntimeError,
+                ufunc.__name__,
+                f"NumPy's function was called on a tensor that requires grad, of shape {tuple(tracked.shape)}, and would "
+                "forget how it was computed",
+                f"use minigrad's function, minigrad.{ufunc.__name__}, or x.detach()",
+            )
         arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
         out = options.get("out", ())
         if out:

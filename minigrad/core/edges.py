@@ -41,6 +41,16 @@ class InferenceVersion(Version):
 INFERENCE = InferenceVersion()
 
 
+class Lent(Version):
+    """Of a gradient that an optimizer's step has used.  `exposed`: its memory was asked for, so writes may go unnoticed."""
+
+    __slots__ = ("exposed",)
+
+    def __init__(self):
+        super().__init__()
+        self.exposed = False
+
+
 class Leaf:
     """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
 

@@ -101,7 +101,14 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
 
 
 def push(
-    pending: Pending, roots: Sequence, grads: Sequence, keep: bool, place: Place | None, watch: Any, found: dict, end: Any
+    pending: Pending,
+    roots: Sequence,
+    grads: Sequence,
+    keep: bool,
+    place: Place | None,
+    watch: Any,
+    found: dict,
+    end: Any,
 ) -> None:
     """The loop: the youngest node's gradients go through its backward, and on to its inputs; `found` gets what is wanted."""
     wanted, useful = pending.wanted, pending.useful

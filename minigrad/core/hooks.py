@@ -71,7 +71,7 @@ def register_hook(t: Tensor, hook: Callable) -> Handle:
         raise error(
             RuntimeError,
             "register_hook",
-            "cannot register a hook on a tensor that doesn't require gradient",
+            f"cannot register a hook on a tensor that doesn't require gradient, of shape {tuple(t.shape)}",
             "call requires_grad_() first",
         )
     return Handle(hooks_of(producer(edge)).tensor.setdefault(place_of(edge), {}), hook)
@@ -96,7 +96,7 @@ def retain_grad(t: Tensor) -> None:
         raise error(
             RuntimeError,
             "retain_grad",
-            "can't retain_grad on a tensor that has requires_grad=False",
+            f"can't retain_grad on a tensor that has requires_grad=False, of shape {tuple(t.shape)}",
             "call requires_grad_() first",
         )
     if type(edge) is not Leaf:
@@ -206,10 +206,13 @@ def chain(hooks: dict, g: Tensor, what: str) -> Tensor:
 
 def warn_non_leaf_grad(t: Any) -> None:
     """Reading .grad of a result: it is never filled, which is seldom what was meant."""
+    made = t.grad_fn._trace
     warn(
         "grad-of-non-leaf",
         "grad",
         f"the .grad of a tensor that is not a leaf is being read (it is the result of {t.grad_fn.name()}); "
         "backward does not fill it",
-        "call .retain_grad() on it before backward, or read the .grad of the leaf",
+        "read the .grad of the leaf, or call .retain_grad() on the result before backward. A parameter is updated by "
+        "`with minigrad.no_grad(): w -= lr * w.grad`, and made from other tensors by (a / b).requires_grad_()",
+        notes=[] if made is None else [f"the operation was at {made}"],
     )

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import PACKAGE, Place, error, user_place, warn
 from .debug import Notes
-from .edges import producer
+from .edges import Leaf, next_number, producer
 from .quiet import listen
 from .saved import Saved
 from .tensor import Tensor, bottom
@@ -28,26 +28,30 @@ FINDING = "run it inside `with minigrad.autograd.detect_anomaly():`, which names
 
 
 class Event(NamedTuple):
-    """An operation of the forward pass that has made a NaN or an infinity, at the user's line, and what is known of it."""
+    """An operation of the forward pass that has made a NaN or an infinity, at the user's line, and what is known of it.
+
+    `number` is the creation number of its node, if it is tracked.
+    """
 
     name: str
     place: Place | None
-    what: str
+    number: int
+    what: str = ""
 
 
 class Made(threading.local):
     """The first events of this thread since its last backward."""
 
     def __init__(self):
-        self.nan: dict[tuple, Event] = {}
-        self.inf: dict[tuple, Event] = {}
+        self.nan: dict[int, Event] = {}
+        self.inf: dict[int, Event] = {}
         self.spoilt = Notes()  # tensors that are known to hold NaN, in anomaly mode
 
-    def note(self, kind: str, event: Event) -> None:
-        """Remember one, if it is among the first twenty."""
+    def note(self, kind: str, name: str, number: int, what: str = "") -> None:
+        """Remember an operation, if it is among the first twenty."""
         events = getattr(self, kind)
-        if len(events) < 20:
-            events.setdefault((event.name, event.place), event)
+        if what or len(events) < 20:
+            events[number] = Event(name, user_place(), number, what)
 
     def clear(self) -> None:
         """Forget them: they have led to nothing."""
@@ -67,7 +71,7 @@ def noticed(what: str, flag: int) -> None:
     kind, nodes = "nan" if what.startswith("invalid") else "inf", found.get()
     frame: Any = sys._getframe(1)
     if nodes is None:
-        made.note(kind, Event(operation(frame), user_place(), ""))
+        made.note(kind, operation(frame), next_number() + 1)
     elif kind not in nodes:
         while frame is not None and frame.f_code not in LOOPS:
             frame = frame.f_back
@@ -102,26 +106,38 @@ def hint(nodes: dict, gradients: Iterable[tuple], graph: Iterable) -> None:
         what = "made a NaN of other numbers in the forward pass, which backward multiplies with, even with 0"
         warn("nan-gradient", event.name, f"{what}; {reach}", advice(event.name), event.place)
     elif "nan" in nodes:
-        last = nodes["nan"]
-        node = nodes.get("inf", last)
-        what = "its backward made a NaN of other numbers (0 * inf, 0 / 0 or inf - inf)"
-        if node is not last:
-            what = f"its backward made an infinity, of which {last.name()} made NaN (0 * inf or inf - inf)"
-        name = node._fn.name if node._fn.primitive else ""
-        warn("nan-gradient", node.name(), f"{what}; {reach}", advice(name), notes=made_at(node))
+        name, fn_name, what, place = blame(nodes, nodes["nan"])
+        warn("nan-gradient", name, f"{what}; {reach}", advice(fn_name), place)
     made.clear()
 
 
+def blame(nodes: dict, last: Any) -> tuple[str, str, str, Place | None]:
+    """Of the nodes that have made an infinity and a NaN, the one at fault: its name, its operation's, why, and its line."""
+    node = nodes.get("inf", last)
+    what = "its backward made a NaN of other numbers (0 * inf, 0 / 0 or inf - inf)"
+    if node is not last:
+        what = f"its backward made an infinity, of which {last.name()} made NaN (0 * inf or inf - inf)"
+    return node.name(), node._fn.function_name() if node._fn.primitive else "", what, forward_place(node)
+
+
 def of_graph(events: dict, graph: Iterable) -> Event | None:
-    """The first event of an operation that a graph has."""
-    names = {node._fn.function_name() for node in graph if hasattr(node, "_fn") and node._fn.primitive}
-    return next((e for e in events.values() if e.name in names), None)
+    """The first event that happened in the forward pass of a graph."""
+    nodes = [node for node in graph if type(node) is not Leaf]
+    ours = [e for e in events.values() if any([is_of(e, node) for node in nodes])]
+    return next((e for e in ours if e.what), ours[0] if ours else None)
 
 
-def made_at(node: Any) -> list[str]:
-    """A line that says where the node was made, if that was noted, or can be told by an infinity that it made."""
-    place = node._trace or next((e.place for e in made.inf.values() if e.name == node._fn.__dict__.get("name")), None)
-    return [] if place is None else [f"the forward call was at {place}"]
+def forward_place(node: Any) -> Place | None:
+    """Where the node was made, if that was noted, or can be told by a number that was none there."""
+    known = node._trace
+    for e in (*made.inf.values(), *made.nan.values()):
+        known = known or (e.place if is_of(e, node) else None)
+    return known
+
+
+def is_of(event: Event, node: Any) -> bool:
+    """Whether the event happened when the node was made, so far as no other thread has taken its number meanwhile."""
+    return node._seq == event.number and node._fn.primitive and node._fn.function_name() == event.name
 
 
 def hint_at_loss(t: Tensor) -> None:
@@ -184,12 +200,15 @@ def watch(name: str, args: tuple, outs: tuple) -> None:
         what = f"was given NaN in {count(new[0])} by a tensor of shape {tuple(new[0].shape)}"
     elif not given:
         sources = ", ".join(str(tuple(a.shape)) for a in args if isinstance(a, Tensor))
-        what = f"made NaN in {count(results[0])} of its result of shape {tuple(results[0].shape)}, of numbers that were "
+        what = (
+            f"made NaN in {count(results[0])} of its result of shape {tuple(results[0].shape)}, of numbers that were "
+        )
         what += f"none (its arguments have the shapes {sources})" if sources else "none"
     for t in given + results:
         made.spoilt[t] = True
     if new or not given:
-        made.note("nan", Event(name, user_place(), what))
+        edge = results[0]._edge
+        made.note("nan", name, -1 if edge is None else producer(edge)._seq, what)
 
 
 def holds_nan(t: Tensor) -> bool:
@@ -203,17 +222,18 @@ def count(t: Tensor) -> str:
 
 
 def check_nan(node: Any, outs: tuple) -> None:
-    """RuntimeError that names the operation whose backward first gave NaN."""
+    """RuntimeError that names the operation whose backward first gave NaN, or the infinity that it was made of."""
     for i, o in enumerate(outs):
         if o is not None and holds_nan(o):
+            name, fn_name, what, place = blame(found.get() or {}, node)
             raise error(
                 RuntimeError,
-                node.name(),
-                f"Function '{node.name()}' returned nan values in its {i}th output: {count(o)} of a gradient of shape "
-                f"{tuple(o.shape)}",
-                advice(node._fn.name if node._fn.primitive else ""),
-                node._trace,
-                notes=[f"backward was called at {place}"] if (place := user_place()) else [],
+                name,
+                f"{what}; Function '{node.name()}' returned nan values in its {i}th output: {count(o)} of a gradient of "
+                f"shape {tuple(o.shape)}",
+                advice(fn_name),
+                place,
+                notes=[f"backward was called at {at}"] if (at := user_place()) else [],
             )
 
 
@@ -227,7 +247,8 @@ REMEDIES = {
     ("sqrt", "rsqrt", "norm", "vector_norm", "linalg_vector_norm", "pow"): SLOPE,
     ("std", "var"): "a single number needs {0}(correction=0); of equal numbers take (x.var() + 1e-12).sqrt()",
     ("log", "log2", "log10", "log1p", "xlogy"): (
-        SLOPE + ". log_softmax(x) and nn.functional.logsigmoid(x) are safe forms of softmax(x).log() and sigmoid(x).log()"
+        SLOPE
+        + ". log_softmax(x) and nn.functional.logsigmoid(x) are safe forms of softmax(x).log() and sigmoid(x).log()"
     ),
     ("div", "reciprocal"): (
         "keep the divisor from 0: x / y.clamp(min=1e-12). " + BEFORE + ". torch.softmax is a safe exp(x) / exp(x).sum()"
@@ -238,9 +259,17 @@ REMEDIES = {
     ),
     ("acos", "asin", "atanh"): "keep the argument inside: x.clamp(-1 + 1e-6, 1 - 1e-6). " + BEFORE,
     ("atan2",): "leave out the point (0, 0): atan2(y, where(mask, x, 1))",
-    ("softmax", "log_softmax"): "see that not all places of a row are masked, with -inf; logits of inf have to be clamped",
+    (
+        "softmax",
+        "log_softmax",
+    ): "see that not all places of a row are masked, with -inf; logits of inf have to be clamped",
     ("mean",): "take the mean only if there is something: if x.numel() > 0",
-    ("exp", "expm1", "cosh", "sinh"): "keep the argument small: x.clamp(max=80.0), or compute with logarithms (logsumexp)",
+    (
+        "exp",
+        "expm1",
+        "cosh",
+        "sinh",
+    ): "keep the argument small: x.clamp(max=80.0), or compute with logarithms (logsumexp)",
     ("cross_entropy", "mean_cross_entropy", "nll_loss", "mean_nll"): (
         "see that some target is not ignore_index, and that the logits are finite"
     ),

@@ -12,7 +12,7 @@ from . import debug
 from .edges import Leaf, producer
 from .tensor import Tensor
 
-OUTPUTS = ("linear", "matmul", "mm", "addmm", "add", "sigmoid", "tanh", "relu", "exp", "softplus", "prelu")
+OUTPUTS = ("affine", "linear", "matmul", "mm", "addmm", "add", "sigmoid", "tanh", "relu", "exp", "softplus", "prelu")
 SMOOTH = {
     "round": "let the gradient pass by: y + (y.round() - y).detach()",
     "sign": "use a smooth function in its place: tanh(x)",

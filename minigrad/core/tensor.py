@@ -18,7 +18,7 @@ from . import debug, dtypes
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .device import CPU, Size, device, strided
-from .edges import INFERENCE, Leaf, Port, Version, place_of, producer
+from .edges import INFERENCE, Leaf, Lent, Port, Version, place_of, producer
 
 new = object.__new__
 
@@ -174,7 +174,7 @@ class Tensor(Conversions):
                 raise error(
                     RuntimeError,
                     "requires_grad_",
-                    "you can only change requires_grad flags of leaf variables",
+                    f"you can only change requires_grad flags of leaf variables; this is the result of {self.grad_fn.name()}",
                     "use .detach() for a tensor that is not tracked",
                 )
             return self
@@ -230,7 +230,9 @@ class Tensor(Conversions):
     def grad(self, g: Tensor | None) -> None:
         if g is not None:
             if not isinstance(g, Tensor):
-                raise error(TypeError, "grad", f"expected a tensor or None, got {type(g).__name__}")
+                raise error(
+                    TypeError, "grad", f"expected a tensor or None, got {type(g).__name__}", "x.grad = None clears it"
+                )
             if g.shape != self.shape or g._np_dtype != self._np_dtype:
                 raise error(
                     RuntimeError,
@@ -267,6 +269,8 @@ class Tensor(Conversions):
     def data(self) -> Tensor:
         """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
         t = wrap(self._a)
+        if type(self._ver) is Lent:
+            self._ver.exposed = True
         if self._edge is not None and current().watched and debug.mode.on:
             debug.note_cut("data", self, t)
         return t

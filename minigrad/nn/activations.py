@@ -9,7 +9,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops import activation, elementary, softmax
 from ..ops.create import full
-from .module import Module
+from .module import Module, made_of
 from .parameter import Parameter
 
 
@@ -27,6 +27,8 @@ class Activation(Module):
             raise error(TypeError, type(self).__name__, str(e), f"its settings are {self.__signature__}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
+            if isinstance(value, Tensor):
+                raise made_of(self, value, "(input)", TypeError)
             setattr(self, name, value)
 
     def __init_subclass__(cls, **options: Any):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops import cross_entropy, distance, loss
-from .module import Module
+from .module import Module, made_of
 
 
 class Loss(Module):
@@ -18,6 +18,8 @@ class Loss(Module):
         super().__init__()
         self._settings = tuple(settings)
         for name, value in settings.items():
+            if isinstance(value, Tensor) and name not in ("weight", "pos_weight"):
+                raise made_of(self, value, "(input, target)", RuntimeError)
             if name in ("weight", "pos_weight"):
                 self.register_buffer(name, value)
             else:

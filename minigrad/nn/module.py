@@ -7,15 +7,19 @@ everything else here walks those.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import Any
+from weakref import ref
 
 from ..core import dtypes
 from ..core.context import recordings
 from ..core.device import device
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import error, user_frame, user_place, warn
 from .parameter import Parameter
 from .state import Stateful
+
+STATE = ("_parameters", "_buffers", "_modules", "_hooks", "_options")  # the dictionaries that each module has
 
 
 class Module(Stateful):
@@ -39,14 +43,22 @@ class Module(Stateful):
     _modules: dict[str, Any]  # name -> Module or None
 
     def __init__(self):
-        for name in ("_parameters", "_buffers", "_modules", "_hooks", "_options"):
+        for name in STATE:
             object.__setattr__(self, name, {})
         object.__setattr__(self, "_transient", set())  # buffers that are not part of the state_dict
         object.__setattr__(self, "training", True)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every module defines its own."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        own = [n for n in dir(type(self)) if not hasattr(Module, n)]
+        near = get_close_matches("forward", own, 1)
+        raise error(
+            NotImplementedError,
+            type(self).__name__,
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+            + (f"; did you mean it by {near[0]}?" if near else ""),
+            "def forward(self, input): ... in the class",
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for recording in recordings:
@@ -63,13 +75,10 @@ class Module(Stateful):
         if isinstance(value, (Parameter, Module)):
             if "_parameters" not in stores:
                 kind = "parameters" if isinstance(value, Parameter) else "module"
-                raise error(
-                    AttributeError,
-                    type(self).__name__,
-                    f"cannot assign {kind} before Module.__init__() call",
-                    "call super().__init__() first",
-                )
+                raise not_initialised(self, f"cannot assign {kind} before Module.__init__() call: '{name}'")
             store = self._parameters if isinstance(value, Parameter) else self._modules
+            if (old := store.get(name)) is not None and old is not value:
+                note_replaced(old, value)
             for other in (stores, self._parameters, self._buffers, self._modules):
                 if other is not store:  # there the new one takes the place of the old one, in order
                     other.pop(name, None)
@@ -102,6 +111,8 @@ class Module(Stateful):
                 )
             self._buffers[name] = value
         else:
+            if name == "requires_grad" and not inside(self):
+                warn_requires_grad(self, value)
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -109,6 +120,8 @@ class Module(Stateful):
             found = self.__dict__.get(store, {})
             if name in found:
                 return found[name]
+        if name in STATE and "_parameters" not in self.__dict__:
+            raise not_initialised(self, "used before Module.__init__() call")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
@@ -152,7 +165,9 @@ class Module(Stateful):
         """Add a sub-module under a name."""
         self._check_name(name, "module")
         if module is not None and not isinstance(module, Module):
-            raise error(TypeError, type(self).__name__, f"{type(module).__name__} is not a Module subclass")
+            name = type(self).__name__
+            fix = f"pass the modules one by one: {name}(*layers)" if isinstance(module, (list, tuple)) else ""
+            raise error(TypeError, name, f"{type(module).__name__} is not a Module subclass", fix)
         self._modules[name] = module
 
     add_module = register_module
@@ -160,12 +175,7 @@ class Module(Stateful):
     def _check_name(self, name: str, kind: str) -> None:
         store = self.__dict__.get({"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}[kind])
         if store is None:
-            raise error(
-                AttributeError,
-                type(self).__name__,
-                f"cannot assign {kind} before Module.__init__() call",
-                "call super().__init__() first",
-            )
+            raise not_initialised(self, f"cannot assign {kind} before Module.__init__() call: '{name}'")
         if not isinstance(name, str) or "." in name or not name:
             raise error(
                 KeyError if isinstance(name, str) else TypeError,
@@ -225,7 +235,10 @@ class Module(Stateful):
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once: what an optimizer takes."""
-        return (p for _, p in self.named_parameters(recurse=recurse))
+        for name, p in self.named_parameters(recurse=recurse):
+            if isinstance(p, Parameter):
+                p._path = name  # for messages of the optimizer
+            yield p
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -377,6 +390,42 @@ def clear_grad(p: Tensor, set_to_none: bool) -> None:
     else:
         p.grad = p.grad.detach() if p.grad.requires_grad else p.grad
         p.grad.zero_()
+
+
+def not_initialised(module: Module, what: str) -> Exception:
+    """The error for a module whose own __init__ was not called."""
+    return error(AttributeError, type(module).__name__, what, "call super().__init__() first in its __init__")
+
+
+def made_of(module: Module, t: Tensor, inputs: str, kind: type) -> Exception:
+    """The error for a module that was given its input in the place of a setting."""
+    name = type(module).__name__
+    what = f"was given a tensor of shape {tuple(t.shape)} in the place of a setting"
+    return error(kind, name, what, f"make it first, then call it: {name}(){inputs}")
+
+
+def note_replaced(old: Any, new: Any) -> None:
+    """Note on parameters that another one, or a module with others, has taken their place; an optimizer may ask."""
+    place = user_place()
+    for p in [old] if isinstance(old, Parameter) else [p for _, p in old.named_parameters()]:
+        p._replaced = ref(new), place
+
+
+def inside(module: Module) -> bool:
+    """Whether the user's code that runs is a method of the module, which may set attributes of its own."""
+    frame = user_frame(2)
+    return frame is not None and hasattr(type(module), frame.f_code.co_name)
+
+
+def warn_requires_grad(module: Module, value: Any) -> None:
+    """Modules have no requires_grad: what was set is a new attribute, that nobody reads."""
+    n = len(list(module.parameters()))
+    warn(
+        "requires-grad-of-module",
+        type(module).__name__,
+        f"requires_grad was set on a module, where nobody reads it: its {n} parameters are as before",
+        f"model.requires_grad_({value!r})",
+    )
 
 
 def indented(text: str) -> str:

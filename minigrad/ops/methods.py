@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import hooks
+from ..core import hooks, misspelt
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
@@ -145,3 +145,4 @@ def install() -> None:
             if hasattr(method, "__code__"):
                 registry.CODES.setdefault(method.__code__, name)
     registry.attach(T)
+    misspelt.install(T)

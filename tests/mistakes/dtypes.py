@@ -142,7 +142,7 @@ class ClassesCountedFromOne(Mistake):
     """
 
     says = IndexError
-    operation = "cross_entropy"
+    operation = "nll_loss"
     numbers = ("3", "0 to 2")
     remedy = "target - 1"
 
@@ -294,7 +294,7 @@ class ResultsIntoIntegers(Mistake):
 
     says = "fraction-lost"
     operation = "setitem"
-    numbers = ("1 of 1", "int64")
+    numbers = ("1 of 1", "int64", "0.285714")
     remedy = "float"
 
     def wrong():
@@ -466,7 +466,7 @@ class InnerSizesDiffer(Mistake):
     """
 
     operation = "matmul"
-    numbers = ("(4, 3)", "3 and 4")
+    numbers = ("(4, 3)", "inner sizes 3", "and 4")
     remedy = ".mT"
 
     def wrong():
@@ -521,7 +521,7 @@ class ConcatenatedWithoutList(Mistake):
     says = TypeError
     operation = "cat"
     numbers = ("Tensor",)
-    remedy = "torch.cat([a, b])"
+    remedy = "minigrad.cat([a, b])"
 
     def wrong():
         a, b = torch.ones(2), torch.ones(3)

@@ -58,7 +58,7 @@ class UpdateMakesResult(Mistake):
 
     says = "grad-of-non-leaf"
     operation = "SubBackward0"
-    remedy = "with torch.no_grad(): w -="
+    remedy = "no_grad(): w -="
 
     def wrong():
         w = torch.tensor(0.0, requires_grad=True)
@@ -106,7 +106,7 @@ class ConvertedParameter(Mistake):
     """
 
     says = "grad-of-non-leaf"
-    operation = "ToCopyBackward0"
+    operation = "ToBackward0"
     remedy = "requires_grad_()"
     under = "debug"
 
@@ -322,7 +322,7 @@ class TensorOfTensor(Mistake):
     That copies the numbers and forgets how they were computed, so no gradient flows through it.
     """
 
-    says = "copy-construct"
+    says = "copy-of-tensor"
     operation = "tensor"
     remedy = "clone()"
 
@@ -341,9 +341,8 @@ class TensorOfResults(Mistake):
     That copies the numbers and forgets how they were computed, so no gradient flows back to `a` and `b`.
     """
 
-    says = "copy-construct"
+    says = "tensor-in-list"
     operation = "tensor"
-    numbers = ("2 tensors",)
     remedy = "stack"
 
     def wrong():

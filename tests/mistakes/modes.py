@@ -274,7 +274,7 @@ class NoGradAsStatement(Mistake):
 
     says = "mode-not-entered"
     operation = "no_grad"
-    remedy = "with torch.no_grad():"
+    remedy = "with minigrad.no_grad():"
 
     def wrong():
         x = torch.ones(2, requires_grad=True)
@@ -298,7 +298,7 @@ class InferenceModeAsStatement(Mistake):
 
     says = "mode-not-entered"
     operation = "inference_mode"
-    remedy = "with torch.inference_mode():"
+    remedy = "with minigrad.inference_mode():"
 
     def wrong():
         model = torch.nn.Linear(2, 1)
@@ -319,7 +319,7 @@ class WithoutCall(Mistake):
 
     says = TypeError
     operation = "no_grad"
-    remedy = "with torch.no_grad():"
+    remedy = "with minigrad.no_grad():"
 
     def wrong():
         with torch.no_grad:  # <-
@@ -366,7 +366,7 @@ class InferenceTensorSaved(Mistake):
     `no_grad` they are counted.
     """
 
-    operation = "mul"
+    operation = "save_for_backward"
     numbers = ("(2,)",)
     remedy = "clone()"
 
@@ -430,7 +430,7 @@ class NumPyFunction(Mistake):
 
     operation = "sin"
     numbers = ("(3,)",)
-    remedy = "torch.sin"
+    remedy = "minigrad.sin"
 
     def wrong():
         x = torch.ones(3, requires_grad=True)

@@ -714,7 +714,7 @@ class BatchOfOne(Mistake):
     """
 
     says = ValueError
-    operation = "BatchNorm"
+    operation = "batch_norm"
     numbers = ("(1, 3)",)
     remedy = "eval()"
 
