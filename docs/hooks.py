@@ -24,6 +24,8 @@ def on_page_markdown(markdown, page, config, files):
         return with_viewer(markdown)
     if page.file.src_uri == "drawing.md":
         return with_text_drawing(markdown)
+    if page.file.src_uri == "explain.md":
+        return with_explanations(markdown)
     if page.file.src_uri == "errors.md":
         return filled(markdown, "<!-- printed error -->", "text", printed_by_example(markdown, "program.py"))
     marker = TABLES.get(page.file.src_uri)
@@ -51,6 +53,15 @@ def with_generated_text(markdown):
     step = names_of_example(markdown, "step.py")["step"]
     markdown = filled(markdown, "<!-- compiled step -->", "python", step.source())
     return filled(markdown, "<!-- explained step -->", "text", step.explain())
+
+
+def with_explanations(markdown):
+    """The page about explanations, with those of its own examples."""
+    derivation = names_of_example(markdown, "neuron.py")["derivation"]
+    last = re.findall(r"```python\n(.*?)```", markdown, re.DOTALL)[-1]
+    history = names_of_example(f"```python\nimport minigrad as torch\n{last}```", "net.py")["history"]
+    markdown = filled(markdown, "<!-- derivation -->", "text", str(derivation))
+    return filled(markdown, "<!-- shape -->", "text", str(history))
 
 
 def with_text_drawing(markdown):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Place, error, user_place
-from . import debug, hooks, invalid, suspects
+from . import debug, hooks, invalid
 from .context import OFF, ON, current, use
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
@@ -95,8 +95,6 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
             invalid.hint(nodes or {}, gradients(pending, found), pending.reaches())
     finally:
         invalid.found.reset(outer)
-    if here.watched and debug.mode.on:
-        suspects.look_at_graph(roots)
     return found
 
 

@@ -88,12 +88,11 @@ class Optimizer:
                     f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
                     "pass one flat list: [*a.parameters(), *b.parameters()]",
                 )
-            if not (p.is_leaf or self.defaults.get("differentiable")):
+            if (made := p.grad_fn) is not None and not self.defaults.get("differentiable"):
                 raise error(
                     ValueError,
                     type(self).__name__,
-                    f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of "
-                    f"{p.grad_fn.name()}",
+                    f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of {made.name()}",
                     "optimize the tensors that it was computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
                 )
             if id(p) in present:
