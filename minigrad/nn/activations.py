@@ -9,7 +9,8 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops import activation, elementary, softmax
 from ..ops.create import full
-from .module import Module, made_of
+from .misuse import made_of
+from .module import Module
 from .parameter import Parameter
 
 

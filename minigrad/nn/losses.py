@@ -6,7 +6,8 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops import cross_entropy, distance, loss
-from .module import Module, made_of
+from .misuse import made_of
+from .module import Module
 
 
 class Loss(Module):

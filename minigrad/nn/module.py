@@ -7,15 +7,14 @@ everything else here walks those.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from typing import Any
-from weakref import ref
 
 from ..core import dtypes
 from ..core.context import recordings
 from ..core.device import device
 from ..core.tensor import Tensor
-from ..errors import error, user_frame, user_place, warn
+from ..errors import error
+from .misuse import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
 from .parameter import Parameter
 from .state import Stateful
 
@@ -50,15 +49,7 @@ class Module(Stateful):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every module defines its own."""
-        own = [n for n in dir(type(self)) if not hasattr(Module, n)]
-        near = get_close_matches("forward", own, 1)
-        raise error(
-            NotImplementedError,
-            type(self).__name__,
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-            + (f"; did you mean it by {near[0]}?" if near else ""),
-            "def forward(self, input): ... in the class",
-        )
+        raise no_forward(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for recording in recordings:
@@ -390,42 +381,6 @@ def clear_grad(p: Tensor, set_to_none: bool) -> None:
     else:
         p.grad = p.grad.detach() if p.grad.requires_grad else p.grad
         p.grad.zero_()
-
-
-def not_initialised(module: Module, what: str) -> Exception:
-    """The error for a module whose own __init__ was not called."""
-    return error(AttributeError, type(module).__name__, what, "call super().__init__() first in its __init__")
-
-
-def made_of(module: Module, t: Tensor, inputs: str, kind: type) -> Exception:
-    """The error for a module that was given its input in the place of a setting."""
-    name = type(module).__name__
-    what = f"was given a tensor of shape {tuple(t.shape)} in the place of a setting"
-    return error(kind, name, what, f"make it first, then call it: {name}(){inputs}")
-
-
-def note_replaced(old: Any, new: Any) -> None:
-    """Note on parameters that another one, or a module with others, has taken their place; an optimizer may ask."""
-    place = user_place()
-    for p in [old] if isinstance(old, Parameter) else [p for _, p in old.named_parameters()]:
-        p._replaced = ref(new), place
-
-
-def inside(module: Module) -> bool:
-    """Whether the user's code that runs is a method of the module, which may set attributes of its own."""
-    frame = user_frame(2)
-    return frame is not None and hasattr(type(module), frame.f_code.co_name)
-
-
-def warn_requires_grad(module: Module, value: Any) -> None:
-    """Modules have no requires_grad: what was set is a new attribute, that nobody reads."""
-    n = len(list(module.parameters()))
-    warn(
-        "requires-grad-of-module",
-        type(module).__name__,
-        f"requires_grad was set on a module, where nobody reads it: its {n} parameters are as before",
-        f"model.requires_grad_({value!r})",
-    )
 
 
 def indented(text: str) -> str:
