@@ -42,13 +42,16 @@ INFERENCE = InferenceVersion()
 
 
 class Lent(Version):
-    """Of a gradient that an optimizer's step has used.  `exposed`: its memory was asked for, so writes may go unnoticed."""
+    """Of a gradient that an optimizer's step has used, when it had the version `used`.
 
-    __slots__ = ("exposed",)
+    `exposed`: its memory was asked for since, so writes may have gone unnoticed.
+    """
+
+    __slots__ = ("exposed", "used")
 
     def __init__(self):
         super().__init__()
-        self.exposed = False
+        self.exposed, self.used = False, 0
 
 
 class Leaf:

@@ -134,10 +134,10 @@ class Optimizer:
         with set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 for p in group["params"]:
-                    if p.grad is not None:
-                        self.update(p, -p.grad if group.get("maximize") else p.grad, self.state[p], group)
-                        twice += oversights.lend(p.grad)
-                        self._used.add(id(p.grad))
+                    if (g := p.grad) is not None:
+                        self.update(p, -g if group.get("maximize") else g, self.state[p], group)
+                        twice += oversights.lend(g)
+                        self._used.add(id(g))
                     elif p._edge is not None:
                         without.append(p)
         self._look(without, twice)

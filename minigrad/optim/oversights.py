@@ -116,7 +116,11 @@ def lend(g: Tensor) -> bool:
     seen = g._ver
     if seen is None:
         g._ver = Lent()
-    return type(seen) is Lent and seen.n == 1 and seen.writer == "backward" and not seen.exposed
+    if type(seen) is not Lent:  # written before the first step that used it, by more than one batch or in other ways
+        return False
+    added = seen.n == seen.used + 1 and seen.writer == "backward" and not seen.exposed
+    seen.used, seen.exposed = seen.n, False
+    return added
 
 
 def warn_not_cleared(who: str, n: int, total: int) -> None:
