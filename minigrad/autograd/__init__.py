@@ -229,9 +229,15 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)
-        if type(t) is Tensor and t._a.size and not math.isfinite(number := t._a.item()):
-            if what == "backward" or number != number:  # a derivative may be asked for where a function is infinite
-                hint_at_loss(t)
+        if (
+            type(t) is Tensor
+            and t._a.size
+            and not math.isfinite(number := t._a.item())
+            and (
+                what == "backward" or number != number  # a derivative may be asked for where a function is infinite
+            )
+        ):
+            hint_at_loss(t)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
     if not isinstance(g, Tensor):
         raise error(TypeError, what, f"gradients can be either tensors or None, but got {type(g).__name__}")

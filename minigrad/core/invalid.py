@@ -24,8 +24,6 @@ from .quiet import listen
 from .saved import Saved
 from .tensor import Tensor, bottom
 
-FINDING = "run it inside `with minigrad.autograd.detect_anomaly():`, which names the line of the operation"
-
 
 class Event(NamedTuple):
     """An operation of the forward pass that has made a NaN or an infinity, at the user's line, and what is known of it.
@@ -37,6 +35,7 @@ class Event(NamedTuple):
     place: Place | None
     number: int
     what: str = ""
+    fix: str = ""
 
 
 class Made(threading.local):
@@ -47,11 +46,12 @@ class Made(threading.local):
         self.inf: dict[int, Event] = {}
         self.spoilt = Notes()  # tensors that are known to hold NaN, in anomaly mode
 
-    def note(self, kind: str, name: str, number: int, what: str = "") -> None:
-        """Remember an operation, if it is among the first twenty."""
+    def note(self, kind: str, name: str, number: int, what: str = "", data: bool = False) -> None:
+        """Remember an operation, if it is among the first twenty; `data` says that it was given what it has."""
         events = getattr(self, kind)
         if what or len(events) < 20:
-            events[number] = Event(name, user_place(), number, what)
+            place = user_place()
+            events[number] = Event(name, place, number, what, DATA if data else advice(name, place, kind == "nan"))
 
     def clear(self) -> None:
         """Forget them: they have led to nothing."""
@@ -104,10 +104,10 @@ def hint(nodes: dict, gradients: Iterable[tuple], graph: Iterable) -> None:
     event = None if "nan" in nodes else of_graph(made.nan, graph)
     if event is not None:
         what = "made a NaN of other numbers in the forward pass, which backward multiplies with, even with 0"
-        warn("nan-gradient", event.name, f"{what}; {reach}", advice(event.name), event.place)
+        warn("nan-gradient", event.name, f"{what}; {reach}", event.fix, event.place)
     elif "nan" in nodes:
         name, fn_name, what, place = blame(nodes, nodes["nan"])
-        warn("nan-gradient", name, f"{what}; {reach}", advice(fn_name), place)
+        warn("nan-gradient", name, f"{what}; {reach}", advice(fn_name, place), place)
     made.clear()
 
 
@@ -156,14 +156,16 @@ def hint_at_loss(t: Tensor) -> None:
     made.clear()
     what = f"the tensor of shape {tuple(t.shape)} that backward starts from is {word}"
     if event is not None:
-        name, place = event.name, event.place
+        name, place, fix = event.name, event.place, event.fix
         what = f"{event.what or f'made the first {word}'}; {what}"
+    elif node is not None:
+        name, place = node.name(), node._trace
+        what = f"{what}; this operation made the first NaN"
+        fix = advice(node._fn.name if node._fn.primitive else "", place, True)
     else:
-        name, place = ("backward", None) if node is None else (node.name(), node._trace)
-        what += "" if node is None else "; this operation made the first NaN"
+        name, place, fix = "backward", None, FINDING
     if kind == "nan" and anomaly.on and anomaly.nan:
-        raise error(RuntimeError, name, what, advice(name), place)
-    fix = advice(name) if event is not None or node is None else advice(node._fn.name if node._fn.primitive else "")
+        raise error(RuntimeError, name, what, fix, place)
     warn("nan-loss" if kind == "nan" else "infinite-loss", name, what, fix, place)
 
 
@@ -199,16 +201,14 @@ def watch(name: str, args: tuple, outs: tuple) -> None:
     if new:
         what = f"was given NaN in {count(new[0])} by a tensor of shape {tuple(new[0].shape)}"
     elif not given:
-        sources = ", ".join(str(tuple(a.shape)) for a in args if isinstance(a, Tensor))
-        what = (
-            f"made NaN in {count(results[0])} of its result of shape {tuple(results[0].shape)}, of numbers that were "
-        )
-        what += f"none (its arguments have the shapes {sources})" if sources else "none"
+        shapes = " and ".join(str(tuple(a.shape)) for a in args if isinstance(a, Tensor))
+        what = f"made NaN in {count(results[0])} of its result of shape {tuple(results[0].shape)}, and was given none"
+        what += f" (in shapes {shapes})" if shapes else ""
     for t in given + results:
         made.spoilt[t] = True
     if new or not given:
         edge = results[0]._edge
-        made.note("nan", name, -1 if edge is None else producer(edge)._seq, what)
+        made.note("nan", name, -1 if edge is None else producer(edge)._seq, what, bool(new))
 
 
 def holds_nan(t: Tensor) -> bool:
@@ -231,7 +231,7 @@ def check_nan(node: Any, outs: tuple) -> None:
                 name,
                 f"{what}; Function '{node.name()}' returned nan values in its {i}th output: {count(o)} of a gradient of "
                 f"shape {tuple(o.shape)}",
-                advice(fn_name),
+                advice(fn_name, place),
                 place,
                 notes=[f"backward was called at {at}"] if (at := user_place()) else [],
             )
@@ -243,22 +243,25 @@ SLOPE = (
     "keep {0}'s argument away from the place where its slope is infinite: add a small number (x + 1e-12), or "
     "clamp(min=1e-12). " + BEFORE
 )
+DOMAIN = "{0} is not defined there, so keep its argument inside: x.clamp(min=1e-12). " + BEFORE
+SAFE_LOGARITHMS = (
+    ". log_softmax(x) and nn.functional.logsigmoid(x) are safe forms of softmax(x).log() and sigmoid(x).log()"
+)
+LOGARITHMS = ("log", "log2", "log10", "log1p", "xlogy")
+ROOTS = ("sqrt", "rsqrt", "norm", "vector_norm", "linalg_vector_norm", "pow")
+FORWARD = {LOGARITHMS: DOMAIN + SAFE_LOGARITHMS, ROOTS: DOMAIN}
 REMEDIES = {
-    ("sqrt", "rsqrt", "norm", "vector_norm", "linalg_vector_norm", "pow"): SLOPE,
+    ROOTS: SLOPE,
+    LOGARITHMS: SLOPE + SAFE_LOGARITHMS,
     ("std", "var"): "a single number needs {0}(correction=0); of equal numbers take (x.var() + 1e-12).sqrt()",
-    ("log", "log2", "log10", "log1p", "xlogy"): (
-        SLOPE
-        + ". log_softmax(x) and nn.functional.logsigmoid(x) are safe forms of softmax(x).log() and sigmoid(x).log()"
-    ),
     ("div", "reciprocal"): (
         "keep the divisor from 0: x / y.clamp(min=1e-12). " + BEFORE + ". torch.softmax is a safe exp(x) / exp(x).sum()"
     ),
     ("mul",): (
         "0 * inf is NaN, so a product with a mask does not mask: use where(mask, x, 0). Keep a logarithm finite with "
-        "x.clamp(min=1e-12).log(), or use nn.functional.binary_cross_entropy; look for NaN in the data with x.isnan().any()"
+        "x.clamp(min=1e-12).log(), or use nn.functional.binary_cross_entropy"
     ),
     ("acos", "asin", "atanh"): "keep the argument inside: x.clamp(-1 + 1e-6, 1 - 1e-6). " + BEFORE,
-    ("atan2",): "leave out the point (0, 0): atan2(y, where(mask, x, 1))",
     (
         "softmax",
         "log_softmax",
@@ -274,9 +277,16 @@ REMEDIES = {
         "see that some target is not ignore_index, and that the logits are finite"
     ),
 }
+DATA = "look for it with x.isnan(), and leave out what is missing, or fill it in: x.nan_to_num()"
+FINDING = "run it inside `with minigrad.autograd.detect_anomaly():`, which names the line of the operation"
 
 
-def advice(name: str) -> str:
-    """What to do about a NaN, or an infinity, that the operation of this name makes."""
-    texts = [text.format(name) for names, text in REMEDIES.items() if name in names]
-    return f"{texts[0]}; detect_anomaly() names the line" if texts else FINDING
+def advice(name: str, place: Place | None, forward: bool = False) -> str:
+    """What to do about a NaN, or an infinity, that the operation of this name makes, in its forward pass or in backward."""
+    table = {**REMEDIES, **FORWARD} if forward else REMEDIES
+    text = next((text.format(name) for names, text in table.items() if name in names), "")
+    return (
+        f"{text}{'. ' if text else ''}{FINDING[0].upper() + FINDING[1:] if text else FINDING}"
+        if place is None
+        else text
+    )
