@@ -54,10 +54,11 @@ class detect_anomaly(set_detect_anomaly):
 class debug:
     """Turn on the costly checks and the notes of lines; acts at once, and as a context manager until its end.
 
-    While it is on, errors say at which line each tensor was made and where a history ended, and tensors saved for backward
-    are compared with what they were, so that a write through `.data` or NumPy is found.  It warns of gradients that are
-    always 0, of parameters that are cut off from the loss, of a column that meets a row of data, and of integers that do not
-    fit their dtype.  Operations take about ten times as long.
+    While it is on, errors say at which line each tensor was made and where a history ended.  Writes through `.data` or NumPy
+    are found: tensors saved for backward, the arguments of a custom forward and the gradients that a backward is given are
+    compared with what they were.  It warns of hooks that drop what they compute, of gradients that are always 0, of
+    parameters that are cut off from the loss, of a column that meets a row of data, and of integers that do not fit their
+    dtype.  Operations take about ten times as long.
     MINIGRAD_DEBUG=1 in the environment turns it on for a whole program, in every thread.
 
     >>> import minigrad

@@ -11,7 +11,7 @@ import inspect
 from typing import Any
 
 from ..errors import error
-from . import debug
+from . import debug, ends
 from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .dual import push_tangents
 from .edges import Port
@@ -19,7 +19,16 @@ from .guard import Guard
 from .inplace import twin
 from .node import Ctx, Full, describe, described
 from .tensor import Foreign, Tensor, history
-from .wiring import among, as_tuple, check_tangents, is_float, tensors_in, wire
+from .wiring import (
+    among,
+    as_tuple,
+    check_prints,
+    check_tangents,
+    is_float,
+    prints,
+    tensors_in,
+    wire,
+)
 
 
 class Function:
@@ -151,6 +160,7 @@ class Function:
         ):  # it costs time: in plain code at the first call only
             inside = Frame(Guard(cls, args), False, None, frame.inference, inside)
         cls._watched = True
+        marks = prints(args, ctx._needs) if frame.watched and frame.grad and debug.mode.on else ()
         with use(inside):
             returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
             if not cls.combined:
@@ -162,10 +172,13 @@ class Function:
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
         if frame.watched and debug.mode.on:
-            debug.note_origin(cls.__name__, args, outs, frame.grad)
+            check_prints(ctx, args, marks)
+            debug.note_origin(cls.__name__, outs)
+            ends.note(cls.__name__, args, outs, frame.grad)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle
+        ctx._forward = None
         if not isinstance(returned, (tuple, list)):
             return outs[0]
         return type(returned)(outs) if type(returned) in (tuple, list) else outs
@@ -181,7 +194,7 @@ class Function:
         try:
             result = call_user(cls, "jvp", ctx, *tangents)
         finally:
-            ctx._jvp, ctx._forward = False, None
+            ctx._jvp = False
         found = check_tangents(cls, ctx, as_tuple(result), outs)
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 

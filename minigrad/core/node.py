@@ -11,11 +11,12 @@ import threading
 import weakref
 from typing import Any
 
-from ..errors import Place, error, user_place
+from ..errors import error, user_place
 from . import debug
 from .edges import next_number, place_of, producer
 from .hooks import Handle, hooks_of
-from .saved import Freed, Saved, freed, save, unpack
+from .saved import Freed, Saved, save, unpack
+from .stale import freed
 from .tensor import Tensor
 
 
@@ -102,10 +103,10 @@ class Node:
             raise freed(self)
         return self._saved
 
-    def _free(self, place: Place | None) -> None:
-        """Drop saved tensors; a later backward through here says where this one was called."""
+    def _free(self, freed: Freed) -> None:
+        """Drop saved tensors; a later backward through here finds a note of this one."""
         if type(self._saved) is tuple and (any([type(s) is Saved for s in self._saved]) or self._fn.keeps_number(self)):
-            self._saved = Freed(place)
+            self._saved = freed
 
     @property
     def metadata(self) -> dict:
@@ -131,11 +132,12 @@ class Ctx(Full):
     """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx."""
 
     # _given (shape, dtype) of each argument, None for those that are no tensors
-    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff")
+    # _private numbers of the saved tensors that are no arguments nor results of forward: backward may write to them
+    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff", "_private")
 
     def __init__(self, layer: Any, needs: tuple):
         Full.__init__(self, layer, ())
-        self._needs, self._given, self._dirty, self._nondiff = needs, (), (), ()
+        self._needs, self._given, self._dirty, self._nondiff, self._private = needs, (), (), (), ()
         self._forward, self._jvp, self._materialize = None, False, True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -228,6 +230,8 @@ class Ctx(Full):
             else:
                 j = place_among(s, given)
                 kept.append(save(s if j is None else before[j]))
+                if j is None:
+                    self._private = (*self._private, len(kept) - 1)
         self._saved = tuple(kept)
 
 

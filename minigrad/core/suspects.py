@@ -48,14 +48,14 @@ def column(args: tuple, out: Tensor) -> None:
     sizes = tuple(x.shape), tuple(y.shape)
     if sizes[0] != (*sizes[1], 1) or sizes[1] in ((), (1,)) or x._edge is None or y._edge is not None:
         return
-    name, place = debug.made_by(x)
+    name = debug.made_by(x)
     if x._view is None and name in OUTPUTS:
         warn(
             "broadcast-column",
             "sub",
             f"a column of shape {sizes[0]}, made by {name}, and a row of shape {sizes[1]} are broadcast to {tuple(out.shape)}",
             f"give both one shape: x.squeeze(1), or y.reshape({list(x.shape)})",
-            notes=[] if place is None else [f"the column was made at {place}"],
+            notes=[f"the column: {debug.origin(x)}"],
         )
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MinigradRuntimeError, error
-from . import debug, dtypes
+from ..errors import MinigradRuntimeError, error, user_place
+from . import debug, dtypes, ends
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .device import CPU, Size, device, strided
@@ -271,8 +271,10 @@ class Tensor(Conversions):
         t = wrap(self._a)
         if type(self._ver) is Lent:
             self._ver.exposed = True
-        if self._edge is not None and current().watched and debug.mode.on:
-            debug.note_cut("data", self, t)
+        if debug.mode.on:
+            debug.lend(storage(self._a), ".data")
+            if self._edge is not None:
+                ends.note_cut("data", self, t)
         return t
 
     @data.setter
@@ -287,6 +289,12 @@ class Tensor(Conversions):
                 "assign x.float(), or call requires_grad_(False) first",
             )
         replacing()
+        before, self._ver = (
+            version(self),
+            Version(),
+        )  # what has saved this tensor notices; the old memory was not written
+        self._ver.n = before
+        self._ver.bump(".data =", user_place())
         self._a = other._a
         if type(self._edge) is Leaf:
             self._edge._shape, self._edge._dtype = tuple(self.shape), self._np_dtype
@@ -296,14 +304,17 @@ class Tensor(Conversions):
         t = wrap(self._a)
         t._ver = memory(self)
         if self._edge is not None and current().watched and debug.mode.on:
-            debug.note_cut("detach", self, t)
+            ends.note_cut("detach", self, t)
         return t
 
     def detach_(self) -> Tensor:
         """Forget how this tensor was computed, in place.  Raises RuntimeError for views."""
         if self._view is not None:
             raise error(
-                RuntimeError, "detach_", "cannot detach a view in place", "use .detach(), which makes a new tensor"
+                RuntimeError,
+                "detach_",
+                f"cannot detach a view, of shape {tuple(self.shape)}, in place",
+                "use x.detach(), which makes a new tensor",
             )
         self._edge = None
         return self

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import debug, invalid, suspects
+from ..core import debug, ends, invalid, suspects
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
 from ..core.dual import push_tangents
@@ -116,7 +116,8 @@ class Primitive(Function):
         if frame is not ON and frame is not OFF:
             outs = out if type(out) is tuple else (out,)
             if frame.watched and debug.mode.on:
-                debug.note_origin(cls.function_name(), args, outs, frame.grad)
+                debug.note_origin(cls.function_name(), outs)
+                ends.note(cls.function_name(), args, outs, frame.grad)
                 suspects.look(cls, args, outs)
             if frame.watched and anomaly.on and anomaly.nan:
                 invalid.watch(cls.function_name(), args, outs)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..core import debug
+from ..core import debug, ends
 from ..core.context import current
 from ..core.edges import Leaf, Lent
 from ..core.tensor import Tensor
@@ -150,15 +150,15 @@ def warn_replaced(who: str, p: Tensor, known: list) -> None:
 
 def warn_cut_off(who: str, params: list) -> None:
     """In debug mode: warn of parameters that have never had a gradient, though computed with, because a history ended."""
-    ends: dict = {}
+    names: dict = {}
     for p in params:
-        if p._edge is not None and (end := debug.cut_off(p._edge)):
-            ends.setdefault(end, []).append(described(p))
-    for end, names in ends.items():
+        if p._edge is not None and (end := ends.cut_off(p._edge)):
+            names.setdefault(end, []).append(described(p))
+    for end, cut in names.items():
         warn(
             "parameter-cut-off",
             who,
-            f"{', '.join(names)} have never had a gradient, though others have: {end.name} {end.why}",
+            f"{', '.join(cut)} have never had a gradient, though others have: {end.name} {end.why}",
             end.fix,
             end.place,
         )

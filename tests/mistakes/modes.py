@@ -464,22 +464,3 @@ class ClassDecorated(Mistake):
                 return x * 2
 
         Evaluator().run(torch.ones(2, requires_grad=True))
-
-
-class HookOnUntracked(Mistake):
-    """A hook is registered on a tensor that does not require grad.
-
-    No gradient will ever come by.
-    """
-
-    operation = "register_hook"
-    numbers = ("(2,)",)
-    remedy = "requires_grad_()"
-
-    def wrong():
-        x = torch.ones(2)
-        x.register_hook(print)  # <-
-
-    def right():
-        x = torch.ones(2, requires_grad=True)
-        x.register_hook(print)

@@ -7,7 +7,7 @@ from minigrad.nn import functional as F
 from . import Mistake
 
 
-class StepBeforeBackward(Mistake):
+class StepAfterClearing(Mistake):
     """`optimizer.step()` runs after `zero_grad()` has cleared what backward had computed.
 
     The order is: clear, forward, backward, step. Without gradients `step()` changes nothing.
