@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 from weakref import ref
 
@@ -13,6 +12,8 @@ from .parameter import Parameter
 
 def no_forward(module: Any) -> Exception:
     """The error for a module that is called and has no forward."""
+    from difflib import get_close_matches  # only here: it takes time to import
+
     near = get_close_matches("forward", [n for n in vars(type(module)) if not n.startswith("_")], 1)
     return error(
         NotImplementedError,
