@@ -5,7 +5,6 @@ import pathlib
 import re
 import sys
 import textwrap
-import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -73,5 +72,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
     main()

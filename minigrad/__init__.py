@@ -365,4 +365,6 @@ _install_pool()
 _install_traceback()
 
 # NumPy's notes on infinities and NaN in our own computations are not for users; what users compute themselves keeps them.
+# In the written-out operations they are errors, on which these go the general way, where core/invalid.py takes note.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
+_warnings.filterwarnings("error", category=RuntimeWarning, module=r"minigrad\.(ops\.dispatch|kernels\.run)$")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import debug as debugging
-from ..core import engine
+from ..core import engine, suspects
 from ..core.context import EAGER, current
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
@@ -65,6 +65,8 @@ def backward(
 
 def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
     """engine.run; in debug mode plain code runs it under a record of the graph, in which `explain` finds its gradients."""
+    if debugging.mode.on:
+        suspects.look_at_graph(edges)
     keep = create if retain is None else retain
     place = note_retained(who, edges, wanted) if retain and not create and edges else None
     if debugging.mode.on and not create and current().layer is EAGER:
@@ -230,7 +232,14 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)
-        if type(t) is Tensor and t._a.size and (number := t._a.item()) != number:
+        if (
+            type(t) is Tensor
+            and t._a.size
+            and not math.isfinite(number := t._a.item())
+            and (
+                what == "backward" or number != number  # a derivative may be asked for where a function is infinite
+            )
+        ):
             hint_at_loss(t)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
     if not isinstance(g, Tensor):

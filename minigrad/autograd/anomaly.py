@@ -10,8 +10,8 @@ from ..core.node import anomaly
 class set_detect_anomaly:
     """Switch anomaly detection on or off; acts at once, and as a context manager until its end.
 
-    While it is on, an error in backward names the line of the forward operation, and with `check_nan` the first backward
-    that returns NaN raises a RuntimeError.
+    While it is on, an error in backward names the line of the forward operation.  With `check_nan` the first backward that
+    returns NaN raises a RuntimeError, and so does a loss that is NaN, which names the operation that made the first one.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
@@ -54,9 +54,11 @@ class detect_anomaly(set_detect_anomaly):
 class debug:
     """Turn on the costly checks and the notes of lines; acts at once, and as a context manager until its end.
 
-    While it is on, errors say at which line each tensor was made.  Writes through `.data` or NumPy are found: tensors saved
-    for backward, the arguments of a custom forward and the gradients that a backward is given are compared with what they
-    were.  Hooks that drop what they compute are warned of.  Operations take about ten times as long.
+    While it is on, errors say at which line each tensor was made and where a history ended.  Writes through `.data` or NumPy
+    are found: tensors saved for backward, the arguments of a custom forward and the gradients that a backward is given are
+    compared with what they were.  It warns of hooks that drop what they compute, of gradients that are always 0, of
+    parameters that are cut off from the loss, of a column that meets a row of data, and of integers that do not fit their
+    dtype.  Operations take about ten times as long.
     MINIGRAD_DEBUG=1 in the environment turns it on for a whole program, in every thread.
 
     >>> import minigrad

@@ -6,19 +6,48 @@ acts on the whole chain of running transforms.
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from ..core.context import current, enter
-from ..errors import error
+from ..errors import Place, error, warn
 
 
-class Mode:
+class Switch(type):
+    """The class of the modes, which is taken for a mode where the parentheses are forgotten."""
+
+    def __enter__(cls) -> None:
+        name = cls.__name__
+        raise error(
+            TypeError,
+            name,
+            f"is the class of the switch, and not one itself: `with {name}:`",
+            f"with minigrad.{name}():",
+        )
+
+    def __exit__(cls, *_: object) -> None:
+        """There for the sake of `with`, which looks for it first."""
+
+
+class Mode(metaclass=Switch):
     """A way of changing the current frame that can be entered, left and used as a decorator."""
 
     _olds: list
+
+    def __del__(self) -> None:
+        if "_olds" not in self.__dict__ and (frame := sys._getframe().f_back) is not None and thrown_away(frame):
+            name = type(self).__name__
+            warn(
+                "mode-not-entered",
+                name,
+                "the switch was made and thrown away, without effect: it acts in a `with` block, or as a decorator",
+                f"with minigrad.{name}():",
+                Place(frame.f_code.co_filename, frame.f_lineno),
+            )
 
     def change(self, frame: Any) -> Any:
         """The frame with this mode on."""
@@ -26,7 +55,7 @@ class Mode:
 
     def __enter__(self) -> None:
         here = current()
-        self.__dict__.setdefault("_olds", []).append(here)
+        vars(self).setdefault("_olds", []).append(here)
         enter(self.change(here))
 
     def __exit__(self, *_: object) -> None:
@@ -77,6 +106,12 @@ class Mode:
         return wrapped
 
 
+def thrown_away(frame: Any) -> bool:
+    """Whether a frame is just dropping the value of a line that is nothing but an expression."""
+    code = frame.f_code.co_code
+    return 0 <= frame.f_lasti < len(code) and dis.opname[code[frame.f_lasti]] == "POP_TOP"
+
+
 class NoParentheses(Mode):
     """Also usable as `@no_grad` without parentheses, as PyTorch allows."""
 
@@ -110,21 +145,29 @@ class set_grad_enabled(Mode):
     """Record or not, by a flag; acts at once when called as a function."""
 
     def __init__(self, mode: bool):
+        if callable(mode):
+            raise error(
+                TypeError,
+                "set_grad_enabled",
+                f"expected True or False, but got the function {getattr(mode, '__name__', mode)}",
+                "say which: @minigrad.set_grad_enabled(False)",
+            )
         self.mode = bool(mode)
         self._first: Any = current()
+        self._olds = []  # it has acted
         enter(self.change(current()))
 
     def change(self, frame: Any) -> Any:
         return frame.all_grad(self.mode)
 
     def __enter__(self) -> None:
-        self.__dict__.setdefault("_olds", []).append(self._first if self._first is not None else current())
+        vars(self).setdefault("_olds", []).append(self._first if self._first is not None else current())
         self._first = None
         enter(self.change(current()))
 
     def clone(self) -> Mode:
         new = set_grad_enabled.__new__(set_grad_enabled)
-        new.mode, new._first = self.mode, None
+        new.mode, new._first, new._olds = self.mode, None, []
         return new
 
     def __call__(self, f: Callable) -> Callable:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..core import engine
 from ..core import node as core
+from ..core.context import running
 from ..core.edges import Leaf, Port, place_of, producer
 from ..core.hooks import Handle, register_hook
 from ..core.saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
@@ -121,7 +121,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     )  # run of the engine -> gradients so far, how many are to come
 
     def arrived(i: int, grad: Tensor) -> None:
-        run: Any = engine.running.get()
+        run: Any = running.get()
         with lock:
             if run not in runs:
                 reached = run.reaches()

@@ -186,6 +186,9 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
     return cls._eager(frame, args)
 
 
+running: ContextVar[Any] = ContextVar(
+    "minigrad.running", default=None
+)  # the backward (engine.Pending) that goes on here
 recordings: list = []  # those that run anywhere in the process: only then the way of an operation through layers is noted
 unsettled: WeakSet = WeakSet()  # recordings, running or over, that have yet to look at tensors
 passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # the layers that the operation came through

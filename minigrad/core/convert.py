@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import error
 from . import debug
 from .context import current
-from .edges import Leaf, name_of
+from .edges import Leaf, Lent, name_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -64,6 +64,8 @@ class Conversions:
                 f"can't call numpy() on a tensor that requires grad, of shape {tuple(self.shape)}",
                 "use tensor.detach().numpy()" + ("; keep losses as numbers: loss.item()" if self.numel() == 1 else ""),
             )
+        if type(self._ver) is Lent:
+            self._ver.exposed = True
         if debug.mode.on:
             debug.lend(storage(self._a), "numpy()")
         return self._a
@@ -89,6 +91,15 @@ class Conversions:
             and isinstance(inputs[0], (np.ndarray, np.generic))
         ):
             return getattr(inputs[1], name)(inputs[0])
+        tracked = next((x for x in inputs if isinstance(x, Tensor) and current().grad and x.requires_grad), None)
+        if tracked is not None:
+            raise error(
+                RuntimeError,
+                ufunc.__name__,
+                f"NumPy's function was called on a tensor that requires grad, of shape {tuple(tracked.shape)}, and would "
+                "forget how it was computed",
+                f"use minigrad's function, minigrad.{ufunc.__name__}, or x.detach()",
+            )
         arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
         out = options.get("out", ())
         if out:

@@ -73,6 +73,11 @@ def origin(t: Any) -> str:
     return f"made by {name} at {node._trace}" if node._trace is not None else f"made by {name}; {HOW}"
 
 
+def made_by(t: Any) -> str:
+    """The name of the operation that made a tensor, if that was noted."""
+    return (_origins.get(t) or ("",))[0]
+
+
 def made(tensors: dict[str, Any]) -> list[str]:
     """Notes for an error: how the tensors, which go by these names in it, came about."""
     lines = {name: origin(t) for name, t in tensors.items()}

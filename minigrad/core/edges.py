@@ -45,6 +45,19 @@ class InferenceVersion(Version):
 INFERENCE = InferenceVersion()
 
 
+class Lent(Version):
+    """Of a gradient that an optimizer's step has used, when it had the version `used`.
+
+    `exposed`: its memory was asked for since, so writes may have gone unnoticed.
+    """
+
+    __slots__ = ("exposed", "used")
+
+    def __init__(self):
+        super().__init__()
+        self.exposed, self.used = False, 0
+
+
 class Leaf:
     """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
 

@@ -9,37 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
 from ..errors import Place, defined_at, error, noted, user_place
-from . import debug, hooks, results
+from . import debug, ends, hooks, invalid, results
 from .calls import call_user, running_method
-from .context import OFF, ON, current, use
+from .context import OFF, ON, current, running, use
 from .convert import storage
 from .debug import fingerprint
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .node import Ctx, anomaly, passed_over
 from .saved import Freed, Saved
-from .sweep import bare, boxed, broadcast_axes, sweep
+from .sweep import bare, boxed, broadcast_axes, gradients, sweep
 from .tensor import Tensor, bottom, history, version, wrap
-
-running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
 
 
 class Pending:
     """The gradients that wait at each node, and the heap that says which node is next.  It is `running` while entered."""
 
-    __slots__ = ("__weakref__", "grads", "heap", "place", "roots", "targets", "token", "useful", "wanted")
+    __slots__ = ("__weakref__", "grads", "heap", "place", "roots", "spoilers", "targets", "token", "useful", "wanted")
 
     def __init__(self, roots: Sequence, wanted: set | None, place: Place | None):
         self.grads: dict[Any, list] = {}
         self.heap: list = []
         self.roots, self.wanted, self.place = roots, wanted, place
+        self.spoilers: dict | None = None  # the nodes that made the first infinity and the first NaN (invalid.py)
         self.targets = None if wanted is None else {node for node, _ in wanted}
         self.useful = None if wanted is None else on_paths(roots, wanted, self.targets)
 
@@ -88,7 +86,7 @@ def run(
     here = current()
     pending = Pending(roots, wanted, place or user_place())
     plain = here is ON or here is OFF
-    watch, useful, found = None if plain else watcher(here), pending.useful, {}
+    watch, found = None if plain else watcher(here), {}
     end = reach if watch is None else watch.accumulating(reach)
     on_arrays = (plain or watch is not None and watch.lies_on_plain(here)) and not create and not GENERIC
     if on_arrays and all([type(g) is Tensor for g in grads]):
@@ -98,33 +96,52 @@ def run(
         pending,
         use(here.but(grad=True) if create else here.all_grad(False)),
     ):
-        for edge, g in zip(roots, grads, strict=True):
-            pending.give(edge, g)
-        free = None if keep else Freed(pending.place, -pending.heap[0][0] if pending.heap else 0)
-        while pending.heap:
-            node, gs = pending.take()
-            if node._hooks is not None:
-                gs = hooks.before(node, gs)
-            if watch is not None and (type(node) is not Leaf or wanted is not None):
-                watch.note_arrived(node, gs)
-            if wanted is not None:
-                found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
-            if type(node) is Leaf:
-                if wanted is None and gs[0] is not None:
-                    end(node, gs)
-            elif useful is None or node in useful:
-                outs = step(node, gs, free, watch)
-                pairs: Any = zip(node._edges, outs, strict=True)
-                if isinstance(node, Ctx):
-                    pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs)]]
-                for edge, g in pairs:
-                    if (
-                        edge is not None
-                        and g is not None
-                        and (useful is None or producer(edge) in useful or key(edge) in wanted)
-                    ):
-                        pending.give(edge, g)
+        push(pending, roots, grads, keep, watch, found, end)
+    if pending.spoilers or invalid.made.nan:
+        invalid.hint(pending.spoilers or {}, gradients(pending, found), pending.reaches())
     return found
+
+
+def push(
+    pending: Pending,
+    roots: Sequence,
+    grads: Sequence,
+    keep: bool,
+    watch: Any,
+    found: dict,
+    end: Any,
+) -> None:
+    """The loop: the youngest node's gradients go through its backward, and on to its inputs; `found` gets what is wanted."""
+    wanted, useful = pending.wanted, pending.useful
+    for edge, g in zip(roots, grads, strict=True):
+        pending.give(edge, g)
+    free = None if keep else Freed(pending.place, -pending.heap[0][0] if pending.heap else 0)
+    while pending.heap:
+        node, gs = pending.take()
+        if node._hooks is not None:
+            gs = hooks.before(node, gs)
+        if watch is not None and (type(node) is not Leaf or wanted is not None):
+            watch.note_arrived(node, gs)
+        if wanted is not None:
+            found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
+        if type(node) is Leaf:
+            if wanted is None and gs[0] is not None:
+                end(node, gs)
+        elif useful is None or node in useful:
+            outs = step(node, gs, free, watch)
+            pairs: Any = zip(node._edges, outs, strict=True)
+            if isinstance(node, Ctx):
+                pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs)]]
+            for edge, g in pairs:
+                if (
+                    edge is not None
+                    and g is not None
+                    and (useful is None or producer(edge) in useful or key(edge) in wanted)
+                ):
+                    pending.give(edge, g)
+
+
+invalid.LOOPS.add(push.__code__)
 
 
 def step(node: Any, gs: list, free: Freed | None, watch: Any) -> tuple:
@@ -174,7 +191,7 @@ def pull(node: Any, gs: list) -> tuple:
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
     if node._trace is not None and anomaly.nan:
-        check_nan(node, fitted)
+        invalid.check_nan(node, fitted)
     return fitted
 
 
@@ -298,19 +315,6 @@ def zeros(spec: tuple) -> Tensor:
     return wrap(np.zeros(*spec))
 
 
-def check_nan(node: Any, outs: tuple) -> None:
-    """Anomaly mode: name the operation whose backward first gave NaN."""
-    for i, o in enumerate(outs):
-        if o is not None and o._layer is None and np.isnan(o._a).any():
-            raise error(
-                RuntimeError,
-                type(node).__name__,
-                f"Function '{type(node).__name__}' returned nan values in its {i}th output; the forward call "
-                f"was at {node._trace}",
-                "look for a division by zero, a logarithm or root of 0, or inf - inf there",
-            )
-
-
 def reach(leaf: Leaf, gs: list) -> None:
     """The end of an edge: accumulate, with the hooks that a user has put on the leaf as a node."""
     if leaf._hooks is None:
@@ -387,6 +391,15 @@ def edge_or_none(t: Any, what: str, i: int) -> Any:
 def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
     edge = edge_or_none(t, what, i)
+    if edge is None and (end := ends.end_of(t)) is not None:
+        raise error(
+            RuntimeError,
+            what,
+            f"element {i} of tensors does not require grad and does not have a grad_fn: {end.name} {end.why}",
+            end.fix,
+            end.place,
+            notes=[f"{what} was called at {place}"] if (place := user_place()) else [],
+        )
     if edge is None:
         said, fix = f"element {i} of tensors does not require grad and does not have a grad_fn", ""
         if (method := running_method()) and not current().grad:

@@ -11,7 +11,7 @@ import inspect
 from typing import Any
 
 from ..errors import error, return_of, warn
-from . import debug
+from . import debug, ends
 from .calls import call_user, check_names, guarded, miscalled, missing
 from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .dual import push_tangents
@@ -181,6 +181,7 @@ class Function:
         if frame.watched and debug.mode.on:
             check_prints(ctx, args, marks)
             debug.note_origin(cls.__name__, outs)
+            ends.note(cls.__name__, args, outs, frame.grad)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle

@@ -374,10 +374,13 @@ def without_effect(value: ast.expr, uses: set) -> bool:
 
 def warn_non_leaf_grad(t: Any) -> None:
     """Reading .grad of a result: it is never filled, which is seldom what was meant."""
+    made = t.grad_fn._trace
     warn(
         "grad-of-non-leaf",
         "grad",
         f"the .grad of a tensor that is not a leaf is being read (it is the result of {type(t.grad_fn).__name__}); "
         "backward does not fill it",
-        "call .retain_grad() on it before backward, or read the .grad of the leaf",
+        "read the .grad of the leaf, or call .retain_grad() on the result before backward. A parameter is updated by "
+        "`with minigrad.no_grad(): w -= lr * w.grad`, and made from other tensors by (a / b).requires_grad_()",
+        notes=[] if made is None else [f"the operation was at {made}"],
     )

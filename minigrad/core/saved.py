@@ -57,7 +57,7 @@ def save(t: Any, index: int | None = None) -> Any:
         raise error(
             RuntimeError,
             "save_for_backward",
-            "inference tensors cannot be saved for backward",
+            f"inference tensors cannot be saved for backward; this one has the shape {tuple(t.shape)}",
             "clone() it outside inference_mode, or use no_grad instead of inference_mode",
         )
     if t._layer is None and (hooks := _hooks.get()):

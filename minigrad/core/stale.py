@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import Place, error
 from . import debug
+from .context import running
 from .convert import storage
 from .edges import Leaf, name_of, producer
 from .tensor import bottom, version
@@ -69,7 +70,7 @@ def saved_at(node: Any) -> list[str]:
 
 def freed(node: Any) -> Exception:
     """The error for asking a node for what an earlier backward has freed."""
-    from .engine import behind, running
+    from .engine import behind
 
     first, pending = node._saved, running.get()
     notes = [
@@ -107,7 +108,6 @@ def freed(node: Any) -> Exception:
 
 def running_place() -> Place | None:
     """The user's line that has called the backward which runs now."""
-    from .engine import running
 
     pending = running.get()
     return None if pending is None else pending.place

@@ -32,18 +32,17 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: An
     `watch` is a recording, or None.  Its log gets a node, what has arrived there and what it gives on, as they are: so no
     array on its way back may ever be written.
     """
-    outside, said, first = current(), invalid.listening(), invalid.found.set({})
+    outside, said = current(), invalid.listening()
     enter(OFF)
     try:
         with pending, UNWATCHED if watch is None else watch.sweeping():
             found = walk(pending, roots, grads, keep, step, reach, watch)
-        if nodes := invalid.found.get():
-            invalid.hint(nodes, gradients(pending, found))
+        if pending.spoilers or invalid.made.nan:
+            invalid.hint(pending.spoilers or {}, gradients(pending, found), pending.reaches())
         return found
     finally:
         enter(outside)
         restore(said)
-        invalid.found.reset(first)
 
 
 def gradients(pending: Any, found: dict) -> list:
@@ -117,6 +116,9 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: Any
         if watch is not None:
             watch.note_same(g, found[leaf, 0]._a)
     return found
+
+
+invalid.LOOPS.add(walk.__code__)
 
 
 def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> list:

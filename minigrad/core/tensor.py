@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import MinigradRuntimeError, error, user_place
-from . import debug, dtypes
+from . import debug, dtypes, ends
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .device import CPU, Size, device, strided
-from .edges import INFERENCE, Leaf, Port, Version, place_of, producer
+from .edges import INFERENCE, Leaf, Lent, Port, Version, name_of, place_of, producer
 
 new = object.__new__
 
@@ -183,7 +183,7 @@ class Tensor(Conversions):
                 raise error(
                     RuntimeError,
                     "requires_grad_",
-                    "you can only change requires_grad flags of leaf variables",
+                    f"you can only change requires_grad flags of leaf variables; this is the result of {name_of(self.grad_fn)}",
                     "use .detach() for a tensor that is not tracked",
                 )
             return self
@@ -239,7 +239,9 @@ class Tensor(Conversions):
     def grad(self, g: Tensor | None) -> None:
         if g is not None:
             if not isinstance(g, Tensor):
-                raise error(TypeError, "grad", f"expected a tensor or None, got {type(g).__name__}")
+                raise error(
+                    TypeError, "grad", f"expected a tensor or None, got {type(g).__name__}", "x.grad = None clears it"
+                )
             if g.shape != self.shape or g._np_dtype != self._np_dtype:
                 raise error(
                     RuntimeError,
@@ -275,9 +277,14 @@ class Tensor(Conversions):
     @property
     def data(self) -> Tensor:
         """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
+        t = wrap(self._a)
+        if type(self._ver) is Lent:
+            self._ver.exposed = True
         if debug.mode.on:
             debug.lend(storage(self._a), ".data")
-        return wrap(self._a)
+            if self._edge is not None:
+                ends.note_cut("data", self, t)
+        return t
 
     @data.setter
     def data(self, other: Tensor) -> None:
@@ -305,6 +312,8 @@ class Tensor(Conversions):
         """The same memory, not tracked.  In-place writes to either are seen by both, and noticed by autograd."""
         t = wrap(self._a)
         t._ver = memory(self)
+        if self._edge is not None and current().watched and debug.mode.on:
+            ends.note_cut("detach", self, t)
         return t
 
     def detach_(self) -> Tensor:

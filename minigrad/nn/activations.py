@@ -9,6 +9,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops import activation, elementary, softmax
 from ..ops.create import full
+from .misuse import made_of
 from .module import Module
 from .parameter import Parameter
 
@@ -27,6 +28,8 @@ class Activation(Module):
             raise error(TypeError, type(self).__name__, str(e), f"its settings are {self.__signature__}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
+            if isinstance(value, Tensor):
+                raise made_of(self, value, "(input)", TypeError)
             setattr(self, name, value)
 
     def __init_subclass__(cls, **options: Any):

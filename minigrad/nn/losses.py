@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops import cross_entropy, distance, loss
+from .misuse import made_of
 from .module import Module
 
 
@@ -18,6 +19,8 @@ class Loss(Module):
         super().__init__()
         self._settings = tuple(settings)
         for name, value in settings.items():
+            if isinstance(value, Tensor) and name not in ("weight", "pos_weight"):
+                raise made_of(self, value, "(input, target)", RuntimeError)
             if name in ("weight", "pos_weight"):
                 self.register_buffer(name, value)
             else:

@@ -14,8 +14,11 @@ from ..core.context import recordings
 from ..core.device import device
 from ..core.tensor import Tensor
 from ..errors import error
+from .misuse import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
 from .parameter import Parameter
 from .state import Stateful
+
+STATE = ("_parameters", "_buffers", "_modules", "_hooks", "_options")  # the dictionaries that each module has
 
 
 class Module(Stateful):
@@ -39,14 +42,14 @@ class Module(Stateful):
     _modules: dict[str, Any]  # name -> Module or None
 
     def __init__(self):
-        for name in ("_parameters", "_buffers", "_modules", "_hooks", "_options"):
+        for name in STATE:
             object.__setattr__(self, name, {})
         object.__setattr__(self, "_transient", set())  # buffers that are not part of the state_dict
         object.__setattr__(self, "training", True)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every module defines its own."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        raise no_forward(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for recording in recordings:
@@ -63,13 +66,10 @@ class Module(Stateful):
         if isinstance(value, (Parameter, Module)):
             if "_parameters" not in stores:
                 kind = "parameters" if isinstance(value, Parameter) else "module"
-                raise error(
-                    AttributeError,
-                    type(self).__name__,
-                    f"cannot assign {kind} before Module.__init__() call",
-                    "call super().__init__() first",
-                )
+                raise not_initialised(self, f"cannot assign {kind} before Module.__init__() call: '{name}'")
             store = self._parameters if isinstance(value, Parameter) else self._modules
+            if (old := store.get(name)) is not None and old is not value:
+                note_replaced(old, value)
             for other in (stores, self._parameters, self._buffers, self._modules):
                 if other is not store:  # there the new one takes the place of the old one, in order
                     other.pop(name, None)
@@ -102,6 +102,8 @@ class Module(Stateful):
                 )
             self._buffers[name] = value
         else:
+            if name == "requires_grad" and not inside(self):
+                warn_requires_grad(self, value)
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -109,6 +111,8 @@ class Module(Stateful):
             found = self.__dict__.get(store, {})
             if name in found:
                 return found[name]
+        if name in STATE and "_parameters" not in self.__dict__:
+            raise not_initialised(self, "used before Module.__init__() call")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
@@ -152,7 +156,9 @@ class Module(Stateful):
         """Add a sub-module under a name."""
         self._check_name(name, "module")
         if module is not None and not isinstance(module, Module):
-            raise error(TypeError, type(self).__name__, f"{type(module).__name__} is not a Module subclass")
+            name = type(self).__name__
+            fix = f"pass the modules one by one: {name}(*layers)" if isinstance(module, (list, tuple)) else ""
+            raise error(TypeError, name, f"{type(module).__name__} is not a Module subclass", fix)
         self._modules[name] = module
 
     add_module = register_module
@@ -160,12 +166,7 @@ class Module(Stateful):
     def _check_name(self, name: str, kind: str) -> None:
         store = self.__dict__.get({"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}[kind])
         if store is None:
-            raise error(
-                AttributeError,
-                type(self).__name__,
-                f"cannot assign {kind} before Module.__init__() call",
-                "call super().__init__() first",
-            )
+            raise not_initialised(self, f"cannot assign {kind} before Module.__init__() call: '{name}'")
         if not isinstance(name, str) or "." in name or not name:
             raise error(
                 KeyError if isinstance(name, str) else TypeError,
@@ -225,7 +226,10 @@ class Module(Stateful):
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once: what an optimizer takes."""
-        return (p for _, p in self.named_parameters(recurse=recurse))
+        for name, p in self.named_parameters(recurse=recurse):
+            if isinstance(p, Parameter):
+                p._path = name  # for messages of the optimizer
+            yield p
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True

@@ -18,7 +18,8 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
-    __slots__ = ()
+    # _path its name in the module whose parameters() have given it | _replaced what has taken its place there, and the line
+    __slots__ = ("_path", "_replaced")
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         data = zeros(0) if data is None else data

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import error, warn
 from ..kernels import places as at_places
 from ..kernels import rows
 from .compare import where
 from .families import Linear, NonDifferentiable, Operation
-from .loss import averaged, chosen, reduced
+from .loss import averaged, chosen, expect_logarithms, reduced, warn_probabilities
 from .reduce import add_up
 from .registry import op
 from .softmax import log_softmax
@@ -197,7 +197,8 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
             IndexError,
             "nll_loss",
             f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for {shape[dim]} classes",
-            f"targets have to lie in [0, {shape[dim]}), or be ignore_index={ignore}",
+            f"classes are counted from 0 to {shape[dim] - 1}: if yours begin at 1, pass target - 1; ignore_index={ignore} "
+            "costs nothing",
         )
     return valid, places(safe, dim)
 
@@ -264,6 +265,8 @@ def cross_entropy(
         )
     dim = class_dim("cross_entropy", input)
     classes = input._sizes[dim]
+    if input._edge is not None:
+        expect_logits(input, target, classes)
     if target._np_dtype.kind == "f":
         if ignore_index >= 0:
             raise error(
@@ -296,8 +299,9 @@ def soft_cross_entropy(
         raise error(
             RuntimeError,
             "cross_entropy",
-            f"expected class probabilities of the input's shape {tuple(input.shape)}, but got {tuple(target.shape)}",
-            "integer targets are taken as classes",
+            f"a target of {target.dtype} is taken as class probabilities, of the input's shape {tuple(input.shape)}, but it "
+            f"has the shape {tuple(target.shape)}",
+            "integers are taken as classes: target.long()",
         )
     classes = input.shape[dim]
     if smoothing:
@@ -331,6 +335,8 @@ def nll_loss(
     """
     reduction = chosen("nll_loss", reduction, size_average, reduce)
     dim = class_dim("nll_loss", input)
+    if input._edge is not None:
+        expect_logarithms("nll_loss", input)
     check_target("nll_loss", input, target, weight, dim)
     if weight is None and reduction == "mean":
         return MeanNLL.apply(input, target, dim, ignore_index, 0)
@@ -339,6 +345,22 @@ def nll_loss(
         return reduced(loss, reduction)
     counts = target_weight(target, weight, ignore_index)
     return averaged(loss * counts, counts, reduction)
+
+
+def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
+    """Warn where the input was through a softmax already, or has a single class, of which the loss is always 0."""
+    who = "cross_entropy"
+    what = "cross_entropy applies the softmax itself"
+    warn_probabilities(
+        who, input, ("softmax",), "softmax-twice", what, "pass the logits, as they are before the softmax"
+    )
+    if classes == 1 and target._np_dtype.kind != "f":
+        warn(
+            "one-class",
+            who,
+            f"the input of shape {tuple(input.shape)} has a single class, whose probability is 1: the loss is always 0",
+            "use one output per class, or binary_cross_entropy_with_logits for one yes or no",
+        )
 
 
 def class_dim(who: str, input: Tensor) -> int:
@@ -359,7 +381,9 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
         raise error(
             ValueError,
             who,
-            f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})",
+            f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}), of shapes "
+            f"{tuple(input.shape)} and {tuple(target.shape)}",
+            "the target has one class for each example of the input",
         )
     expected = shape[:dim] + shape[dim + 1 :]
     if size != expected:
@@ -367,6 +391,7 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             RuntimeError,
             who,
             f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}",
+            remedy(shape, size, expected, dim),
         )
     if weight is not None and tuple(weight.shape) != (input.shape[dim],):
         raise error(
@@ -374,6 +399,19 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             who,
             f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}",
         )
+
+
+def remedy(shape: tuple, size: tuple, expected: tuple, dim: int) -> str:
+    """What to do about a target of classes whose size is not the expected one."""
+    if size == shape:
+        return f"for rows of zeros and a one pass target.argmax({dim}), or target.float() for probabilities"
+    if size == (*expected, 1):
+        return f"take away the last dimension: target.squeeze({len(size) - 1})"
+    if len(shape) > 2 and size == shape[:-1]:
+        last = len(shape) - 1
+        turned = "transpose(1, 2)" if last == 2 else f"movedim({last}, 1)"
+        return f"the classes stand in dimension 1: input.{turned}"
+    return "give one class for each example: the input's shape without the dimension of the classes"
 
 
 def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:

@@ -32,7 +32,7 @@ class Embed(Linear):
                 IndexError,
                 "embedding",
                 f"index out of range: found {indices.min()} to {indices.max()} for a table of {len(weight)} rows",
-                "indices have to lie in [0, num_embeddings)",
+                f"indices lie in 0 to {len(weight) - 1}: make the table large enough, Embedding({indices.max() + 1}, ...)",
             )
         return weight[indices]
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..core.batching import front
 from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor, wrap
-from ..errors import error
+from ..errors import error, warn
 from . import registry
 from .families import Linear, NonDifferentiable, Operation, View
 from .memory import Copy, written
@@ -178,6 +178,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             f"can't assign a {type(value).__name__} to a tensor",
             "assign a number or a tensor: minigrad.tensor(...)",
         )
+    if self._np_dtype.kind in "iu" and not isinstance(value, int):
+        warn_fraction(self, value)
     basic, advanced = parse(self, index)
     part = self if trivial(basic) and advanced else Index.apply(self, basic)
     if not advanced:
@@ -191,6 +193,23 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     else:
         dims, indices = places(advanced)
         inplace(Put, part, fitting(part, value, dims, indices), dims, False, *indices)
+
+
+def warn_fraction(x: Tensor, value: Any) -> None:
+    """Warn where numbers that are not whole are written into integers."""
+    a = value._a if isinstance(value, Tensor) and value._layer is None else None if isinstance(value, Tensor) else value
+    a = None if a is None else np.asarray(a)
+    if a is None or a.dtype.kind != "f":
+        return
+    lost = np.isfinite(a) & (a != np.trunc(a))
+    if lost.any():
+        what = f"the number {a.item():g} loses its fraction" if a.size == 1 else "numbers lose their fractions"
+        warn(
+            "fraction-lost",
+            "setitem",
+            f"{what}: {int(lost.sum())} of {a.size} elements are not whole, and the tensor holds {x.dtype}",
+            "make the tensor of floats: minigrad.zeros(n), x.float(), zeros_like(x, dtype=minigrad.float32)",
+        )
 
 
 def delitem(self: Tensor, index: Any) -> None:

@@ -170,6 +170,13 @@ def block_diag(*tensors: Any) -> Tensor:
 
 def some(who: str, tensors: Any) -> tuple:
     """At least one tensor."""
+    if isinstance(tensors, Tensor):
+        raise error(
+            TypeError,
+            who,
+            f"argument 'tensors' must be a list or tuple of tensors, not a Tensor (of shape {tuple(tensors.shape)})",
+            f"put them into a list: minigrad.{who}([a, b])",
+        )
     xs = tuple(tensors)
     if not xs:
         raise error(ValueError if who == "cat" else RuntimeError, who, "expected a non-empty list of tensors")

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.batching import front
 from ..core.tensor import Tensor
 from ..errors import error
-from .matmul import multiply, product, rows
+from .matmul import multiply, one_dtype, product, rows
 from .primitive import Primitive
 from .registry import op
 
@@ -76,8 +76,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             "linear",
             f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
             "multiplied: their last sizes differ",
-            "weight should have shape (out_features, in_features)",
+            f"weight should have shape (out_features, in_features): give the input {sizes[-1]} features"
+            + (f", or make the layer with {shape[-1]}: Linear({shape[-1]}, ...)" if shape else ""),
         )
+    if input._np_dtype != weight._np_dtype:
+        one_dtype("linear", input, weight)
     if (
         bias is not None
         and len(sizes) == 2

@@ -187,6 +187,15 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the part of positives."""
     reduction = chosen("binary_cross_entropy_with_logits", reduction, size_average, reduce)
     same_shape("binary_cross_entropy_with_logits", input, target)
+    if input._edge is not None:
+        warn_probabilities(
+            "binary_cross_entropy_with_logits",
+            input,
+            ("sigmoid",),
+            "sigmoid-twice",
+            "the loss applies the sigmoid itself",
+            "pass the logits, as they are before the sigmoid, or use binary_cross_entropy",
+        )
     certain = logsigmoid(input)
     if pos_weight is not None:
         certain = certain * ((pos_weight - 1) * target + 1)
@@ -214,6 +223,8 @@ def kl_div(
 
     reduction="batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
     """
+    if input._edge is not None:
+        expect_logarithms("kl_div", input)
     mean = reduction == "batchmean"
     reduction = chosen("kl_div", "sum" if mean else reduction, size_average, reduce)
     loss = target.exp() * (target - input) if log_target else xlogy(target, target) - target * input
@@ -383,4 +394,20 @@ def same_shape(who: str, input: Tensor, target: Tensor) -> None:
             ValueError,
             who,
             f"target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})",
+            f"give both one shape, e.g. target.reshape({list(input.shape)})",
         )
+
+
+def warn_probabilities(who: str, input: Tensor, makers: tuple, name: str, what: str, fix: str) -> None:
+    """Warn where the input was made by one of these operations, and so is probabilities, which the loss does not take."""
+    fn = getattr(input._edge, "_fn", None)
+    if fn is not None and fn.primitive and fn.name in makers:
+        warn(name, who, f"the input, of shape {tuple(input.shape)}, is the result of {fn.name}: {what}", fix)
+
+
+def expect_logarithms(who: str, input: Tensor) -> None:
+    """Warn where a loss that takes logarithms of probabilities is given the probabilities."""
+    what = f"{who} takes the logarithms of probabilities"
+    warn_probabilities(
+        who, input, ("softmax", "sigmoid"), "probabilities-as-logarithms", what, f"{who}(logits.log_softmax(1), target)"
+    )

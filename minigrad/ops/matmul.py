@@ -372,7 +372,7 @@ def one_dtype(who: str, x: Tensor, y: Tensor) -> None:
         raise refused(
             who,
             f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != {y.dtype}",
-            "convert one of them: x.to(y.dtype)",
+            "convert one of them: x.float() to float32, x.to(y.dtype) to the other's",
         )
 
 

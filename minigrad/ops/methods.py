@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core import hooks
+from ..core import hooks, misspelt
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
@@ -154,3 +154,4 @@ def install() -> None:
             if hasattr(method, "__code__"):
                 registry.CODES.setdefault(method.__code__, name)
     registry.attach(T)
+    misspelt.install(T)

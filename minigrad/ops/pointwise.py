@@ -134,7 +134,7 @@ def refuse_bools(*operands: Any) -> None:
             RuntimeError,
             "sub",
             "Subtraction, the `-` operator, with a bool tensor is not supported",
-            "use `^` or logical_xor() for two bool tensors, `~` or logical_not() to invert a mask",
+            "~mask (or logical_not) inverts a mask, `^` or logical_xor() tells where two differ, mask.float() is 0 and 1",
         )
 
 
@@ -184,8 +184,8 @@ class Pow(Pointwise):
             raise error(
                 RuntimeError,
                 "pow",
-                f"Integers to negative integer powers are not allowed, got {y}",
-                "convert the base to float",
+                f"Integers to negative integer powers are not allowed, got {y} for a tensor of {x.dtype}",
+                "convert the base: x.float() ** y",
             )
         found = simple_power(x, y)
         return run.forward(cls, (x, y)) if found is None else found

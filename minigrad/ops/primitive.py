@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core import debug
+from ..core import debug, ends, invalid, suspects
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
 from ..core.dual import push_tangents
 from ..core.edges import INFERENCE
 from ..core.function import Function, record
 from ..core.inplace import link_view
+from ..core.node import anomaly
+from ..core.quiet import restore
 from ..core.saved import save, unpack
 from ..core.tensor import Box, Tensor, bottom, history, levels, wrap
 from ..errors import MinigradError, error
@@ -118,6 +120,10 @@ class Primitive(Function):
             outs = out if type(out) is tuple else (out,)
             if frame.watched and debug.mode.on:
                 debug.note_origin(cls.function_name(), outs)
+                ends.note(cls.function_name(), args, outs, frame.grad)
+                suspects.look(cls, args, outs)
+            if frame.watched and anomaly.on and anomaly.nan:
+                invalid.watch(cls.function_name(), args, outs)
             if frame.inference and not cls.view:
                 for o in outs:
                     o._ver = INFERENCE
@@ -133,8 +139,11 @@ class Primitive(Function):
         try:
             if cls.view:
                 return cls.impl(*arrays)
-            with np.errstate(all="ignore"):
+            said = invalid.listening()
+            try:
                 return (into or cls.impl)(*arrays)
+            finally:
+                restore(said)
         except Exception as e:
             raise explain.failed(cls, arrays, e) from None
 

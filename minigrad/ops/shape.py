@@ -104,7 +104,7 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
         RuntimeError,
         who,
         f"shape {shape} is invalid for input of size {n} (shape {tuple(input.shape)})",
-        f"choose sizes whose product is {n}",
+        f"choose sizes whose product is {n}; one of them may be -1, which is worked out",
     )
 
 

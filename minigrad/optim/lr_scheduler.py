@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import error
+from . import oversights
 from .optimizer import Optimizer
 
 
@@ -38,6 +39,8 @@ class LRScheduler:
     def step(self) -> None:
         """Go on by one epoch."""
         self.last_epoch += 1
+        if self.last_epoch == 1 and not self.optimizer._stepped:
+            oversights.warn_schedule_first(type(self).__name__, self.optimizer._all())
         for i, group in enumerate(self.optimizer.param_groups):
             group["lr"] = self.rate(i, group["lr"], self.base_lrs[i])
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
@@ -325,6 +328,8 @@ class SequentialLR(LRScheduler):
     def step(self) -> None:
         """Go on by one epoch."""
         self.last_epoch += 1
+        if self.last_epoch == 1 and not self.optimizer._stepped:
+            oversights.warn_schedule_first(type(self).__name__, self.optimizer._all())
         now = self.schedulers[bisect.bisect_right(self.milestones, self.last_epoch)]
         now.restart() if self.last_epoch in self.milestones else now.step()
         self._last_lr = now.get_last_lr()

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
+from ..core.edges import name_of
 from ..core.hooks import Handle
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..nn.module import clear_grad
+from . import oversights
 
 
 class Optimizer:
@@ -32,18 +34,28 @@ class Optimizer:
         self._hooks: dict[str, dict[int, Callable]] = {"before": {}, "after": {}}
         self.state: dict[Tensor, dict] = defaultdict(dict)
         self.param_groups: list[dict] = []
-        if isinstance(params, Tensor):
-            raise error(
-                TypeError,
-                type(self).__name__,
-                "params argument should be an iterable of tensors or dicts, but got a tensor",
-                "pass a list: [tensor]",
-            )
-        groups = list(params)
+        self._cleared, self._stepped = False, False  # what oversights.py has to know
+        self._had: set[int] = set()
+        self._used: set[int] = set()
+        self._models: list = []
+        groups, model = oversights.listed(who := type(self).__name__, params)
         if not groups:
-            raise error(ValueError, type(self).__name__, "optimizer got an empty parameter list")
+            what = "" if model is None else oversights.not_registered(model, ())
+            raise error(
+                ValueError,
+                who,
+                f"optimizer got an empty parameter list{what and ': '}{what}",
+                oversights.REGISTER if what else "pass model.parameters()",
+            )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+        models = [m for m in (model, *self._models) if m is not None]
+        del self._models
+        oversights.warn_not_registered(who, models, self._all())
+
+    def _all(self) -> list:
+        """The parameters of all groups."""
+        return [p for group in self.param_groups for p in group["params"]]
 
     def add_param_group(self, param_group: dict) -> None:
         """Add parameters, with settings of their own where they are given.
@@ -62,7 +74,8 @@ class Optimizer:
             raise error(
                 TypeError, who, "parameters need an order, which is not the same between runs in a set", "use a list"
             )
-        items = [given] if isinstance(given, Tensor) else list(given)
+        items, model = ([given], None) if isinstance(given, Tensor) else oversights.listed(who, given)
+        self.__dict__.setdefault("_models", []).append(model)
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
         names = [p[0] for p in items if isinstance(p, tuple)]
         if names and len(names) < len(items):
@@ -74,13 +87,14 @@ class Optimizer:
                     TypeError,
                     type(self).__name__,
                     f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
+                    "pass one flat list: [*a.parameters(), *b.parameters()]",
                 )
-            if not (p.is_leaf or self.defaults.get("differentiable")):
+            if (made := p.grad_fn) is not None and not self.defaults.get("differentiable"):
                 raise error(
                     ValueError,
                     type(self).__name__,
-                    "can't optimize a non-leaf Tensor",
-                    "optimize the tensors that it was computed from",
+                    f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of {name_of(made)}",
+                    "optimize the tensors that it was computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
                 )
             if id(p) in present:
                 raise error(ValueError, type(self).__name__, "some parameters appear in more than one parameter group")
@@ -96,27 +110,56 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
-        for group in self.param_groups:
-            for p in group["params"]:
-                clear_grad(p, set_to_none)
+        for p in self._all():
+            self._cleared = self._cleared or p._grad is not None and id(p._grad) not in self._used
+            clear_grad(p, set_to_none)
 
     def step(self, closure: Callable | None = None) -> Any:
         """Update every parameter that has a gradient.  `closure`, if given, computes the loss anew; it is returned."""
-        given = () if closure is None else (closure,)
+        given, who = () if closure is None else (closure,), type(self).__name__
+        if closure is not None and not callable(closure):
+            raise error(
+                TypeError,
+                who,
+                f"step takes a function that computes the loss anew, or nothing, but got {type(closure).__name__}",
+                "loss.backward(); optimizer.step()",
+            )
         for hook in list(self._hooks["before"].values()):
             hook(self, given, {})
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        without, twice = [], 0
+        self._used.clear()
         with set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 for p in group["params"]:
-                    if p.grad is not None:
-                        self.update(p, -p.grad if group.get("maximize") else p.grad, self.state[p], group)
+                    if (g := p.grad) is not None:
+                        self.update(p, -g if group.get("maximize") else g, self.state[p], group)
+                        twice += oversights.lend(g)
+                        self._used.add(id(g))
+                    elif p._edge is not None:
+                        without.append(p)
+        self._look(without, twice)
         for hook in list(self._hooks["after"].values()):
             hook(self, given, {})
         return loss
+
+    def _look(self, without: list, twice: int) -> None:
+        """Warn of what this step has met, if anything: parameters without a gradient, or with one that was used already."""
+        who, known = type(self).__name__, self._all() if without or twice else []
+        if twice:
+            oversights.warn_not_cleared(who, twice, len(known))
+        if without and len(without) == len(known):
+            oversights.without_gradients(who, without, self._cleared)
+        for p in without:
+            oversights.warn_replaced(who, p, known)
+        if oversights.debugging():
+            self._had |= {id(p) for p in self._all() if p.grad is not None}
+            if self._had:
+                oversights.warn_cut_off(who, [p for p in without if id(p) not in self._had])
+        self._cleared, self._stepped = False, True
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(optimizer, args, kwargs) before each step."""
@@ -175,4 +218,4 @@ def check(who: str, **settings: Any) -> None:
             if not all(0 <= b < 1 for b in value):
                 raise error(ValueError, who, f"invalid betas {value}", "both have to lie in [0, 1)")
         elif not value >= 0:
-            raise error(ValueError, who, f"invalid {name}: {value}", "it has to be at least 0")
+            raise error(ValueError, who, f"invalid {name}: {value}", "it has to be at least 0; maximize=True climbs")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core import engine
 from ..core.calls import call_user
-from ..core.context import OFF, Frame, apply_at, use
+from ..core.context import OFF, Frame, apply_at, running, use
 from ..core.edges import Leaf, Port, key
 from ..core.function import record
 from ..core.inplace import check_writable, inplace_at, link_view, regraph, shares, twin
@@ -195,7 +195,7 @@ class Trace(Grad):
             raise self.refuse(f"{cls.name} depends on how a tensor lies in memory")
         if issubclass(cls, BY_VALUE):
             self.reading(cls.name)
-        if self.nonleaf and self.phase == "forward" and engine.running.get() is not None:
+        if self.nonleaf and self.phase == "forward" and running.get() is not None:
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
         given = [self.given(a) for a in args]
         low = apply_at(frame.parent, cls, tuple([self.inner(plain(a)) for a in args]))

@@ -281,6 +281,7 @@ class StepWithARetainedState(Mistake):
         h = torch.ones(3)
         for _ in range(3):
             h = torch.tanh(w * h.detach())
+            optimizer.zero_grad()
             h.sum().backward()
             optimizer.step()
 

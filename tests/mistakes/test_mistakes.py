@@ -16,7 +16,7 @@ MODES = {"": nullcontext, "debug": torch.debug, "anomaly": torch.autograd.detect
 def said(mistake: type[Mistake]) -> str:
     """What minigrad says to the mistake; it has to be of the type or name that is expected."""
     with MODES[mistake.under](), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        warnings.simplefilter("always", torch.MinigradWarning)
         if isinstance(mistake.says, str):
             mistake.wrong()
             texts = [str(w.message) for w in caught if getattr(w.message, "name", "") == mistake.says]

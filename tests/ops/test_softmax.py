@@ -1,5 +1,7 @@
 """softmax, log_softmax, logsumexp: closed forms, huge numbers, infinities, higher derivatives, dtypes, errors."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -89,8 +91,10 @@ def test_infinities():
     assert np.isnan(torch.tensor([-INF, -INF]).log_softmax(0).numpy()).all()
     assert torch.tensor([-INF, -INF]).logsumexp(0).item() == -INF
     assert torch.tensor([1.0, INF]).logsumexp(0).item() == INF
-    np.testing.assert_array_equal(gradient(lambda x: x.logsumexp(0), [-INF, -INF]), [NAN, NAN])
-    np.testing.assert_array_equal(gradient(lambda x: x.logsumexp(0), [1.0, INF]), [0, NAN])
+    with warnings.catch_warnings():
+        torch.silence("infinite-loss", "nan-gradient")
+        np.testing.assert_array_equal(gradient(lambda x: x.logsumexp(0), [-INF, -INF]), [NAN, NAN])
+        np.testing.assert_array_equal(gradient(lambda x: x.logsumexp(0), [1.0, INF]), [0, NAN])
 
 
 def test_nothing_at_all():

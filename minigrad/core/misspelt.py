@@ -1,0 +1,63 @@
+"""Names that are meant to be attributes of a tensor, and are not: assigning to them would do nothing, without a word.
+
+Tensors take attributes of the user's own, so a misspelling of `requires_grad` would be one more.  A `__setattr__` that looks
+would cost more than an operation; descriptors under the wrong names cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import error
+
+MISSPELT = {
+    **dict.fromkeys(
+        "require_grad required_grad requires_gradient require_gradient requires_grads require_grads requiresgrad "
+        "requiregrad requiresGrad requireGrad required_gradient need_grad needs_grad".split(),
+        "requires_grad",
+    ),
+    **dict.fromkeys("gradient grads gradients".split(), "grad"),
+    **dict.fromkeys("retains_gradient retain_grads retain_gradient retains_grads".split(), "retain_grad()"),
+}
+
+
+class Misspelt:
+    """A name that tensors do not have; assigning to it is an AttributeError that says which one is meant."""
+
+    def __init__(self, name: str, right: str):
+        self.name, self.right = name, right
+
+    def __get__(self, t: Any, cls: type) -> Any:
+        raise AttributeError(f"'{cls.__name__}' object has no attribute '{self.name}'. Did you mean: '{self.right}'?")
+
+    def __set__(self, t: Any, value: Any) -> None:
+        fix = f"x.{self.right}" if self.right.endswith(")") else f"x.{self.right} = {value!r}"
+        raise error(
+            AttributeError, self.name, f"tensors have no attribute {self.name}, and assigning it does nothing", fix
+        )
+
+
+class Called:
+    """A method whose name is easily taken for that of a setting: assigning to it is an AttributeError."""
+
+    def __init__(self, method: Callable):
+        self.method = method
+
+    def __get__(self, t: Any, cls: type) -> Any:
+        return self.method if t is None else self.method.__get__(t, cls)
+
+    def __set__(self, t: Any, value: Any) -> None:
+        name = self.method.__name__
+        raise error(
+            AttributeError, name, f"{name} is a method, and assigning {value!r} to it does nothing", f"x.{name}()"
+        )
+
+
+def install(tensor: Any) -> None:
+    """Put them all into the class of tensors, and leave them out of its `dir`."""
+    for name, right in MISSPELT.items():
+        setattr(tensor, name, Misspelt(name, right))
+    for method in (tensor.retain_grad, tensor.requires_grad_):
+        setattr(tensor, method.__name__, Called(method))
+    tensor.__dir__ = lambda t: [n for n in object.__dir__(t) if n not in MISSPELT]

@@ -1,0 +1,90 @@
+"""Hints at NaN: they name the operation that is at fault, and stay quiet where there is none."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad
+
+
+def given(run):
+    """The names of the warnings that a program gives."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", minigrad.MinigradWarning)
+        run()
+    return [w.message.name for w in caught]
+
+
+def test_a_nan_of_another_computation_is_not_blamed():
+    minigrad.tensor([-1.0]).sqrt()  # a NaN that nothing uses
+    minigrad.tensor([-1.0], requires_grad=True).log()
+    x = minigrad.tensor([float("nan"), 1.0], requires_grad=True)
+    with pytest.warns(minigrad.MinigradWarning) as caught:
+        x.log().sum().backward()
+    assert "log: made" not in str(caught[0].message)
+
+
+def test_masked_nan_with_a_finite_gradient_is_quiet():
+    x = minigrad.tensor([-1.0, 4.0], requires_grad=True)
+
+    def run():
+        y = minigrad.where(x > 0, x.detach().sqrt(), 0.0)
+        (y * x).sum().backward()
+
+    assert given(run) == []
+    assert not x.grad.isnan().any()
+
+
+def test_infinities_without_a_nan_are_quiet():
+    x = minigrad.tensor([0.0, 2.0], requires_grad=True)
+    assert given(lambda: (1 / x).backward(minigrad.ones(2))) == []
+    assert x.grad.tolist() == [-np.inf, -0.25]
+
+
+def test_events_of_other_threads_are_not_seen():
+    x = minigrad.tensor([4.0], requires_grad=True)
+
+    def other():
+        minigrad.tensor([-1.0], requires_grad=True).sqrt()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert given(lambda: x.sqrt().sum().backward()) == []
+
+
+def test_the_loss_is_blamed_on_the_forward_line():
+    x = minigrad.tensor([-1.0, 1.0], requires_grad=True)
+    y = x.log()  # here
+    with pytest.warns(minigrad.MinigradWarning, match="log: made the first NaN") as caught:
+        y.sum().backward()
+    assert "# here" in str(caught[0].message)
+
+
+def test_large_arrays_are_looked_at_in_anomaly_mode():
+    x = minigrad.ones(70, 80, requires_grad=True)
+    with (
+        minigrad.autograd.detect_anomaly(),
+        pytest.raises(RuntimeError, match="log: made NaN in 5600 of 5600 elements"),
+    ):
+        (x - 2).log().sum().backward()
+
+
+def test_anomaly_mode_without_a_look_at_nan_only_warns():
+    x = minigrad.tensor([-1.0], requires_grad=True)
+    with minigrad.autograd.detect_anomaly(check_nan=False), pytest.warns(minigrad.MinigradWarning, match="nan-loss"):
+        x.log().sum().backward()
+    assert np.isfinite(x.grad.item())
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_of_any_order_are_hinted_at(create_graph):
+    x = minigrad.tensor([0.0, 1.0], requires_grad=True)
+    assert given(lambda: minigrad.autograd.grad((x * x).sqrt().sum(), x, create_graph=create_graph)) == ["nan-gradient"]
+
+
+def test_a_transform_hints_too():
+    slope = minigrad.func.grad(lambda x: (x * x).sqrt().sum())
+    assert given(lambda: slope(minigrad.tensor([0.0, 1.0]))) == ["nan-gradient"]

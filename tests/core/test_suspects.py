@@ -1,0 +1,49 @@
+"""Debug mode warns where it is sure, and nowhere else."""
+
+import warnings
+
+import pytest
+
+import minigrad
+
+
+def quietly(run):
+    with minigrad.debug(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run()
+
+
+def test_a_leaf_behind_a_flat_operation_and_beside_it_is_quiet():
+    def run():
+        x = minigrad.tensor([0.3, 1.7], requires_grad=True)
+        (x - x.floor()).sum().backward()
+        (x * x.sign()).sum().backward()
+
+    quietly(run)
+
+
+def test_two_operands_of_which_one_is_behind_a_flat_operation():
+    x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True)
+    with minigrad.debug(), pytest.warns(minigrad.MinigradWarning, match="floor: is flat everywhere"):
+        (x.floor() * y).sum().backward()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda a, b: a[:, None] - b,
+        lambda a, b: (a[:, None] * 2 - b).abs(),
+        lambda a, b: minigrad.outer(a, b).mean(1, keepdim=True) - b,
+        lambda a, b: a.reshape(-1, 1) - a,
+    ],
+)
+def test_a_table_of_differences_is_quiet(run):
+    a, b = minigrad.ones(3, requires_grad=True), minigrad.ones(3)
+    quietly(lambda: run(a, b).sum().backward())
+
+
+def test_integers_that_fit_are_quiet_and_others_are_not():
+    a = minigrad.tensor([100, 200], dtype=minigrad.uint8)
+    quietly(lambda: (a - 50, a + 55, a * 1, a.int() * 1000))
+    with minigrad.debug(), pytest.warns(minigrad.MinigradWarning, match="mul: 1 of 2 elements"):
+        a * 2
