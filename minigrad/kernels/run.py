@@ -99,9 +99,10 @@ def has_kernel(op: Any) -> bool:
 
 def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
     """The operands in the one dtype in which they meet, and that dtype; masks stay bools."""
-    for a in operands:
+    for name, a in zip(op.known_as(), operands):
         if not isinstance(a, (np.ndarray, int, float, np.generic)):
-            raise TypeError(f"expected tensors and numbers, got {type(a).__name__}")
+            what = f"argument {name!r} must be Tensor or a number, not {type(a).__name__}"
+            raise error(TypeError, op.name, what, f"make a tensor of it first: minigrad.tensor({name})")
     masks, values = [mask(op, a) for a in operands[: op.masks]], operands[op.masks :]
     first = values[0]
     alone = len(values) == 1 and isinstance(first, np.ndarray)
@@ -128,7 +129,7 @@ def mask(op: Any, a: Any) -> np.ndarray:
             TypeError,
             op.name,
             f"expected condition to be a tensor, got {type(a).__name__}",
-            "use Python's own `x if condition else y`",
+            "use Python's own `input if condition else other`",
         )
     raise error(
         RuntimeError,
