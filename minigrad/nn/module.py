@@ -152,7 +152,12 @@ class Module(Stateful):
         """Add a sub-module under a name."""
         self._check_name(name, "module")
         if module is not None and not isinstance(module, Module):
-            raise error(TypeError, type(self).__name__, f"{type(module).__name__} is not a Module subclass")
+            raise error(
+                TypeError,
+                type(self).__name__,
+                f"{type(module).__name__} is not a Module subclass",
+                "pass an instance of a class that derives from nn.Module, as nn.ReLU()",
+            )
         self._modules[name] = module
 
     add_module = register_module
@@ -171,9 +176,15 @@ class Module(Stateful):
                 KeyError if isinstance(name, str) else TypeError,
                 type(self).__name__,
                 f"{kind} name has to be a string without dots and not empty, got {name!r}",
+                "choose a name that can be an attribute, as 'weight'",
             )
         if hasattr(self, name) and name not in store:
-            raise error(KeyError, type(self).__name__, f"attribute '{name}' already exists")
+            raise error(
+                KeyError,
+                type(self).__name__,
+                f"attribute '{name}' already exists",
+                "choose another name, or delete that attribute first",
+            )
 
     # ------------------------------------------------------------------ walking
     def named_modules(
@@ -243,7 +254,12 @@ class Module(Stateful):
         for part in target.split(".") if target else ():
             module = getattr(module, part)
             if not isinstance(module, Module):
-                raise error(AttributeError, type(self).__name__, f"`{part}` in '{target}' is not a Module")
+                raise error(
+                    AttributeError,
+                    type(self).__name__,
+                    f"`{part}` in '{target}' is not a Module",
+                    "see dict(module.named_modules()) for the names",
+                )
         return module
 
     def get_parameter(self, target: str) -> Parameter:
@@ -259,7 +275,12 @@ class Module(Stateful):
         module = self.get_submodule(path)
         found = getattr(module, name)
         if name not in getattr(module, store):
-            raise error(AttributeError, type(self).__name__, f"`{name}` in '{target}' is not {what}")
+            raise error(
+                AttributeError,
+                type(self).__name__,
+                f"`{name}` in '{target}' is not {what}",
+                "see dict(module.named_parameters()) and dict(module.named_buffers()) for the names",
+            )
         return found
 
     def set_submodule(self, target: str, module: Module) -> None:
@@ -278,7 +299,12 @@ class Module(Stateful):
     def train(self, mode: bool = True) -> Module:
         """Set training mode here and below: dropout drops, batch norm uses the batch."""
         if not isinstance(mode, bool):
-            raise error(ValueError, "train", f"training mode is expected to be boolean, got {mode!r}")
+            raise error(
+                ValueError,
+                "train",
+                f"training mode is expected to be boolean, got {mode!r}",
+                "write module.train() or module.eval()",
+            )
         for m in self.modules():
             object.__setattr__(m, "training", mode)
         return self
@@ -309,7 +335,12 @@ class Module(Stateful):
             elif a is not None:
                 dtype = a
         if dtype is not None and dtypes.numpy_dtype(dtype).kind != "f":
-            raise error(TypeError, "to", f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+            raise error(
+                TypeError,
+                "to",
+                f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
+                "write module.to(minigrad.float64), or convert the inputs instead",
+            )
         for m in self.modules():
             for p in m._parameters.values():
                 if p is not None:

@@ -16,6 +16,7 @@ from ..errors import error
 from ..kernels import places as at_places
 from ..kernels import rows
 from .compare import where
+from .explain import about
 from .families import Linear, NonDifferentiable, Operation
 from .loss import averaged, chosen, reduced
 from .reduce import add_up
@@ -254,7 +255,10 @@ def cross_entropy(
     reduction = chosen("cross_entropy", reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise error(
-            RuntimeError, "cross_entropy", f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+            RuntimeError,
+            "cross_entropy",
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}",
+            "write label_smoothing=0.1",
         )
     dim = class_dim("cross_entropy", input)
     classes = input._sizes[dim]
@@ -338,7 +342,12 @@ def nll_loss(
 def class_dim(who: str, input: Tensor) -> int:
     """Where the classes are: dimension 1, or 0 without a batch."""
     if not input.ndim:
-        raise error(RuntimeError, who, "expected an input of at least one dimension, the classes, got a 0-d tensor")
+        raise error(
+            RuntimeError,
+            who,
+            "expected an input of at least one dimension, the classes, got a 0-d tensor",
+            "pass logits of shape (batch, classes), or (classes,) for one example",
+        )
     return min(input.ndim - 1, 1)
 
 
@@ -354,6 +363,8 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             ValueError,
             who,
             f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})",
+            fitting_target(input, target, dim),
+            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
         )
     expected = shape[:dim] + shape[dim + 1 :]
     if size != expected:
@@ -361,13 +372,35 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             RuntimeError,
             who,
             f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}",
+            fitting_target(input, target, dim),
+            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
         )
     if weight is not None and tuple(weight.shape) != (input.shape[dim],):
         raise error(
             RuntimeError,
             who,
             f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}",
+            f"pass a weight of shape ({input.shape[dim]},), as ones({input.shape[dim]})",
         )
+
+
+def fitting_target(input: Tensor, target: Tensor, dim: int) -> str:
+    """What to do about a target of another shape."""
+    shape, size = tuple(input.shape), tuple(target.shape)
+    expected = shape[:dim] + shape[dim + 1 :]
+    if size == shape:
+        return f"write target.argmax({dim}) for one-hot targets, target.float() for probabilities"
+    if target.numel() == math.prod(expected):
+        return f"write target.reshape({', '.join(map(str, expected)) or '()'})"
+    if size == shape[:-1] and len(shape) > 2:  # sequences: (batch, length, classes)
+        return "write input.movedim(-1, 1), so that its dimension 1 holds the classes"
+    return f"pass one class for each example: a target of shape {expected}"
+
+
+def aligned(input: Tensor, target: Tensor, dim: int) -> dict:
+    """The two shapes below each other, a gap where the input has its classes."""
+    size = tuple(target.shape)
+    return {"input": tuple(input.shape), "target": (*size[:dim], "", *size[dim:])}
 
 
 def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:

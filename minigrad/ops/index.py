@@ -18,6 +18,7 @@ from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from . import registry
+from .explain import about, sketch
 from .families import Linear, NonDifferentiable, Operation, View
 from .memory import Copy, written
 from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
@@ -222,6 +223,8 @@ def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
             "index_put",
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to the indexing "
             f"result of shape {list(size)}",
+            "assign a number, or a value of that shape: value.reshape(...), value.expand(...)",
+            notes=about({"value": value}, {"selected": size, "value": tuple(value.shape)}),
         ) from None
 
 
@@ -274,6 +277,8 @@ def parse(x: Tensor, index: Any) -> tuple:
                     "index",
                     f"the shape of the mask {list(item.shape)} at index {len(basic)} does not match the shape of the "
                     f"indexed tensor {list(shape)} at dimension {d}",
+                    "make the mask from the tensor itself, as in x[x > 0], or index the other dimensions by `:`",
+                    notes=about({"tensor": x, "mask": item}, {"tensor": shape[d : d + n], "mask": tuple(item.shape)}),
                 )
             basic += [WHOLE] * n
             advanced.append((r, item))
@@ -308,6 +313,7 @@ def item_of(i: Any) -> Any:
             "index",
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors are valid indices, "
             f"got {type(i).__name__}",
+            "write x[i], x[i:j] or x[mask], with integers; tensor(indices) makes a tensor of them",
         )
     if i._np_dtype.str[1:] not in ("i8", "i4", "u1", "b1") and not (i.ndim == 0 and i._np_dtype.kind == "i"):
         raise error(
@@ -361,6 +367,7 @@ def index_of(i: Any) -> int:
             TypeError,
             "index",
             f"slice indices must be integers or None or have an __index__ method, got {type(i).__name__}",
+            "write int(i)",
         ) from None
 
 
@@ -379,6 +386,8 @@ def places(advanced: list) -> tuple:
             "index",
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             f"{', '.join([str(list(i.shape)) for i in indices])}",
+            "use indices of one length, or index by one after the other: x[rows][:, columns]",
+            notes=[sketch({f"index {k}": tuple(i.shape) for k, i in enumerate(indices)})],
         ) from None
     return tuple(dims), tuple(indices)
 

@@ -284,7 +284,7 @@ def check_cast(name: str, result: Tensor, target: Tensor) -> None:
             RuntimeError,
             name,
             f"result type {result.dtype} can't be cast to the desired output type {target.dtype}",
-            f"use the form that returns a new tensor, {name.rstrip('_')}(...), or convert first: .to(minigrad.{result.dtype.name})",
+            f"use the form that returns a new tensor, {name.rstrip('_')}(...), or x.to(minigrad.{result.dtype.name})",
         )
 
 

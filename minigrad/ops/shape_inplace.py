@@ -35,7 +35,12 @@ def reshaping(view: Callable) -> Callable:
                 f"use the out-of-place form: x = x.{view.__name__}(...)",
             )
         if type(history(self)) is Leaf:
-            raise error(RuntimeError, name, "a leaf Variable that requires grad is being used in an in-place operation")
+            raise error(
+                RuntimeError,
+                name,
+                "a leaf Variable that requires grad is being used in an in-place operation",
+                "write `with minigrad.no_grad():` around it, or use the out-of-place form",
+            )
         replacing()
         old = self._edge
         new = view(twin(self), *args, **kwargs)

@@ -41,7 +41,12 @@ class Optimizer:
             )
         groups = list(params)
         if not groups:
-            raise error(ValueError, type(self).__name__, "optimizer got an empty parameter list")
+            raise error(
+                ValueError,
+                type(self).__name__,
+                "optimizer got an empty parameter list",
+                "pass model.parameters() itself; a generator that was used up gives nothing: list(...) keeps it",
+            )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -52,7 +57,12 @@ class Optimizer:
         """
         who = type(self).__name__
         if not isinstance(param_group, dict):
-            raise error(TypeError, who, f"param_group must be a dict, but got {type(param_group).__name__}")
+            raise error(
+                TypeError,
+                who,
+                f"param_group must be a dict, but got {type(param_group).__name__}",
+                "write add_param_group({'params': parameters})",
+            )
         if "params" not in param_group:
             raise error(
                 KeyError, who, f"a parameter group has no 'params', only {sorted(param_group)}", "name them 'params'"
@@ -66,7 +76,12 @@ class Optimizer:
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
         names = [p[0] for p in items if isinstance(p, tuple)]
         if names and len(names) < len(items):
-            raise error(ValueError, who, "either all parameters have names, or none")
+            raise error(
+                ValueError,
+                who,
+                "either all parameters have names, or none",
+                "pass model.named_parameters(), or model.parameters()",
+            )
         present = {id(p) for g in self.param_groups for p in g["params"]}
         for p in tensors:
             if not isinstance(p, Tensor):
@@ -74,6 +89,7 @@ class Optimizer:
                     TypeError,
                     type(self).__name__,
                     f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
+                    "pass model.parameters(), or a list of tensors with requires_grad=True",
                 )
             if not (p.is_leaf or self.defaults.get("differentiable")):
                 raise error(
@@ -83,7 +99,12 @@ class Optimizer:
                     "optimize the tensors that it was computed from",
                 )
             if id(p) in present:
-                raise error(ValueError, type(self).__name__, "some parameters appear in more than one parameter group")
+                raise error(
+                    ValueError,
+                    type(self).__name__,
+                    "some parameters appear in more than one parameter group",
+                    "name each parameter once: put those of one group aside with `if p not in set(group)`",
+                )
         if len({id(p) for p in tensors}) < len(tensors):
             warn(
                 "repeated-parameter",
@@ -145,6 +166,7 @@ class Optimizer:
                 ValueError,
                 type(self).__name__,
                 f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer {sizes[0]}",
+                "build the optimizer with the parameter groups that it had when it was saved",
             )
         by_number = {}
         for mine, theirs in zip(self.param_groups, saved["param_groups"]):
@@ -164,7 +186,7 @@ def check(who: str, **settings: Any) -> None:
     for name, value in settings.items():
         for v in value if name == "betas" else (value,):
             if not isinstance(v, (int, float, Tensor, np.generic)):
-                raise error(TypeError, who, f"{name} has to be a number, but got {v!r}")
+                raise error(TypeError, who, f"{name} has to be a number, but got {v!r}", f"write {name}=0.01")
         if name == "betas":
             if not all(0 <= b < 1 for b in value):
                 raise error(ValueError, who, f"invalid betas {value}", "both have to lie in [0, 1)")
