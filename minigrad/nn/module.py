@@ -6,6 +6,7 @@ everything else here walks those.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,7 +47,10 @@ class Module(Stateful):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every module defines its own."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        what = f'Module [{type(self).__name__}] is missing the required "forward" function'
+        raise error(
+            NotImplementedError, type(self).__name__, what, "define forward(self, input) in the class, spelt so"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for recording in recordings:
@@ -109,7 +113,11 @@ class Module(Stateful):
             found = self.__dict__.get(store, {})
             if name in found:
                 return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        what = f"'{type(self).__name__}' object has no attribute '{name}'"
+        if name.startswith("_"):  # what libraries ask of every object
+            raise AttributeError(what)
+        near = difflib.get_close_matches(name, dir(self), 1) or ["name"]
+        raise error(AttributeError, type(self).__name__, what, f"write .{near[0]}, or assign it in __init__")
 
     def __delattr__(self, name: str) -> None:
         for store in (self._parameters, self._buffers, self._modules):

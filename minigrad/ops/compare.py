@@ -178,7 +178,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
                 RuntimeError,
                 "isclose",
                 f"{name} must be greater than or equal to zero, but got {tolerance}",
-                f"pass {name}={abs(tolerance)}",
+                f"write {name}=1e-5",
             )
     if input._np_dtype.kind not in "f":  # differences of integers wrap around, those of float64 hardly round
         input, other = input.double(), other.double()
@@ -216,6 +216,7 @@ class Where(Pointwise):
     masks = 1
     ufunc = np.where
     kernel = lambda condition, x, y: x if condition else y
+    operands = ("condition", "input", "other")
     dx = lambda g, condition: where(condition, g, 0.0)
     dy = lambda g, condition: where(condition, 0.0, g)
 

@@ -21,7 +21,7 @@ from ..core.tensor import Box, Tensor, layers_of
 from ..errors import error
 from .data import array_of, chosen, copied, made, warn_copy
 from .memory import filled, on_device
-from .registry import TABLE, named, op, write_out
+from .registry import TABLE, explained, named, op, write_out
 
 
 def factory(*samples: str, **options: Any) -> Callable:
@@ -35,7 +35,10 @@ def factory(*samples: str, **options: Any) -> Callable:
             if kwargs:
                 kwargs.pop("pin_memory", None)  # that is for copies to a GPU
             if out is None:
-                return f(*args, dtype=dtype, **kwargs)
+                try:
+                    return f(*args, dtype=dtype, **kwargs)
+                except Exception as e:
+                    raise explained(e, f, name, args, kwargs) from None
             if dtype is not None and chosen(dtype) != out._np_dtype:
                 raise error(
                     RuntimeError,

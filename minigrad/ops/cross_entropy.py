@@ -192,7 +192,7 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
             IndexError,
             "nll_loss",
             f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for {shape[dim]} classes",
-            f"targets have to lie in [0, {shape[dim]}), or be ignore_index={ignore}",
+            f"give the model as many outputs as there are classes, counted from 0, or mark targets with ignore_index={ignore}",
         )
     return valid, places(safe, dim)
 
@@ -295,7 +295,7 @@ def soft_cross_entropy(
             RuntimeError,
             "cross_entropy",
             f"expected class probabilities of the input's shape {tuple(input.shape)}, but got {tuple(target.shape)}",
-            "integer targets are taken as classes",
+            "write target.long() where it holds classes: one integer for each example",
         )
     classes = input.shape[dim]
     if smoothing:
@@ -354,9 +354,7 @@ def class_dim(who: str, input: Tensor) -> int:
 def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:
     """The target has the input's shape without the classes; the weight one value per class."""
     if target._np_dtype.kind not in "iu":
-        raise error(
-            RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "convert with .long()"
-        )
+        raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "write target.long()")
     shape, size = input._sizes, target._sizes
     if size and len(shape) > 1 and size[0] != shape[0]:
         raise error(

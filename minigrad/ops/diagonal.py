@@ -92,7 +92,12 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.ndim == 1:
         return diag_embed(input, diagonal)
     if input.ndim != 2:
-        raise error(RuntimeError, "diag", f"supports 1D or 2D tensors, got {input.ndim}D", "use diagonal or diag_embed")
+        raise error(
+            RuntimeError,
+            "diag",
+            f"supports 1D or 2D tensors, got {input.ndim}D",
+            "write input.diagonal(), or minigrad.diag_embed(input)",
+        )
     return Clone.apply(Diagonal.apply(input, int(diagonal), 0, 1))
 
 
@@ -134,7 +139,7 @@ def matrices(who: str, x: Tensor) -> Tensor:
             RuntimeError,
             who,
             f"input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}",
-            "write torch.diag(x) for a vector",
+            "write minigrad.diag(x) for a vector",
         )
     return x
 

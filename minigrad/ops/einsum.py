@@ -81,9 +81,12 @@ def einsum(*args: Any) -> Tensor:
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
             raise error(
-                TypeError, "einsum", f"operand {i} must be Tensor, not {type(x).__name__}", "make a tensor of it"
+                TypeError,
+                "einsum",
+                f"operand {i} must be Tensor, not {type(x).__name__}",
+                "make a tensor of it first: minigrad.tensor(...)",
             )
-        one_dtype("einsum", operands[0], x, ("the first operand", f"operand {i}"))
+        one_dtype("einsum", operands[0], x, ("operands[0]", f"operands[{i}]"))
     return contraction("einsum", operands, *labelled(terms, target, operands))
 
 
@@ -303,7 +306,8 @@ def sublists(args: tuple) -> tuple:
     def spell(indices: Any) -> list:
         for i in indices:
             if i is not Ellipsis and not 0 <= int(i) < len(LETTERS):
-                raise refused(
+                raise error(
+                    ValueError,
                     "einsum",
                     f"subscript {i} of a sublist is not within the valid range [0, {len(LETTERS)})",
                     f"use numbers from 0 to {len(LETTERS) - 1}",
@@ -349,7 +353,7 @@ def labelled(terms: list, target: list | None, operands: Any) -> tuple:
             raise refused(
                 "einsum",
                 f"output subscript {c} appears more than once in the output",
-                "name each letter once behind '->'; torch.diag_embed makes diagonals",
+                "name each letter once behind '->'; minigrad.diag_embed makes diagonals",
             )
         if c != "..." and not any(c in t for t in terms):
             raise refused(

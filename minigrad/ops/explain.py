@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from ..core import debug
 from ..errors import MinigradError, error
+from ..kernels.run import NUMERIC
 
+OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")  # as NumPy says it
 KINDS = (IndexError, TypeError, NotImplementedError)
 
 
@@ -18,14 +21,33 @@ def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
     if isinstance(cause, MinigradError):  # made by `error` already
         return cause
     name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
+    if cls.elementwise and isinstance(cause, TypeError):
+        for k, a in list(named.items())[: len(cls.names) - cls.statics]:
+            if not isinstance(a, NUMERIC):
+                return error(TypeError, name, *no_tensor(k, a, " or a number"))
     shapes = {k: a.shape for k, a in named.items() if isinstance(a, np.ndarray)}
     if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:
         return error(RuntimeError, name, apart(shapes.values()), meeting(shapes), notes=[sketch(shapes)])
     if isinstance(cause, MemoryError):
         return error(RuntimeError, name, f"not enough memory for the result of {described(named)}", "use smaller sizes")
+    if found := OUT_OF_BOUNDS.search(str(cause)):
+        i, d, n = map(int, found.groups())
+        fix = f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty"
+        return error(IndexError, "index", f"index {i} is out of bounds for dimension {d} with size {n}", fix)
     kind = next((k for k in KINDS if isinstance(cause, k)), RuntimeError)
-    fix = f"see help(minigrad.{name}) for the arguments that it takes"
-    return error(kind, name, f"cannot compute with {described(named)}: {cause}", fix)
+    unclear = error(
+        kind, name, f"cannot compute with {described(named)}", f"see help(minigrad.{name}) for what it takes"
+    )
+    unclear.unclear = True  # the function that was called knows more (registry.explained)
+    return unclear
+
+
+def no_tensor(name: str, given: Any, also: str = "") -> tuple[str, str]:
+    """What is wrong, and what to do, where something else stands in a tensor's place."""
+    what = f"argument {name!r} must be Tensor{also}, not {type(given).__name__}"
+    if given is None:
+        return what, "look for a function that lacks its `return`: what it gives is None"
+    return what, f"make a tensor of it first: minigrad.tensor({name})"
 
 
 def described(named: dict[str, Any]) -> str:
@@ -37,6 +59,8 @@ def describe(a: Any) -> str:
     """An argument in a few words."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         return f"a tensor of shape {tuple(a.shape)} and {getattr(a.dtype, 'name', a.dtype)}"
+    if isinstance(a, (tuple, list)) and 0 < len(a) < 5 and any(hasattr(v, "shape") for v in a):
+        return f"a {type(a).__name__} of {', '.join(map(describe, a))}"
     return repr(a) if len(repr(a)) < 40 else f"a {type(a).__name__}"
 
 
@@ -64,11 +88,18 @@ def meeting(shapes: dict[str, tuple]) -> str:
         others = [s for n, s in shapes.items() if n != name]
         for d in range(-1, -len(shape) - 1, -1):
             place = len(shape) + 1 + d
-            if meet((*shape[:place], 1, *shape[place:]), *others):
+            if alike((*shape[:place], 1, *shape[place:]), others):
                 return f"write {name}.unsqueeze({d}), whose new dimension of size 1 is repeated"
-        if len(shape) > 1 and meet((*shape[:-2], shape[-1], shape[-2]), *others):
+    for name, shape in shapes.items():
+        others = [s for n, s in shapes.items() if n != name]
+        if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others):
             return f"write {name}.mT, which exchanges its last two dimensions"
-    return "give them the same size there, or size 1 in one of them: x.unsqueeze(d), x.expand(...), x.transpose(d0, d1)"
+    return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) makes a dimension of size 1, which is repeated"
+
+
+def alike(shape: tuple, others: list) -> bool:
+    """Whether a shape can be broadcast with others and has a size in common with one of them."""
+    return meet(shape, *others) and any(n == m > 1 for s in others for n, m in zip(shape[::-1], s[::-1]))
 
 
 def meet(*shapes: tuple) -> bool:
@@ -78,6 +109,12 @@ def meet(*shapes: tuple) -> bool:
     except ValueError:
         return False
     return True
+
+
+def expands(shape: tuple, size: tuple) -> bool:
+    """Whether a tensor of that shape, without leading dimensions of size 1, is broadcast to the size."""
+    shape = shape[next((d for d, n in enumerate(shape) if n != 1 or len(shape) - d <= len(size)), 0) :]
+    return meet(shape, size) and np.broadcast_shapes(shape, size) == size
 
 
 def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> str:
@@ -100,9 +137,10 @@ def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> 
         marked = [d - rank for d in range(rank) if len({row[d] for row in rows} - {"", "1"}) > 1]
     places = {d % rank for d in marked} if rank else ()
     marks = tuple("^" if d in places else "" for d in range(rank))
-    widths = [max(len(row[d]) for row in rows) for d in range(rank)]
+    columns = [c for c in zip(*rows, marks) if any(c[:-1])]
+    widths = [max(map(len, c)) for c in columns]
     first = max(map(len, shapes))
-    lines = zip([*shapes, ""], [*rows, marks])
+    lines = zip([*shapes, ""], zip(*columns) if columns else [()] * (len(rows) + 1))
     drawn = [f"{n:{first}}   " + " ".join(c.rjust(w) for c, w in zip(row, widths)) for n, row in lines]
     return "\n".join(line.rstrip() for line in drawn).rstrip()
 

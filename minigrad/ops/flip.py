@@ -72,7 +72,9 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     by = tuple(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
     if dims is None or isinstance(dims, (tuple, list)) and not dims:
         if len(by) != 1:
-            raise error(RuntimeError, "roll", f"{len(by)} shifts need as many dims", "pass dims=")
+            raise error(
+                RuntimeError, "roll", f"{len(by)} shifts need as many dims", f"write dims={tuple(range(len(by)))}"
+            )
         return reshape(Roll.apply(reshape(input, -1), by, (0,)), input.shape)
     along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if len(along) != len(by):

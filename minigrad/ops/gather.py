@@ -182,7 +182,7 @@ def scattered(do: Any, input: Tensor, dim: int, index: Tensor, src: Any, reduce:
             RuntimeError,
             "scatter",
             f"reduce argument must be either add or multiply, got {reduce!r}",
-            "or use scatter_reduce",
+            "write scatter_reduce(dim, index, src, 'amax') for others",
         )
     if not isinstance(src, Tensor):
         src = input.new_full(index.shape, src)
@@ -217,14 +217,15 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
     d = axis(dim, x.ndim, who)
     check_index(who, index, RuntimeError)
     x, index, *src = [t.reshape(1) if isinstance(t, Tensor) and t.ndim == 0 else t for t in (x, index, *src)]
-    if index.ndim != x.ndim:
-        raise error(
-            RuntimeError,
-            who,
-            f"index tensor must have the same number of dimensions as input tensor, got {index.ndim} and {x.ndim}",
-            "write index.unsqueeze(-1), as index has a place for each element of the result",
-            notes=about({"input": x, "index": index}, marked=()),
-        )
+    for name, t in (("input", x), *[("src", s) for s in src if isinstance(s, Tensor)]):
+        if index.ndim != t.ndim:
+            raise error(
+                RuntimeError,
+                who,
+                f"index tensor must have the same number of dimensions as {name} tensor, got {index.ndim} and {t.ndim}",
+                "write index.unsqueeze(-1), as index has a place for each element of the result",
+                notes=about({name: t, "index": index}, marked=()),
+            )
     for t in (x, *src):
         wrong = [
             e for e, n in enumerate(index.shape) if isinstance(t, Tensor) and n > t.shape[e] and (e != d or t is not x)
@@ -245,7 +246,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 RuntimeError,
                 who,
                 f"expected self.dtype to be equal to src.dtype, got {x.dtype} and {src[0].dtype}",
-                "convert src",
+                "write src.to(input.dtype)",
             )
         if src[0].shape != index.shape:
             src = [src[0][tuple([slice(n) for n in index.shape])]]

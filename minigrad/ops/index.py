@@ -18,7 +18,7 @@ from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from . import registry
-from .explain import about, sketch
+from .explain import about, expands, sketch
 from .families import Linear, NonDifferentiable, Operation, View
 from .memory import Copy, written
 from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
@@ -171,7 +171,12 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     basic, advanced = parse(self, index)
     part = self if trivial(basic) and advanced else Index.apply(self, basic)
     if not advanced:
-        inplace(Copy, part, trimmed(value, part.ndim))
+        try:
+            inplace(Copy, part, trimmed(value, part.ndim))
+        except RuntimeError:
+            if isinstance(value, Tensor) and not expands(tuple(value.shape), tuple(part.shape)):
+                raise unfit(value, tuple(part.shape)) from None
+            raise
     elif len(advanced) == 1 and is_mask(advanced[0][1]) and (not isinstance(value, Tensor) or value.numel() == 1):
         from .masks import MaskedFill
 
@@ -185,7 +190,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 def delitem(self: Tensor, index: Any) -> None:
     """`del x[index]` is refused."""
-    raise error(TypeError, "del", "a tensor does not support deleting items", "select those that stay: x[mask]")
+    raise error(TypeError, "del", "a tensor does not support deleting items", "select those that stay: x = x[mask]")
 
 
 def trivial(basic: tuple) -> bool:
@@ -218,14 +223,19 @@ def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
     try:
         return value if tuple(value.shape) == size else value.expand(size)
     except RuntimeError:
-        raise error(
-            RuntimeError,
-            "index_put",
-            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to the indexing "
-            f"result of shape {list(size)}",
-            "assign a number, or a value of that shape: value.reshape(...), value.expand(...)",
-            notes=about({"value": value}, {"selected": size, "value": tuple(value.shape)}),
-        ) from None
+        raise unfit(value, size) from None
+
+
+def unfit(value: Tensor, size: tuple) -> Exception:
+    """The error for a value that is not broadcast to the shape of what it is assigned to."""
+    return error(
+        RuntimeError,
+        "setitem",
+        f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to the indexing result of "
+        f"shape {list(size)}",
+        "assign a number, or a value of that shape: value.reshape(...), value.expand(...)",
+        notes=about({"value": value}, {"selected": size, "value": tuple(value.shape)}),
+    )
 
 
 # ---------------------------------------------------------------------- an index taken apart
@@ -241,7 +251,7 @@ def parse(x: Tensor, index: Any) -> tuple:
             IndexError,
             "index",
             f"too many indices for tensor of dimension {len(shape)}: the index takes {used}",
-            f"the shape is {shape}",
+            f"write at most {len(shape)} of them: the shape is {shape}" if shape else "use .item() for its value",
         )
     d = r = 0  # dimensions of x done with, and of the basic part's result
     spare = len(shape) - used
@@ -262,7 +272,7 @@ def parse(x: Tensor, index: Any) -> tuple:
                     IndexError,
                     "index",
                     f"index {item} is out of bounds for dimension {d} with size {shape[d]}",
-                    f"the shape is {shape}",
+                    f"use an index from {-shape[d]} to {shape[d] - 1}: the shape is {shape}",
                 )
             basic.append(item)
             d += 1
@@ -353,7 +363,10 @@ def bounds(s: slice) -> slice:
     start, stop, step = [None if i is None else index_of(i) for i in (s.start, s.stop, s.step)]
     if step is not None and step <= 0:
         raise error(
-            ValueError, "index", f"step must be greater than zero, got {step}", "use flip to reverse a dimension"
+            ValueError,
+            "index",
+            f"step must be greater than zero, got {step}",
+            "write x.flip(dim) to reverse a dimension",
         )
     return slice(start, stop, step)
 

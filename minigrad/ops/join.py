@@ -344,5 +344,6 @@ def unbind(input: Tensor, dim: int = 0) -> tuple:
 def sizes_of(who: str, x: Tensor) -> tuple:
     """The shape of what is to be cut."""
     if not x.ndim:
-        raise error(RuntimeError, who, f"{who} expects at least a 1-dimensional tensor", "write x.unsqueeze(0)")
+        kind = IndexError if who == "unbind" else RuntimeError
+        raise error(kind, who, f"{who} expects at least a 1-dimensional tensor", "write x.unsqueeze(0)")
     return tuple(x.shape)

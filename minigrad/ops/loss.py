@@ -15,7 +15,7 @@ from ..errors import error, warn
 from .activation import logsigmoid
 from .compare import where
 from .elementary import log, log1p, xlogy
-from .explain import about
+from .explain import about, apart, meet
 from .families import Operation, Pointwise
 from .registry import op
 
@@ -370,7 +370,15 @@ def weighed(
 
 def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
     """input - target, with a warning where they are broadcast, which is seldom meant."""
-    result = input - target
+    try:
+        result = input - target
+    except RuntimeError:
+        if meet(tuple(input.shape), tuple(target.shape)):
+            raise
+        shapes = apart([input.shape, target.shape])
+        raise error(
+            RuntimeError, who, shapes, resized(input, target), notes=about({"input": input, "target": target})
+        ) from None
     if input.shape != target.shape:
         warn(
             "broadcast-loss",

@@ -148,7 +148,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 @op("T(3), T(4)", "T(0), T(2)", "I(3, 9), T(2)", "T(6)[::2], T(2)", out=True, aliases=("ger",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
-    ranked("outer", input, vec2, (1, 1), ("input", "vec2"))
+    ranked("outer", input, vec2, (1, 1), ("input", "vec2"), "write input.flatten(), vec2.flatten()")
     column, shape = input.unsqueeze(-1), (input.shape[0], vec2.shape[0])
     many = shape[0] * shape[1] >= BROADCAST_FROM  # mul looks for a kernel where its first operand is as large
     return (column.expand(shape) if many else column) * vec2
@@ -243,15 +243,15 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 def of_rank(cls: Any, who: str, ranks: tuple, x: Tensor, y: Tensor, names: tuple) -> Tensor:
     """The product of two tensors of these ranks; RuntimeError for others."""
     ranked(who, x, y, ranks, names)
-    fit(who, x, y, names)
     if len(x._sizes) == 3 and x._sizes[0] != y._sizes[0]:
         a, b = names
         raise refused(
             who,
             f"batches of {x.shape[0]} and {y.shape[0]} matrices (shapes {tuple(x.shape)} and {tuple(y.shape)})",
-            f"use {a} @ {b}, which broadcasts a batch of 1",
+            "give both the same first size; `@` broadcasts a batch of 1",
             notes=about({a: x, b: y}, marked=[-3]),
         )
+    fit(who, x, y, names)
     return cls.apply(x, y)
 
 
@@ -265,7 +265,7 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
             f"beta={beta} and alpha={alpha} have to be integers for tensors of {product.dtype}",
             "convert the tensors: x.float()",
         )
-    if broadcast(who, input.shape, product.shape) != tuple(product.shape):
+    if broadcast(who, input.shape, product.shape, ("input", "product")) != tuple(product.shape):
         raise refused(
             who,
             f"input of shape {tuple(input.shape)} cannot be expanded to the product's shape {tuple(product.shape)}",

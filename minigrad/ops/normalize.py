@@ -86,7 +86,7 @@ def group_norm(
             f"by num_groups={num_groups}",
             f"choose num_groups as a divisor of {input.shape[1] if input.ndim > 1 else 0}, the size of dimension 1",
         )
-    check_channels("group_norm", input, weight, bias)
+    check_channels("group_norm", input, weight=weight, bias=bias)
     n, c, *rest = input.shape
     some = c // num_groups
     grouped = input.reshape(n, num_groups, some, math.prod(rest))
@@ -124,7 +124,7 @@ def batch_norm(
             f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}",
             "write input.unsqueeze(0) for a single example: (batch, channels, ...)",
         )
-    check_channels("batch_norm", input, weight, bias)
+    check_channels("batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
             raise error(
@@ -187,7 +187,7 @@ def instance_norm(
             f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}",
             "pass (batch, channels, length) with a length above 1, or use layer_norm",
         )
-    check_channels("instance_norm", input, weight, bias)
+    check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     channels = input.reshape(*input.shape[:2], 1, n)
     out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
     with no_grad():
@@ -273,10 +273,10 @@ def along_channels(t: Tensor, input: Tensor) -> Tensor:
     return t.reshape(-1, *[1] * (input.ndim - 2))
 
 
-def check_channels(who: str, input: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
-    """Weight and bias have one value per channel."""
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(t.shape) != (input.shape[1],):
+def check_channels(who: str, input: Tensor, **values: Tensor | None) -> None:
+    """What is given has one value per channel."""
+    for name, t in values.items():
+        if t is not None and t._sizes != input._sizes[1:2]:
             raise error(
                 RuntimeError,
                 who,

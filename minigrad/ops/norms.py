@@ -72,7 +72,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
 def order(who: str, ord: Any) -> float:
     """The number that the order of a vector's norm has to be."""
     if isinstance(ord, str):
-        raise refused(who, f"{ord!r} is a norm of matrices, and this is the norm of vectors", "pass a number or inf")
+        what = f"{ord!r} is a norm of matrices, and this is the norm of vectors"
+        raise error(TypeError, who, what, "write ord=2, another number or float('inf')")
     return float(ord)
 
 

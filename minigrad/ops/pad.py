@@ -109,7 +109,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         )
     if value is not None and value != 0:
         raise error(
-            ValueError,
+            RuntimeError,
             "pad",
             f"padding mode {mode!r} doesn't take in value argument",
             "leave value= away, or write mode='constant'",

@@ -64,13 +64,13 @@ def other_order(x: Any, y: Any, names: tuple) -> str:
     return f"make them equal: {a} of shape (..., n, k), {b} of shape (..., k, m)"
 
 
-def ranked(who: str, x: Tensor, y: Tensor, ranks: tuple, names: tuple = NAMES) -> None:
+def ranked(who: str, x: Tensor, y: Tensor, ranks: tuple, names: tuple = NAMES, fix: str = "") -> None:
     """Raise RuntimeError unless each of two tensors has its number of dimensions."""
     if (x.ndim, y.ndim) != ranks:
         raise refused(
             who,
             f"expected tensors of {ranks[0]}-D and {ranks[1]}-D, got shapes {tuple(x.shape)} and {tuple(y.shape)}",
-            f"write {names[0]} @ {names[1]}, which takes all ranks",
+            fix or f"write {names[0]} @ {names[1]}, which takes all ranks",
             notes=about(dict(zip(names, (x, y))), marked=()),
         )
 

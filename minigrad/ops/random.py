@@ -17,6 +17,7 @@ from ..core.inplace import inplace
 from ..core.tensor import Tensor, layers_of
 from ..errors import error
 from ..kernels import noise
+from .broadcast import broadcast_shapes
 from .create import factory, number, sizes
 from .data import chosen, made
 from .families import NonDifferentiable, Operation
@@ -366,7 +367,7 @@ def normal(
             "missing the argument size, as neither mean nor std is a tensor",
             "write normal(0, 1, (2, 3))",
         )
-    shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors]) if tensors else sizes((size,), None, "normal")
+    shape = broadcast_shapes(*[t.shape for t in tensors]) if tensors else sizes((size,), None, "normal")
     target = tensors[0]._np_dtype if tensors else chosen(dtype)
     return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal")), requires_grad)
 

@@ -70,7 +70,9 @@ def op(
     def enter(f: Callable) -> Callable:
         key = name or f.__name__
         CODES[f.__code__] = key
-        function = f if hasattr(f, "__wrapped__") else with_keywords(f, key, out)
+        function = with_keywords(f, key, out)
+        if function is f and not hasattr(f, "__wrapped__"):
+            function = checking(f, key)
         entry = Entry(
             key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options
         )
@@ -141,6 +143,18 @@ SPELLINGS = {
 }
 
 
+CONVERSIONS = (
+    "float",
+    "int",
+    "complex",
+    "index",
+    "bool",
+    "item",
+    "len",
+    "iter",
+)  # what Python asks of a tensor by itself
+
+
 def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
     """The parameters of a function that have to be tensors, by position and name."""
     parameters = inspect.signature(f).parameters.values()
@@ -161,9 +175,12 @@ def explained(e: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -
     for i, p in tensor_parameters(f):
         given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))
         if not isinstance(given, Tensor) and (i < len(args) or given is not None):
-            what = f"argument {p!r} must be Tensor, not {type(given).__name__}"
-            return error(TypeError, name, what, f"make a tensor of it first: minigrad.tensor({p})")
-    if isinstance(e, MinigradError) or errors.full_traceback():
+            return error(TypeError, name, *explain.no_tensor(p, given))
+    if isinstance(e, MinigradError) and not unclear(e):
+        if "." not in e.operation:  # linalg.inv, which is also called inverse, has given its name
+            e.operation = name  # what was called, not what it is made of
+        return e
+    if errors.full_traceback():
         return e
     if e.__traceback__ is not None and e.__traceback__.tb_next is None:  # Python itself could not bind the arguments
         return error(TypeError, name, str(e).partition("() ")[2] or str(e), usage(f, name))
@@ -171,6 +188,11 @@ def explained(e: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -
     what = explain.described(dict(zip(parameters, args)) | kwargs)
     kind = TypeError if isinstance(e, (TypeError, AttributeError, ValueError)) else RuntimeError
     return error(kind, name, f"cannot be called with {what}", usage(f, name))
+
+
+def unclear(e: MinigradError) -> bool:
+    """Whether an error names only what is below the operation: a tensor where a number should be, an array's trouble."""
+    return hasattr(e, "unclear") or e.operation in CONVERSIONS and not isinstance(e, IndexError)
 
 
 def usage(f: Callable, name: str) -> str:
@@ -218,7 +240,7 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
     if rest is not None:
         before = before[: before.index(rest)]
     if not (other or out or rest is not None and before):
-        return checking(f, name)
+        return f
 
     @functools.wraps(f)
     def function(*args: Any, **kwargs: Any) -> Any:

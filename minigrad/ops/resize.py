@@ -66,7 +66,7 @@ def interpolate(
             "leave align_corners away, or write mode='bilinear'",
         )
     sizes, factors = targets(input, size, scale_factor, n, bool(recompute_scale_factor))
-    if 0 in (*sizes, *input.shape[2:]):
+    if min(*sizes, *input.shape[2:]) < 1:
         raise error(
             RuntimeError,
             "interpolate",
@@ -101,11 +101,12 @@ def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool
     given = scale_factor if size is None else size
     values = tuple(given) if isinstance(given, (tuple, list)) else (given,) * n
     if len(values) != n:
+        name = "scale_factor" if size is None else "size"
         raise error(
             ValueError,
             "interpolate",
-            f"{given} should have {n} values, one per spatial dimension of an input of shape {tuple(input.shape)}",
-            f"write {given}={(2,) * n if n > 1 else 2}",
+            f"{name}={given} should have {n} values, one per spatial dimension of an input of shape {tuple(input.shape)}",
+            f"write {name}={(2,) * n if n > 1 else 2}",
         )
     if size is not None:
         return tuple([int(v) for v in values]), (None,) * n

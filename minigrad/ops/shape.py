@@ -9,6 +9,7 @@ in which tensors meet in broadcast.py.
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def shape_from(args: tuple) -> tuple:
     """`f(2, 3)` and `f((2, 3))` mean the same."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
-    return tuple([int(n) for n in args])
+    return tuple([index(n) for n in args])
 
 
 def inferred(input: Tensor, shape: tuple, who: str) -> tuple:

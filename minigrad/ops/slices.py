@@ -96,7 +96,7 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 0) -> tuple:
     """(x, dim from the front, index of one dimension), 0-d tensors as ones of shape (1,), all of it checked."""
     d = axis(dim, x.ndim, who)
-    check_index(who, index, IndexError)
+    check_index(who, index, RuntimeError)
     if index.ndim > 1:
         raise error(
             IndexError,

@@ -6,6 +6,7 @@ the kernel, the stride from one window to the next, the padding on both sides an
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def per_dim(value: Any, n: int, who: str, name: str) -> tuple:
         raise error(
             RuntimeError, who, f"{name}={value} has {len(given)} values for {n} spatial dimensions", f"give 1 or {n}"
         )
-    return tuple([int(v) for v in given]) * (n if len(given) == 1 else 1)
+    return tuple([index(v) for v in given]) * (n if len(given) == 1 else 1)
 
 
 def ranks(input: Tensor, n: int) -> str:
