@@ -6,8 +6,9 @@ import subprocess
 import sys
 import warnings
 
-import minigrad as torch
 import pytest
+
+import minigrad as torch
 from minigrad import errors
 
 
@@ -125,7 +126,10 @@ f(torch.ones(2))
 def traceback_of(tmp_path, **environment):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, env={**os.environ, **environment}
+        [sys.executable, str(tmp_path / "program.py")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
     )
     assert done.returncode == 1
     return done.stderr

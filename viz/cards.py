@@ -183,10 +183,11 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
             rule = f"sum({rule})"
         elif 0 < graph.elements(edge.flow["upstream"]) < graph.elements(edge.flow["gives"]):  # it was summed up
             rule = f"expand({rule})"
-    gives = text.gist(graph.values.get(edge.flow["gives"]))
     lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)] if rule else []
     if "grads" not in graph.view.show:
         return lines
+    if told := edge.flow.get("told"):  # of an explanation: the equations of single elements
+        return lines + [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 6)]
     gives = text.gist(graph.values.get(edge.flow["gives"]))
     return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
 
@@ -314,6 +315,8 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
             lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), 50, 2)]
         elif not terms and value in graph.outputs:
             lines += [Line([("here backward starts", "sum")])]
+        if gradient and "note" in gradient:  # what `minigrad check` has to say of it
+            lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], 50, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
             lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]
         blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))

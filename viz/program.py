@@ -69,7 +69,17 @@ class Program:
         self.names = module.__dict__
 
     def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
-        """Run it and record how its tensor `name` comes about, or its function `name` on `args`; with the recording's notes.
+        """Run it and record how its tensor `name` comes about, or its function `name` on `args`; with the recording's notes."""
+        rec = self.recording(name, passes, args)
+        if rec is None:
+            return self.record_function(name, passes, args)
+        made = leading_to_outputs(rec.to_dict())
+        if not any(op["phase"] == "forward" for op in made["ops"]):
+            raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of operations.")
+        return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def recording(self, name: str, passes: Sequence[str], args: str | None = None) -> Any:
+        """Run it under a recording, and run the passes from its tensor `name`; None where that is a function.
 
         A program that only defines the function is not recorded while it runs.
         """
@@ -81,19 +91,16 @@ class Program:
 
         if defines(self.text, name):
             program()
-            return self.record_function(name, passes, args)
+            return None
         rec = minigrad.record(program, passes=passes, name=name, inside=True)
         if not isinstance(self.names[name], minigrad.Tensor):
-            return self.record_function(name, passes, args)
+            return None
         if args is not None:
             raise Usage(f"--args is for functions, and {name} is a tensor.")
         called = names_of_tensors(self.names)
         for value in rec.values:
             value.name = value.name or called.get(id(value.tensor), "")
-        made = leading_to_outputs(rec.to_dict())
-        if not any(op["phase"] == "forward" for op in made["ops"]):
-            raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of operations.")
-        return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+        return rec
 
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record what a function of the program does."""
@@ -130,19 +137,24 @@ class Program:
             )
         return what
 
-    def arguments(self, name: str, text: str | None) -> tuple:
-        """A function's arguments: from the command line, else the program's `example_inputs`."""
+    def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
+        """A function's arguments: from the command line, else the program's `example_inputs`.
+
+        These are a tuple, or a dictionary of such by the function's name.  The text may use what the library, minigrad
+        unless it is given, defines.
+        """
         if text is None:
             if "example_inputs" not in self.names:
                 raise Usage(
                     f"{name} is a function: give its arguments with --args, or let {self.file} define example_inputs."
                 )
             given = self.names["example_inputs"]
+            given = given.get(name, ()) if isinstance(given, dict) else given
             return tuple(given) if isinstance(given, (tuple, list)) else (given,)
         import minigrad
 
         try:
-            return eval(f"{text},", {**vars(minigrad), **self.names}) if text.strip() else ()
+            return eval(f"{text},", {**vars(library or minigrad), **self.names}) if text.strip() else ()
         except Exception as error:
             raise Usage(f"--args {text!r} is not a list of Python values: {type(error).__name__}: {error}.") from error
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import error
+from . import debug
 from .context import current
 from .debug import made
 from .edges import Leaf
@@ -61,9 +62,11 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "numpy",
-                "can't call numpy() on a tensor that requires grad",
-                "use tensor.detach().numpy()",
+                f"can't call numpy() on a tensor that requires grad, of shape {tuple(self.shape)}",
+                "use tensor.detach().numpy()" + ("; keep losses as numbers: loss.item()" if self.numel() == 1 else ""),
             )
+        if debug.mode.on:
+            debug.lend(storage(self._a), "numpy()")
         return self._a
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -204,8 +207,9 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "deepcopy",
-                f"only leaf tensors can be deep-copied: this one is the result of {self.grad_fn.name()}",
-                "use .detach().clone()",
+                "only leaf tensors can be deep-copied: this one of shape "
+                f"{tuple(self.shape)} is the result of {self.grad_fn.name()}",
+                "use x.detach().clone()",
             )
         if id(self) not in memo:
             grad = None if self._grad is None else self._grad.__deepcopy__(memo)

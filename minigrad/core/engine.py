@@ -16,14 +16,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import Place, error, user_place
-from . import hooks
+from . import debug, hooks
 from .context import OFF, ON, current, use
+from .convert import storage
+from .debug import fingerprint
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .function import call_user
-from .node import Ctx, anomaly
+from .node import Ctx, anomaly, passed_over
+from .saved import Freed, Saved
 from .sweep import bare, boxed, broadcast_axes, sweep
-from .tensor import Tensor, history, version, wrap
+from .tensor import Tensor, bottom, history, version, wrap
 
 running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
 
@@ -31,12 +34,12 @@ running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None
 class Pending:
     """The gradients that wait at each node, and the heap that says which node is next.  It is `running` while entered."""
 
-    __slots__ = ("__weakref__", "grads", "heap", "roots", "targets", "token", "useful", "wanted")
+    __slots__ = ("__weakref__", "grads", "heap", "place", "roots", "targets", "token", "useful", "wanted")
 
-    def __init__(self, roots: Sequence, wanted: set | None):
+    def __init__(self, roots: Sequence, wanted: set | None, place: Place | None):
         self.grads: dict[Any, list] = {}
         self.heap: list = []
-        self.roots, self.wanted = roots, wanted
+        self.roots, self.wanted, self.place = roots, wanted, place
         self.targets = None if wanted is None else {node for node, _ in wanted}
         self.useful = None if wanted is None else on_paths(roots, wanted, self.targets)
 
@@ -68,20 +71,28 @@ class Pending:
         return node, self.grads.pop(node)
 
 
-def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool = False, create: bool = False) -> dict:
+def run(
+    roots: Sequence,
+    grads: Sequence,
+    wanted: set | None = None,
+    keep: bool = False,
+    create: bool = False,
+    place: Place | None = None,
+) -> dict:
     """Push `grads` back from the edges `roots`.
 
     Without `wanted` every leaf that is reached accumulates into its `.grad`.  With it, nothing is accumulated and the
-    gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.
+    gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.  `place` is
+    the user's line, where that is known already.
     """
     here = current()
-    pending, place = Pending(roots, wanted), user_place()
+    pending = Pending(roots, wanted, place or user_place())
     plain = here is ON or here is OFF
     watch, useful, found = None if plain else watcher(here), pending.useful, {}
     end = reach if watch is None else watch.accumulating(reach)
     on_arrays = (plain or watch is not None and watch.lies_on_plain(here)) and not create and not GENERIC
     if on_arrays and all([type(g) is Tensor for g in grads]):
-        return sweep(pending, roots, grads, keep, place, step, reach, watch)
+        return sweep(pending, roots, grads, keep, step, reach, watch)
     with (
         nullcontext() if watch is None else watch.running(),
         pending,
@@ -89,6 +100,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     ):
         for edge, g in zip(roots, grads, strict=True):
             pending.give(edge, g)
+        free = None if keep else Freed(pending.place, -pending.heap[0][0] if pending.heap else 0)
         while pending.heap:
             node, gs = pending.take()
             if node._hooks is not None:
@@ -101,7 +113,11 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
                 if wanted is None and gs[0] is not None:
                     end(node, gs)
             elif useful is None or node in useful:
-                for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
+                outs = step(node, gs, free, watch)
+                pairs: Any = zip(node._edges, outs, strict=True)
+                if isinstance(node, Ctx):
+                    pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs)]]
+                for edge, g in pairs:
                     if (
                         edge is not None
                         and g is not None
@@ -111,7 +127,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     return found
 
 
-def step(node: Any, gs: list, keep: bool, place: Place | None, watch: Any) -> tuple:
+def step(node: Any, gs: list, free: Freed | None, watch: Any) -> tuple:
     """One node's backward with its hooks, and the memory of what it saved given up."""
     if node._hooks is not None:
         gs = hooks.pre(node, gs)
@@ -123,8 +139,8 @@ def step(node: Any, gs: list, keep: bool, place: Place | None, watch: Any) -> tu
         watch.note_edges(node, gs, outs)
     if node._hooks is not None:
         outs = hooks.post(node, outs, gs)
-    if not keep:
-        node._free(place)
+    if free is not None:
+        node._free(free)
     return outs
 
 
@@ -140,6 +156,8 @@ def watcher(frame: Any) -> Any:
 def pull(node: Any, gs: list) -> tuple:
     """One node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
     before = [0 if g is None else version(g) for g in gs]
+    watched = node._trace is not None and debug.mode.on
+    marks = [fingerprint(bottom(g)._a) if g is not None else 0 for g in gs] if watched else ()
     try:
         outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
@@ -148,7 +166,10 @@ def pull(node: Any, gs: list) -> tuple:
         raise
     for i, (g, n) in enumerate(zip(gs, before)):
         if g is not None and version(g) != n:
-            raise written(node, i)
+            raise written(node, i, g)
+    for i, (g, mark) in enumerate(zip(gs, marks)):
+        if g is not None and fingerprint(bottom(g)._a) != mark:
+            raise written(node, i, g)
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
@@ -164,6 +185,9 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
     outs = call_user(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     n = len(node._edges)
+    for s in node._saved:
+        if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
+            check_private(node, s)
     if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
         raise error(
             RuntimeError,
@@ -181,17 +205,18 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     """A user's node in the sweep: pairs of edge and gradient."""
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
     if node._trace is not None:  # made while anomalies were looked for
-        return [(e, bare(o)) for e, o in zip(node._edges, step(node, gs, free is None, free and free.place, None))]
+        outs = step(node, gs, free, None)
+        return [(e, bare(o)) for e, o in zip(node._edges, outs)] + passed_over(node, outs)
     outs, pairs = pull_custom(node, gs), []
     for i, t in enumerate(gs):
         if t is not None and t._ver is not None and t._ver.n:
-            raise written(node, i)
+            raise written(node, i, t)
     if free is not None:
-        node._free(free.place)
+        node._free(free)
     for i, (o, e) in enumerate(zip(outs, node._edges)):
         if o is not None and e is not None:
             pairs.append((e, bare(fit(o, e, node, i))))
-    return pairs
+    return pairs if len(pairs) == len(outs) else pairs + passed_over(node, outs)
 
 
 Ctx.pull = pull_user
@@ -209,13 +234,34 @@ def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
     )
 
 
-def written(node: Any, i: int) -> Exception:
+def written(node: Any, i: int, g: Tensor) -> Exception:
     """The error for a user's backward that has written to a gradient that it was given."""
+    counter = bottom(g)._ver
+    counted = counter is not None and counter.n
+    how = f"in place by {counter.writer}" if counted else "through NumPy or .data"
     return error(
         RuntimeError,
         named(node),
-        f"has modified gradient {i}, which it was given, in place; the same memory may be the gradient of other tensors",
-        "clone() it first, or use the out-of-place form of that operation",
+        f"has modified gradient {i}, of shape {tuple(g.shape)}, which it was given, {how}; the same memory may be the "
+        "gradient of other tensors",
+        "make a new tensor, g = g * 2 for g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
+        counter.place if counted else None,
+        [] if counted else debug.lent(storage(bottom(g)._a)),
+    )
+
+
+def check_private(node: Ctx, saved: Saved) -> None:
+    """A user's backward may have written to a saved tensor only if nobody else has it."""
+    i, counter = node._saved.index(saved), saved.tensor._ver
+    if i in node._private:
+        return
+    raise error(
+        RuntimeError,
+        named(node),
+        f"has modified saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place by {counter.writer}; it is "
+        f"{'the result' if saved.index is not None else 'an argument'} of forward, which now has other numbers",
+        "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
+        counter.place,
     )
 
 

@@ -19,7 +19,16 @@ from .guard import Guard
 from .inplace import twin
 from .node import Ctx, Full, describe, described
 from .tensor import Foreign, Tensor, history
-from .wiring import among, as_tuple, check_tangents, is_float, tensors_in, wire
+from .wiring import (
+    among,
+    as_tuple,
+    check_prints,
+    check_tangents,
+    is_float,
+    prints,
+    tensors_in,
+    wire,
+)
 
 
 class Function:
@@ -50,7 +59,7 @@ class Function:
     is_traceable = False
     vmap: Any = None
     primitive = False  # built-in: its impl works on arrays
-    node = ""  # what PyTorch calls a built-in's node, where not by the class's name
+    node = ""  # what PyTorch calls a built-in's node, where not by the class's name; with Backward and a number in full
     # a first-order backward needs no tensors (sweep.py): True where the formulas run on arrays as they stand, or a function
     # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
     arrays: Any = False
@@ -71,6 +80,7 @@ class Function:
         cls.combined = cls.setup_context is Function.setup_context
         base = Full if cls.primitive else Ctx
         name = f"{cls.node or cls.__name__}Backward0" if cls.primitive else f"{cls.__name__}Backward"
+        name = cls.node if cls.primitive and "Backward" in cls.node else name
         cls.Node = type(
             name,
             (cls.Node if cls.Node is not Ctx else base,),
@@ -136,6 +146,11 @@ class Function:
         return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
 
     @classmethod
+    def node_name(cls, node: Any) -> str:
+        """What PyTorch calls this node, for the operations that it divides more finely."""
+        return type(node).__name__
+
+    @classmethod
     def keeps_number(cls, node: Any) -> bool:
         """Whether a number among the operands counts as saved; users' Functions keep numbers as attributes, as they like."""
         return False
@@ -151,6 +166,7 @@ class Function:
         ):  # it costs time: in plain code at the first call only
             inside = Frame(Guard(cls, args), False, None, frame.inference, inside)
         cls._watched = True
+        marks = prints(args, ctx._needs) if frame.watched and frame.grad and debug.mode.on else ()
         with use(inside):
             returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
             if not cls.combined:
@@ -162,10 +178,12 @@ class Function:
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
         if frame.watched and debug.mode.on:
+            check_prints(ctx, args, marks)
             debug.note_origin(cls.__name__, outs)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle
+        ctx._forward = None
         if not isinstance(returned, (tuple, list)):
             return outs[0]
         return type(returned)(outs) if type(returned) in (tuple, list) else outs
@@ -181,7 +199,7 @@ class Function:
         try:
             result = call_user(cls, "jvp", ctx, *tangents)
         finally:
-            ctx._jvp, ctx._forward = False, None
+            ctx._jvp = False
         found = check_tangents(cls, ctx, as_tuple(result), outs)
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 

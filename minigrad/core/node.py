@@ -11,11 +11,14 @@ import threading
 import weakref
 from typing import Any
 
-from ..errors import Place, error, user_place
+import numpy as np
+
+from ..errors import error, user_place
 from . import debug
 from .edges import next_number, place_of, producer
 from .hooks import Handle, hooks_of
-from .saved import Freed, Saved, freed, save, unpack
+from .saved import Freed, Saved, save, unpack
+from .stale import freed
 from .tensor import Tensor
 
 
@@ -47,10 +50,10 @@ class Node:
 
     def name(self) -> str:
         """The name of the operation with `Backward` behind it, as PyTorch prints it."""
-        return type(self).__name__
+        return self._fn.node_name(self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {id(self):#x}>"
+        return f"<{self.name()} object at {id(self):#x}>"
 
     @property
     def next_functions(self) -> tuple:
@@ -102,10 +105,10 @@ class Node:
             raise freed(self)
         return self._saved
 
-    def _free(self, place: Place | None) -> None:
-        """Drop saved tensors; a later backward through here says where this one was called."""
+    def _free(self, freed: Freed) -> None:
+        """Drop saved tensors; a later backward through here finds a note of this one."""
         if type(self._saved) is tuple and (any([type(s) is Saved for s in self._saved]) or self._fn.keeps_number(self)):
-            self._saved = Freed(place)
+            self._saved = freed
 
     @property
     def metadata(self) -> dict:
@@ -131,11 +134,12 @@ class Ctx(Full):
     """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx."""
 
     # _given (shape, dtype) of each argument, None for those that are no tensors
-    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff")
+    # _private numbers of the saved tensors that are no arguments nor results of forward: backward may write to them
+    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff", "_private")
 
     def __init__(self, layer: Any, needs: tuple):
         Full.__init__(self, layer, ())
-        self._needs, self._given, self._dirty, self._nondiff = needs, (), (), ()
+        self._needs, self._given, self._dirty, self._nondiff, self._private = needs, (), (), (), ()
         self._forward, self._jvp, self._materialize = None, False, True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -228,7 +232,30 @@ class Ctx(Full):
             else:
                 j = place_among(s, given)
                 kept.append(save(s if j is None else before[j]))
+                if j is None:
+                    self._private = (*self._private, len(kept) - 1)
         self._saved = tuple(kept)
+
+
+def passed_over(node: Any, grads: Any) -> list:
+    """A user's backward that gives None leaves the users' Functions behind it without a gradient: pairs of edge and zeros.
+
+    PyTorch calls the backward of those all the same, and what it makes of zeros is a gradient; built-in operations on the
+    way there pass the None on.
+    """
+    if not isinstance(node, Ctx):
+        return []
+    edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
+    found, seen = [], set()
+    while edges:
+        edge = edges.pop()
+        behind = producer(edge)
+        if not isinstance(behind, Ctx):
+            edges += [] if behind in seen else [e for e in behind._edges if e is not None]
+        elif behind._materialize and behind not in seen:
+            found.append((edge, np.zeros(*behind._meta[place_of(edge)])))
+        seen.add(behind)
+    return found
 
 
 def place_among(t: Any, group: tuple) -> int | None:

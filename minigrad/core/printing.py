@@ -170,7 +170,7 @@ def suffixes(t: Any, a: np.ndarray) -> list[str]:
     if a.dtype not in plain:
         found.append(f"dtype={t.dtype}")
     if t.grad_fn is not None:
-        found.append(f"grad_fn=<{type(t.grad_fn).__name__}>")
+        found.append(f"grad_fn=<{t.grad_fn.name()}>")
     elif t.requires_grad:
         found.append("requires_grad=True")
     if current().dual is not None:

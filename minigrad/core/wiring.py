@@ -4,14 +4,17 @@ is what its jvp returns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import error, user_place
+from . import debug
+from .convert import storage
 from .edges import Leaf, Port, ViewOf
 from .hooks import move_retained
-from .inplace import rebase
-from .node import Ctx, describe
-from .tensor import Box, Tensor, history, memory, wrap
+from .inplace import of_leaf, rebase
+from .node import Ctx, describe, place_among
+from .tensor import Box, Tensor, bottom, history, memory, wrap
 
 if TYPE_CHECKING:
     from .function import Function
@@ -51,6 +54,10 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
     """The outputs as the caller gets them: with the node as their history where a gradient is wanted."""
     if ctx._dirty:
         check_dirty(ctx, args, given, needs)
+    if needs:  # an input that was changed in forward has to be marked: else its history is no longer true
+        for a, need in zip(args, ctx._needs):
+            if need and (v := a._ver) is not None and v.at > ctx._seq and not among(a, ctx._dirty):
+                raise unmarked(ctx, args, a, f"by {v.writer}", v.place)
     outs: Any = []
     for i, o in enumerate(given):
         if not isinstance(o, Tensor):
@@ -109,6 +116,37 @@ def alias(t: Tensor, ctx: Ctx) -> Tensor:
     return out
 
 
+def prints(args: tuple, needs: tuple) -> list:
+    """Fingerprints of the arguments that require grad."""
+    return [debug.fingerprint(bottom(a)._a) if need else None for a, need in zip(args, needs)]
+
+
+def check_prints(ctx: Ctx, args: tuple, before: Sequence) -> None:
+    """The same in debug mode for writes that are not counted, by what the numbers were before."""
+    for a, mark in zip(args, before):
+        if mark is not None and debug.fingerprint(bottom(a)._a) != mark and not among(a, ctx._dirty):
+            raise unmarked(ctx, args, a, "through NumPy or .data", None, debug.lent(storage(bottom(a)._a)))
+
+
+def unmarked(ctx: Ctx, args: tuple, a: Tensor, how: str, where: Any, notes: Sequence[str] = ()) -> Exception:
+    """The error for an input that forward has changed and not marked."""
+    cls: Any = ctx._fn
+    i = place_among(a, args)
+    assert i is not None
+    code = getattr(cls.forward, "__code__", None)
+    names = () if code is None else code.co_varnames[cls.combined : code.co_argcount]
+    name = names[i] if i < len(names) else "x"
+    return error(
+        RuntimeError,
+        f"{cls.__name__}.forward",
+        f"has changed argument {i} ({name}), a tensor of shape {tuple(a.shape)} that requires grad, in place {how}, and not "
+        "said so: gradients would be computed as if it were what it was",
+        f"call ctx.mark_dirty({name}) and return {name}, or work on a copy: {name}.clone(), {name}.numpy().copy()",
+        where,
+        notes,
+    )
+
+
 def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
     """mark_dirty is for inputs that were changed in place, are returned, and are not leaves that require grad."""
     for d in ctx._dirty:
@@ -128,12 +166,11 @@ def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
             )
         root = d._base if d._base is not None else d
         if type(history(root)) is Leaf and needs:
-            what = "a leaf Variable" if root is d else "a view of a leaf Variable"
             raise error(
                 RuntimeError,
                 ctx._fn.__name__,
-                f"{what} that requires grad is being used in an in-place operation (mark_dirty)",
-                "pass a clone(), or work under no_grad()",
+                f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty)",
+                f"pass a copy, {ctx._fn.__name__}.apply(x.clone()), or work inside `with minigrad.no_grad():`",
             )
 
 

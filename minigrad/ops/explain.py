@@ -55,6 +55,15 @@ def described(named: dict[str, Any]) -> str:
     return ", ".join(f"{name} {describe(a)}" for name, a in named.items())
 
 
+def check_keepdim(cls: Any, arrays: tuple) -> None:
+    """Raise TypeError where a second dimension has come in the place of keepdim: x.sum(0, 1)."""
+    given = arrays[cls.names.index("keepdim")]
+    if not isinstance(given, (bool, np.bool_)):
+        name = cls.function_name()
+        what = f"argument 'keepdim' must be bool, not {type(given).__name__}"
+        raise error(TypeError, name, what, f"several dimensions are a tuple: {name}(x, (0, 1))")
+
+
 def describe(a: Any) -> str:
     """An argument in a few words."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):

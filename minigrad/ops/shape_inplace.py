@@ -12,7 +12,7 @@ from typing import Any
 from ..core.context import replacing
 from ..core.edges import Leaf
 from ..core.hooks import move_retained
-from ..core.inplace import twin
+from ..core.inplace import of_leaf, twin
 from ..core.tensor import Box, Tensor, history
 from ..errors import error
 from . import registry
@@ -38,8 +38,8 @@ def reshaping(view: Callable) -> Callable:
             raise error(
                 RuntimeError,
                 name,
-                "a leaf Variable that requires grad is being used in an in-place operation",
-                "write `with minigrad.no_grad():` around it, or use the out-of-place form",
+                f"{of_leaf(self, self)}, is being used in an in-place operation",
+                f"use the out-of-place form: x.{view.__name__}()",
             )
         replacing()
         old = self._edge

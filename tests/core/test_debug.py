@@ -4,9 +4,10 @@ import os
 import subprocess
 import sys
 
-import minigrad as torch
 import numpy as np
 import pytest
+
+import minigrad as torch
 
 
 def refused(f, *args):

@@ -60,7 +60,9 @@ def test_infinities_are_no_warnings_even_where_warnings_are_errors():
         warnings.simplefilter("error")
         y = 1.0 / x
         z = minigrad.log(x)
-        (y.sum() + z.sum()).backward()
+        y.sum().backward()
+        x.grad = None
+        z.sum().backward()
     assert (y[0].item(), z[0].item()) == (np.inf, -np.inf)
 
 
@@ -107,7 +109,9 @@ def test_a_gradient_that_was_saved_and_then_added_to_is_noticed():
     (x * 3).sum().backward()
     z = (w * x.grad).sum()
     (x * 5).sum().backward()  # adds to x.grad, which z has saved
-    with pytest.raises(RuntimeError, match=r"at version 1, expected version 0, last by backward at .*test_dispatch"):
+    with pytest.raises(
+        RuntimeError, match=r"at version 1, expected version 0\n  last written by backward at .*test_dispatch"
+    ):
         z.backward()
 
 
