@@ -29,7 +29,7 @@ def multi_dot(tensors: Any) -> Tensor:
     chain = list(tensors)
     if len(chain) < 2:
         raise refused(
-            "multi_dot",
+            "linalg.multi_dot",
             f"expected at least 2 tensors but got {len(chain)}",
             "write matmul(a, b), or pass a list of the matrices",
         )
@@ -38,12 +38,12 @@ def multi_dot(tensors: Any) -> Tensor:
     for i, t in enumerate(chain):
         if t.ndim != 2:
             raise refused(
-                "multi_dot",
+                "linalg.multi_dot",
                 f"tensor {i} must be 2-D (the first and last may be 1-D) but has shape {tuple(t.shape)}",
                 f"write tensors[{i}].reshape(rows, columns)",
             )
     for i, (x, y) in enumerate(itertools.pairwise(chain)):
-        fit("multi_dot", x, y, (f"tensors[{i}]", f"tensors[{i + 1}]"))
+        fit("linalg.multi_dot", x, y, (f"tensors[{i}]", f"tensors[{i + 1}]"))
     out = in_order(chain, best_splits([t.shape[0] for t in chain] + [chain[-1].shape[1]]), 0, len(chain) - 1)
     out = out.squeeze(-1) if column else out
     return out.squeeze(0) if row else out

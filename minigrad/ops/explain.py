@@ -20,6 +20,13 @@ def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
     """The error to raise when `cls.impl(*arrays)` has raised `cause`."""
     if isinstance(cause, MinigradError):  # made by `error` already
         return cause
+    told = explanation(cls, arrays, cause)
+    told.below = True  # it goes by the class's name: a function that was called has one of its own (registry.explained)
+    return told
+
+
+def explanation(cls: Any, arrays: tuple, cause: Exception) -> Any:
+    """What is told about an exception that NumPy or Python has raised."""
     name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
     if cls.elementwise and isinstance(cause, TypeError):
         for k, a in list(named.items())[: len(cls.names) - cls.statics]:

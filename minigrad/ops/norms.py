@@ -73,7 +73,8 @@ def order(who: str, ord: Any) -> float:
     """The number that the order of a vector's norm has to be."""
     if isinstance(ord, str):
         what = f"{ord!r} is a norm of matrices, and this is the norm of vectors"
-        raise error(TypeError, who, what, "write ord=2, another number or float('inf')")
+        kind = TypeError if who == "linalg.vector_norm" else RuntimeError  # as PyTorch, whose vector_norm takes numbers
+        raise error(kind, who, what, "write ord=2, another number or float('inf')")
     return float(ord)
 
 

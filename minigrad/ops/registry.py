@@ -177,8 +177,9 @@ def explained(e: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -
         if not isinstance(given, Tensor) and (i < len(args) or given is not None):
             return error(TypeError, name, *explain.no_tensor(p, given))
     if isinstance(e, MinigradError) and not unclear(e):
-        if "." not in e.operation:  # linalg.inv, which is also called inverse, has given its name
-            e.operation = name  # what was called, not what it is made of
+        # what was called, not what it is made of; but linalg.inv, which is also called inverse, has given its name
+        if hasattr(e, "below") or e.operation in TABLE and "." not in e.operation:
+            e.operation = name
         return e
     if errors.full_traceback():
         return e
@@ -191,8 +192,11 @@ def explained(e: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -
 
 
 def unclear(e: MinigradError) -> bool:
-    """Whether an error names only what is below the operation: a tensor where a number should be, an array's trouble."""
-    return hasattr(e, "unclear") or e.operation in CONVERSIONS and not isinstance(e, IndexError)
+    """Whether an error names only what is below the operation: a tensor where a number should be, an array's trouble.
+
+    Under a transform, which has no numbers, it says so.
+    """
+    return hasattr(e, "unclear") or e.operation in CONVERSIONS and not isinstance(e, IndexError) and not e.transforms
 
 
 def usage(f: Callable, name: str) -> str:

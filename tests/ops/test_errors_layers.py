@@ -31,7 +31,7 @@ CASES = [
     ('F.adaptive_avg_pool2d(T(1, 3, 4, 4), (1, 2, 3))', 'adaptive_avg_pool2d', 'output_size=(1, 2, 3) should be', 'write'),
     ('F.adaptive_avg_pool2d(T(1, 3, 4, 4), -1)', 'adaptive_avg_pool2d', 'output_size=-1 should be 2 sizes that', 'write'),
     ('F.unfold(T(1, 3, 4, 4), 5)', 'im2col', 'no window of size (5, 5) fits into an', 'pad the input (padding=), or'),
-    ('F.fold(T(1, 12, 5), (4, 4), 2)', 'col2im', 'input of shape (1, 12, 5) does not hold', 'its last two sizes should'),
+    ('F.fold(T(1, 12, 5), (4, 4), 2)', 'fold', 'input of shape (1, 12, 5) does not hold', 'its last two sizes should'),
     ('F.batch_norm(T(3), T(3), T(3))', 'batch_norm', 'expected an input of at least 2', 'write input.unsqueeze(0)'),
     ('F.batch_norm(T(2, 3), None, None)', 'batch_norm', 'expected running_mean and', 'write batch_norm(input,'),
     ('F.batch_norm(T(1, 3), T(3), T(3), training=True)', 'batch_norm', 'expected more than 1 value per', 'use a larger'),
