@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import error
 from . import debug
 from .context import current
+from .debug import made
 from .edges import Leaf, Lent, name_of
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class Conversions:
                 "item",
                 f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
                 "index one element first, or use .tolist()",
+                notes=made({"tensor": self}),
             )
         return self._a.item()
 
@@ -140,24 +142,26 @@ class Conversions:
                 "bool",
                 f"the truth of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
                 "use .any() or .all()",
+                notes=made({"tensor": self}),
             )
         return bool(self.item())
 
-    def _number(self) -> Any:
+    def _number(self, who: str) -> Any:
         if self.numel() != 1:
             raise error(
                 ValueError,
-                "float",
+                who,
                 f"only one element tensors can be converted to Python scalars, this one has shape {tuple(self.shape)}",
                 "index one element first, or use .tolist()",
+                notes=made({"tensor": self}),
             )
         return self.item()
 
     def __float__(self) -> float:
-        return float(self._number())
+        return float(self._number("float"))
 
     def __int__(self) -> int:
-        return int(self._number())
+        return int(self._number("int"))
 
     def __index__(self) -> int:
         if self._np_dtype.kind == "f" or self.numel() != 1:
@@ -167,16 +171,20 @@ class Conversions:
                 "only integer tensors of a single element can be converted to an index, "
                 f"this one is of shape {tuple(self.shape)} and {self.dtype}",
                 "convert with int(x)",
+                notes=made({"tensor": self}),
             )
         return int(self.item())
 
     def __complex__(self) -> complex:
-        return complex(self._number())
+        return complex(self._number("complex"))
 
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, (Conversions, int, float, np.generic)):
             raise error(
-                RuntimeError, "in", f"only a number or a tensor can be in a tensor, got a {type(value).__name__}"
+                RuntimeError,
+                "in",
+                f"only a number or a tensor can be in a tensor, got a {type(value).__name__}",
+                "write `in tensor.tolist()` for other values",
             )
         return bool((self == value).any())
 

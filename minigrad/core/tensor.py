@@ -17,6 +17,7 @@ from ..errors import MinigradRuntimeError, error, user_place
 from . import debug, dtypes, ends
 from .context import current, replacing
 from .convert import Conversions, address, storage
+from .debug import made
 from .device import CPU, Size, device, strided
 from .edges import INFERENCE, Leaf, Lent, Port, Version, name_of, place_of, producer
 
@@ -148,12 +149,14 @@ class Tensor(Conversions):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise error(TypeError, "len", "a 0-d tensor has no length", "use .item() for its value")
+            notes = made({"tensor": self})
+            raise error(TypeError, "len", "a 0-d tensor has no length", "use .item() for its value", notes=notes)
         return self.shape[0]
 
     def __iter__(self):
         if not self.shape:
-            raise error(TypeError, "iter", "iteration over a 0-d tensor", "use .item() for its value")
+            notes = made({"tensor": self})
+            raise error(TypeError, "iter", "iteration over a 0-d tensor", "use .item() for its value", notes=notes)
         return iter(self.unbind(0))
 
     # ------------------------------------------------------------------ its place in the graph

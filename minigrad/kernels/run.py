@@ -18,6 +18,7 @@ from ..errors import error
 from . import broadcast, cache, formula, generate
 from .threads import launch, parts
 
+NUMERIC = (np.ndarray, int, float, np.generic)
 FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
 # Where NumPy has a function, our kernel is called from so many elements on, if it is the faster one on a single thread.
 # Measured beside NumPy's own vector code (AVX-512): 0.1 to 0.9 of its time; the others, at 1 to 3, need some threads.
@@ -100,8 +101,8 @@ def has_kernel(op: Any) -> bool:
 def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
     """The operands in the one dtype in which they meet, and that dtype; masks stay bools."""
     for a in operands:
-        if not isinstance(a, (np.ndarray, int, float, np.generic)):
-            raise TypeError(f"expected tensors and numbers, got {type(a).__name__}")
+        if not isinstance(a, NUMERIC):
+            raise TypeError(f"no operand: {type(a).__name__}")  # ops/explain.py says which
     masks, values = [mask(op, a) for a in operands[: op.masks]], operands[op.masks :]
     first = values[0]
     alone = len(values) == 1 and isinstance(first, np.ndarray)
@@ -128,7 +129,7 @@ def mask(op: Any, a: Any) -> np.ndarray:
             TypeError,
             op.name,
             f"expected condition to be a tensor, got {type(a).__name__}",
-            "use Python's own `x if condition else y`",
+            "use Python's own `input if condition else other`",
         )
     raise error(
         RuntimeError,
@@ -141,7 +142,7 @@ def mask(op: Any, a: Any) -> np.ndarray:
 def refused(op: Any, target: np.dtype) -> Exception:
     """The error for a dtype that the operation does not compute with."""
     if op.advice:
-        return error(RuntimeError, op.name, op.advice)
+        return error(RuntimeError, op.name, op.advice, "convert it first, as in x.float()")
     kinds = {"b": "bool", "i": "integers", "f": "float32 and float64"}
     return error(
         NotImplementedError,

@@ -32,10 +32,10 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Split large kernels among n threads from now on.  Raises RuntimeError unless n is positive, TypeError for no int."""
+    """Split large kernels among n threads from now on.  Raises RuntimeError unless n is a positive int."""
     global _threads, _pool
     if not isinstance(n, int) or isinstance(n, bool):
-        raise error(TypeError, "set_num_threads", f"expected an int, got {type(n).__name__}", "pass a whole number")
+        raise error(RuntimeError, "set_num_threads", f"expected an int, got {type(n).__name__}", "write int(n)")
     if n < 1:
         raise error(RuntimeError, "set_num_threads", f"expected a positive integer, got {n}", "pass 1 for no threads")
     _threads, _pool = n, None  # a kernel that is running keeps the old pool

@@ -112,7 +112,12 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
-            raise error(ValueError, "Softmax2d", f"expected a 3D or 4D input, got shape {tuple(input.shape)}")
+            raise error(
+                ValueError,
+                "Softmax2d",
+                f"expected a 3D or 4D input, got shape {tuple(input.shape)}",
+                "write input.unsqueeze(0) for a single image, (c, h, w); nn.Softmax(dim) takes every shape",
+            )
         return softmax.softmax(input, -3)
 
 

@@ -48,6 +48,7 @@ class MultiheadAttention(Module):
                 ValueError if embed_dim <= 0 or num_heads <= 0 else AssertionError,
                 "MultiheadAttention",
                 f"embed_dim={embed_dim} must be divisible by num_heads={num_heads}",
+                f"choose embed_dim as a multiple of num_heads, as embed_dim={max(num_heads, 1) * 64}",
             )
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
@@ -93,7 +94,12 @@ class MultiheadAttention(Module):
         mask is causal, and needs one.
         """
         if is_causal and attn_mask is None:
-            raise error(RuntimeError, "MultiheadAttention", "need attn_mask if specifying the is_causal hint")
+            raise error(
+                RuntimeError,
+                "MultiheadAttention",
+                "need attn_mask if specifying the is_causal hint",
+                "pass attn_mask=nn.Transformer.generate_square_subsequent_mask(length), or is_causal=False",
+            )
         single, first = query.ndim == 2, 0 if self.batch_first else 1
         inputs = [t.unsqueeze(0) if single else t.movedim(first, 0) for t in (query, key, value)]
         if self.in_proj_weight is None:

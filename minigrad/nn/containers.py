@@ -40,7 +40,12 @@ class Numbered(Module):
     def _key(self, i: int) -> str:
         """The name of number i."""
         if not -len(self) <= i < len(self):
-            raise error(IndexError, type(self).__name__, f"index {i} is out of range for {len(self)} modules")
+            raise error(
+                IndexError,
+                type(self).__name__,
+                f"index {i} is out of range for {len(self)} modules",
+                f"use an index from {-len(self)} to {len(self) - 1}" if len(self) else "append(module) first",
+            )
         return list(self._modules)[i]
 
     def append(self, module: Module) -> Any:
@@ -52,7 +57,10 @@ class Numbered(Module):
         """Add several at the end."""
         if not isinstance(modules, Iterable):
             raise error(
-                TypeError, type(self).__name__, f"extend needs an iterable of modules, but got {type(modules).__name__}"
+                TypeError,
+                type(self).__name__,
+                f"extend needs an iterable of modules, but got {type(modules).__name__}",
+                "write extend([module, ...])",
             )
         for m in list(modules):
             self.append(m)
@@ -111,6 +119,7 @@ class Sequential(Numbered):
                 ValueError if isinstance(times, int) else TypeError,
                 "Sequential",
                 f"can only be repeated a positive whole number of times, got {times!r}",
+                "multiply by an int of at least 1",
             )
         return self[:].extend(list(self) * (times - 1))
 

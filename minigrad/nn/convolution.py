@@ -41,6 +41,7 @@ class Convolution(Module):
                 ValueError,
                 who,
                 f"in_channels={in_channels} and out_channels={out_channels} must be divisible by groups={groups}",
+                "choose both as multiples of groups, or groups=1",
             )
         if (
             padding_mode not in ("zeros", "reflect", "replicate", "circular")
@@ -56,7 +57,12 @@ class Convolution(Module):
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise error(ValueError, who, f"invalid padding string {padding!r}", "use 'same', 'valid' or numbers")
         if padding == "same" and any(s != 1 for s in many(stride, n)):
-            raise error(ValueError, who, f"padding='same' is not supported for strided convolutions (stride={stride})")
+            raise error(
+                ValueError,
+                who,
+                f"padding='same' is not supported for strided convolutions (stride={stride})",
+                "use stride=1, or numbers: padding=kernel_size // 2",
+            )
         self.in_channels, self.out_channels, self.groups, self.padding_mode = (
             in_channels,
             out_channels,

@@ -128,6 +128,7 @@ class Hooked:
                 RuntimeError,
                 type(self).__name__,
                 f"a forward pre-hook must return None or a tuple (args, kwargs), but got {type(given).__name__}",
+                "write `return args, kwargs`, with args a tuple and kwargs a dict",
             )
         return given
 
@@ -190,6 +191,7 @@ class Gates:
                 RuntimeError,
                 type(self.module).__name__,
                 f"a backward hook returned {len(given)} gradients, expected {len(grads)}",
+                f"return a tuple of {len(grads)}, with None for what has no gradient",
             )
         return given
 

@@ -103,7 +103,12 @@ def zeros_(tensor: Tensor) -> Tensor:
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix."""
     if tensor.ndim != 2:
-        raise error(ValueError, "eye_", f"only tensors with 2 dimensions are supported, got {tensor.ndim}")
+        raise error(
+            ValueError,
+            "eye_",
+            f"only tensors with 2 dimensions are supported, got {tensor.ndim}",
+            "pass a matrix, as the weight of an nn.Linear",
+        )
     return tensor.copy_(wrap(np.eye(*tensor.shape)))
 
 
@@ -155,7 +160,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     """
     if tensor.ndim < 2:
         raise error(
-            ValueError, "orthogonal_", f"only tensors with 2 or more dimensions are supported, got {tensor.ndim}"
+            ValueError,
+            "orthogonal_",
+            f"only tensors with 2 or more dimensions are supported, got {tensor.ndim}",
+            "pass a weight of at least 2 dimensions; use nn.init.zeros_(bias) for a bias",
         )
     if not tensor.numel():
         return tensor

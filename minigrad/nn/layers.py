@@ -127,7 +127,10 @@ class Embedding(Module):
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise error(
-                AssertionError, "Embedding", f"padding_idx={padding_idx} must be within num_embeddings={num_embeddings}"
+                AssertionError,
+                "Embedding",
+                f"padding_idx={padding_idx} must be within num_embeddings={num_embeddings}",
+                f"choose it from {-num_embeddings} to {num_embeddings - 1}",
             )
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
@@ -139,6 +142,7 @@ class Embedding(Module):
                 "Embedding",
                 f"shape of weight {tuple(_weight.shape)} does not match num_embeddings={num_embeddings} and "
                 f"embedding_dim={embedding_dim}",
+                f"pass a weight of shape ({num_embeddings}, {embedding_dim})",
             )
         given = empty(num_embeddings, embedding_dim, dtype=dtype, device=device) if _weight is None else _weight
         self.weight = Parameter(given, requires_grad=not _freeze)
@@ -161,6 +165,7 @@ class Embedding(Module):
                 AssertionError,
                 "Embedding",
                 f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}",
+                "pass a matrix (num_embeddings, embedding_dim)",
             )
         rows, columns = embeddings.shape
         return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
@@ -193,7 +198,12 @@ class Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
         if not 0 <= p <= 1:
-            raise error(ValueError, type(self).__name__, f"dropout probability has to be between 0 and 1, but got {p}")
+            raise error(
+                ValueError,
+                type(self).__name__,
+                f"dropout probability has to be between 0 and 1, but got {p}",
+                f"write {type(self).__name__}(p=0.5)",
+            )
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:

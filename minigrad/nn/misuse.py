@@ -14,13 +14,13 @@ def no_forward(module: Any) -> Exception:
     """The error for a module that is called and has no forward."""
     from difflib import get_close_matches  # only here: it takes time to import
 
-    near = get_close_matches("forward", [n for n in vars(type(module)) if not n.startswith("_")], 1)
+    near = get_close_matches("forward", [n for n in vars(type(module)) if n != "forward" and n[0] != "_"], 1)
     return error(
         NotImplementedError,
         type(module).__name__,
         f'Module [{type(module).__name__}] is missing the required "forward" function'
         + (f"; did you mean it by {near[0]}?" if near else ""),
-        "def forward(self, input): ... in the class",
+        "define forward(self, input) in the class, spelt so",
     )
 
 

@@ -6,6 +6,7 @@ everything else here walks those.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -113,7 +114,11 @@ class Module(Stateful):
                 return found[name]
         if name in STATE and "_parameters" not in self.__dict__:
             raise not_initialised(self, "used before Module.__init__() call")
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        what = f"'{type(self).__name__}' object has no attribute '{name}'"
+        if name.startswith("_"):  # what libraries ask of every object
+            raise AttributeError(what)
+        near = difflib.get_close_matches(name, dir(self), 1) or ["name"]
+        raise error(AttributeError, type(self).__name__, what, f"write .{near[0]}, or assign it in __init__")
 
     def __delattr__(self, name: str) -> None:
         for store in (self._parameters, self._buffers, self._modules):
@@ -157,7 +162,8 @@ class Module(Stateful):
         self._check_name(name, "module")
         if module is not None and not isinstance(module, Module):
             name = type(self).__name__
-            fix = f"pass the modules one by one: {name}(*layers)" if isinstance(module, (list, tuple)) else ""
+            fix = "pass an instance of a class that derives from nn.Module, as nn.ReLU()"
+            fix = f"pass the modules one by one: {name}(*layers)" if isinstance(module, (list, tuple)) else fix
             raise error(TypeError, name, f"{type(module).__name__} is not a Module subclass", fix)
         self._modules[name] = module
 
@@ -172,9 +178,15 @@ class Module(Stateful):
                 KeyError if isinstance(name, str) else TypeError,
                 type(self).__name__,
                 f"{kind} name has to be a string without dots and not empty, got {name!r}",
+                "choose a name that can be an attribute, as 'weight'",
             )
         if hasattr(self, name) and name not in store:
-            raise error(KeyError, type(self).__name__, f"attribute '{name}' already exists")
+            raise error(
+                KeyError,
+                type(self).__name__,
+                f"attribute '{name}' already exists",
+                "choose another name, or delete that attribute first",
+            )
 
     # ------------------------------------------------------------------ walking
     def named_modules(
@@ -247,7 +259,12 @@ class Module(Stateful):
         for part in target.split(".") if target else ():
             module = getattr(module, part)
             if not isinstance(module, Module):
-                raise error(AttributeError, type(self).__name__, f"`{part}` in '{target}' is not a Module")
+                raise error(
+                    AttributeError,
+                    type(self).__name__,
+                    f"`{part}` in '{target}' is not a Module",
+                    "see dict(module.named_modules()) for the names",
+                )
         return module
 
     def get_parameter(self, target: str) -> Parameter:
@@ -263,7 +280,12 @@ class Module(Stateful):
         module = self.get_submodule(path)
         found = getattr(module, name)
         if name not in getattr(module, store):
-            raise error(AttributeError, type(self).__name__, f"`{name}` in '{target}' is not {what}")
+            raise error(
+                AttributeError,
+                type(self).__name__,
+                f"`{name}` in '{target}' is not {what}",
+                "see dict(module.named_parameters()) and dict(module.named_buffers()) for the names",
+            )
         return found
 
     def set_submodule(self, target: str, module: Module) -> None:
@@ -282,7 +304,12 @@ class Module(Stateful):
     def train(self, mode: bool = True) -> Module:
         """Set training mode here and below: dropout drops, batch norm uses the batch."""
         if not isinstance(mode, bool):
-            raise error(ValueError, "train", f"training mode is expected to be boolean, got {mode!r}")
+            raise error(
+                ValueError,
+                "train",
+                f"training mode is expected to be boolean, got {mode!r}",
+                "write module.train() or module.eval()",
+            )
         for m in self.modules():
             object.__setattr__(m, "training", mode)
         return self
@@ -313,7 +340,12 @@ class Module(Stateful):
             elif a is not None:
                 dtype = a
         if dtype is not None and dtypes.numpy_dtype(dtype).kind != "f":
-            raise error(TypeError, "to", f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+            raise error(
+                TypeError,
+                "to",
+                f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
+                "write module.to(minigrad.float64), or convert the inputs instead",
+            )
         for m in self.modules():
             for p in m._parameters.values():
                 if p is not None:

@@ -12,6 +12,13 @@ from ..ops.data import tensor
 from .module import Module
 from .parameter import Parameter
 
+SHAPES = {
+    2: "(batch, channels)",
+    3: "(batch, channels, length)",
+    4: "(batch, channels, height, width)",
+    5: "(batch, channels, depth, height, width)",
+}
+
 
 class LayerNorm(Module):
     """Mean 0 and variance 1 over the last dimensions, then an affine map."""
@@ -85,7 +92,10 @@ class GroupNorm(Module):
         super().__init__()
         if num_channels % num_groups:
             raise error(
-                ValueError, "GroupNorm", f"num_channels={num_channels} must be divisible by num_groups={num_groups}"
+                ValueError,
+                "GroupNorm",
+                f"num_channels={num_channels} must be divisible by num_groups={num_groups}",
+                "choose num_groups as a divisor of num_channels",
             )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         with_affine(self, (num_channels,), affine, affine and bias, dtype, device)
@@ -134,6 +144,7 @@ class ChannelNorm(Module):
                 ValueError,
                 type(self).__name__,
                 f"expected {' or '.join(f'{r}D' for r in self.ranks)} input (got {input.ndim}D input)",
+                f"pass {' or '.join(SHAPES[r] for r in self.ranks)}: input.unsqueeze(0) adds a dimension in front",
             )
 
     def extra_repr(self) -> str:

@@ -49,6 +49,7 @@ class Cell(Module):
                 RuntimeError,
                 type(self).__name__,
                 f"expected an input of shape (batch, {self.input_size}) or ({self.input_size},), got {tuple(input.shape)}",
+                f"make its last size {self.input_size}, or build it with input_size={input.shape[-1] if input.ndim else 1}",
             )
         return input.new_zeros((*input.shape[:-1], self.hidden_size)) if state is None else state
 

@@ -42,7 +42,10 @@ class Recurrent(Module):
         who = type(self).__name__
         if hidden_size <= 0 or num_layers <= 0:
             raise error(
-                ValueError, who, f"hidden_size={hidden_size} and num_layers={num_layers} must be greater than zero"
+                ValueError,
+                who,
+                f"hidden_size={hidden_size} and num_layers={num_layers} must be greater than zero",
+                "pass positive integers, as hidden_size=16, num_layers=1",
             )
         check_probability(who, dropout)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -86,6 +89,7 @@ class Recurrent(Module):
                 type(self).__name__,
                 f"expected an input of shape (length, batch, {self.input_size}) or (length, {self.input_size}), got "
                 f"{tuple(input.shape)}",
+                f"make its last size {self.input_size}, or build it with input_size={input.shape[-1] if input.ndim else 1}",
             )
         turned = self.batch_first and not single
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if turned else input
@@ -114,7 +118,12 @@ class Recurrent(Module):
             states = self.step(part, states, linear(states[0], weight, bias))
             outs.append(states[0])
         if not outs:
-            raise error(RuntimeError, type(self).__name__, "expected a sequence length larger than 0")
+            raise error(
+                RuntimeError,
+                type(self).__name__,
+                "expected a sequence length larger than 0",
+                "skip empty sequences: if len(input): ...",
+            )
         return stack(outs), states
 
     def start(self, x: Tensor, hx: Any, single: bool) -> tuple:
@@ -130,6 +139,7 @@ class Recurrent(Module):
                     RuntimeError,
                     type(self).__name__,
                     f"expected a hidden state of shape {shape}, got {tuple(s.shape)}",
+                    f"pass zeros({', '.join(map(str, shape))}), or leave it out, which means zeros",
                 )
         return given
 

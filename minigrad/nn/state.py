@@ -83,7 +83,10 @@ class Stateful(Hooked):
         """
         if not isinstance(state_dict, Mapping):
             raise error(
-                TypeError, "load_state_dict", f"expected state_dict to be dict-like, got {type(state_dict).__name__}"
+                TypeError,
+                "load_state_dict",
+                f"expected state_dict to be dict-like, got {type(state_dict).__name__}",
+                "pass what model.state_dict() returned, or load(file)",
             )
         own, state, result = dict(slots(self)), dict(state_dict), IncompatibleKeys([], [])
         faults: list[str] = []

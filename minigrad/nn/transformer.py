@@ -42,7 +42,12 @@ class Layer(Module):
         super().__init__()
         place: dict = {"device": device, "dtype": dtype}
         if isinstance(activation, str) and activation not in ("relu", "gelu"):
-            raise error(RuntimeError, type(self).__name__, f"activation should be relu/gelu, not {activation}")
+            raise error(
+                RuntimeError,
+                type(self).__name__,
+                f"activation should be relu/gelu, not {activation}",
+                "pass activation='relu', 'gelu' or a function",
+            )
         self.norm_first = norm_first
         self.activation = getattr(activations, activation) if isinstance(activation, str) else activation
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place)
@@ -225,6 +230,7 @@ class Transformer(Module):
                 "Transformer",
                 f"the feature number of src {tuple(src.shape)} and tgt {tuple(tgt.shape)} must be equal to "
                 f"d_model={self.d_model}",
+                f"embed both with nn.Embedding(words, {self.d_model}), or build Transformer(d_model={src.shape[-1]})",
             )
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)

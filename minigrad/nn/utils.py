@@ -56,7 +56,12 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Take the parameters' data from one vector: the opposite of parameters_to_vector."""
     if not isinstance(vec, Tensor):
-        raise error(TypeError, "vector_to_parameters", f"expected a tensor, but got {type(vec).__name__}")
+        raise error(
+            TypeError,
+            "vector_to_parameters",
+            f"expected a tensor, but got {type(vec).__name__}",
+            "pass parameters_to_vector(parameters)",
+        )
     start = 0
     for p in parameters:
         p.data = vec[start : start + p.numel()].view(p.shape).data

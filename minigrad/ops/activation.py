@@ -291,7 +291,12 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
     tensor([-0.1587,  0.0000,  0.8413])
     """
     if approximate not in ("none", "tanh"):
-        raise error(RuntimeError, "gelu", f"approximate argument must be either none or tanh, got {approximate!r}")
+        raise error(
+            RuntimeError,
+            "gelu",
+            f"approximate argument must be either none or tanh, got {approximate!r}",
+            "write approximate='none' or approximate='tanh'",
+        )
     return (GeluTanh if approximate == "tanh" else Gelu), (input,)
 
 
@@ -315,7 +320,12 @@ def relu6(input: Tensor, inplace: bool = False) -> Any:
 def softshrink(input: Tensor, lambd: float = 0.5) -> Any:
     """x moved towards 0 by `lambd`, and 0 where |x| <= lambd.  Raises RuntimeError for a negative lambd."""
     if lambd < 0:
-        raise error(RuntimeError, "softshrink", f"lambda must be greater or equal to 0, but found to be {lambd}")
+        raise error(
+            RuntimeError,
+            "softshrink",
+            f"lambda must be greater or equal to 0, but found to be {lambd}",
+            "pass a lambda of at least 0, as 0.5",
+        )
     return Softshrink, (input, lambd)
 
 
@@ -342,7 +352,10 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
     """
     if weight.ndim > 1:
         raise error(
-            RuntimeError, "prelu", f"Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+            RuntimeError,
+            "prelu",
+            f"Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}",
+            "write weight.flatten(): one weight, or one for each channel",
         )
     if weight.dtype != input.dtype:
         raise error(
@@ -378,7 +391,12 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         )
     d = axis(dim, input.ndim, "glu")
     if input.shape[d] % 2:
-        raise error(RuntimeError, "glu", f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}")
+        raise error(
+            RuntimeError,
+            "glu",
+            f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}",
+            "choose a dimension of even size with dim=, as glu gates one half by the other",
+        )
     return Glu.apply(input, d)
 
 

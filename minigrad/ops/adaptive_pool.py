@@ -109,7 +109,12 @@ def part_numbers(who: str, n: int, input: Tensor, output_size: Any) -> tuple:
     check_rank(who, n, input)
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(given) != n or any(w is not None and w < 0 for w in given):
-        raise error(RuntimeError, who, f"output_size={output_size} should be {n} sizes that are not negative")
+        raise error(
+            RuntimeError,
+            who,
+            f"output_size={output_size} should be {n} sizes that are not negative",
+            f"write output_size={(1,) * n if n > 1 else 1}",
+        )
     return tuple([m if w is None else int(w) for m, w in zip(input.shape[-n:], given)])
 
 

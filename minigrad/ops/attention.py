@@ -9,6 +9,7 @@ from ..errors import error
 from .compare import where
 from .create import ones
 from .dropout import dropout
+from .explain import about
 from .random import uniform
 from .registry import op
 from .softmax import softmax
@@ -53,9 +54,16 @@ def scaled_dot_product_attention(
             who,
             f"query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)} do not fit: query "
             "and key need the same last size, key and value the same size before it",
+            "make query (..., l, e), key (..., s, e) and value (..., s, v)",
+            notes=about({"query": query, "key": key, "value": value}, marked=()),
         )
     if is_causal and attn_mask is not None:
-        raise error(RuntimeError, who, "explicit attn_mask should not be set when is_causal=True")
+        raise error(
+            RuntimeError,
+            who,
+            "explicit attn_mask should not be set when is_causal=True",
+            "leave one of them out: is_causal=True makes its own mask",
+        )
     if attn_mask is not None and attn_mask._np_dtype.kind not in "bf":
         raise error(
             RuntimeError,

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.device import Size
 from ..core.tensor import Tensor
 from ..errors import error
-from .explain import mismatch
+from .explain import apart, sketch
 from .registry import op
 from .shape import expand, reshape
 
@@ -38,8 +38,9 @@ def broadcast_shapes(*shapes: Any) -> Size:
         raise error(
             RuntimeError,
             "broadcast_shapes",
-            f"the shapes {' and '.join(map(str, sizes))} cannot be broadcast together: {mismatch(sizes)}",
-            "give both the same size there, or size 1 in one of them",
+            apart(sizes),
+            "give them the same size there, or size 1 in one of them: x.unsqueeze(d) makes such a dimension",
+            notes=[sketch({str(i): s for i, s in enumerate(sizes)})],
         ) from None
 
 

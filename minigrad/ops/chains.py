@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from ..core.tensor import Tensor
 from .linalg import identity, inverse
-from .matmul import fit, mm, refused
+from .matmul import mm
+from .products import fit, refused
 from .registry import op
 
 
@@ -26,16 +28,22 @@ def multi_dot(tensors: Any) -> Tensor:
     """
     chain = list(tensors)
     if len(chain) < 2:
-        raise refused("multi_dot", f"expected at least 2 tensors but got {len(chain)}")
+        raise refused(
+            "linalg.multi_dot",
+            f"expected at least 2 tensors but got {len(chain)}",
+            "write matmul(a, b), or pass a list of the matrices",
+        )
     row, column = chain[0].ndim == 1, chain[-1].ndim == 1
     chain[0], chain[-1] = chain[0].unsqueeze(0) if row else chain[0], chain[-1].unsqueeze(1) if column else chain[-1]
     for i, t in enumerate(chain):
         if t.ndim != 2:
             raise refused(
-                "multi_dot", f"tensor {i} must be 2-D (the first and last may be 1-D) but has shape {tuple(t.shape)}"
+                "linalg.multi_dot",
+                f"tensor {i} must be 2-D (the first and last may be 1-D) but has shape {tuple(t.shape)}",
+                f"write tensors[{i}].reshape(rows, columns)",
             )
-    for x, y in zip(chain, chain[1:]):
-        fit("multi_dot", x, y)
+    for i, (x, y) in enumerate(itertools.pairwise(chain)):
+        fit("linalg.multi_dot", x, y, (f"tensors[{i}]", f"tensors[{i + 1}]"))
     out = in_order(chain, best_splits([t.shape[0] for t in chain] + [chain[-1].shape[1]]), 0, len(chain) - 1)
     out = out.squeeze(-1) if column else out
     return out.squeeze(0) if row else out
@@ -72,7 +80,11 @@ def in_order(chain: list, splits: dict, i: int, j: int) -> Tensor:
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """Each square matrix to an integer power, by repeated squaring; a negative one is a power of the inverse."""
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
-        raise refused("matrix_power", f"A must be batches of square matrices, but it has shape {tuple(input.shape)}")
+        raise refused(
+            "matrix_power",
+            f"A must be batches of square matrices, but it has shape {tuple(input.shape)}",
+            "use a matrix with as many rows as columns; A @ A.mT and A.mT @ A are square",
+        )
     if n == 0:
         return identity(input).expand(input.shape).clone()
     base, n, out = (inverse(input), -n, None) if n < 0 else (input, n, None)

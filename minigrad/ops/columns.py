@@ -63,7 +63,10 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     geometry = settings("unfold", 2, stride, padding, dilation)
     if min(map(count, x.shape[2:], kernel, *geometry[:3])) < 1:
         raise error(
-            RuntimeError, "unfold", f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}"
+            RuntimeError,
+            "unfold",
+            f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}",
+            "pad the input (padding=), or use a smaller kernel",
         )
     out = Im2Col.apply(x, kernel, geometry)
     return out[0] if single else out

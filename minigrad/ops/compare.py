@@ -174,7 +174,12 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
         raise error(RuntimeError, "isclose", f"{input.dtype} did not match {other.dtype}", "convert one of them")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if tolerance < 0:
-            raise error(RuntimeError, "isclose", f"{name} must be greater than or equal to zero, but got {tolerance}")
+            raise error(
+                RuntimeError,
+                "isclose",
+                f"{name} must be greater than or equal to zero, but got {tolerance}",
+                f"write {name}=1e-5",
+            )
     if input._np_dtype.kind not in "f":  # differences of integers wrap around, those of float64 hardly round
         input, other = input.double(), other.double()
     return Isclose, (input, other, float(rtol), float(atol), builtins.bool(equal_nan))
@@ -211,6 +216,7 @@ class Where(Pointwise):
     masks = 1
     ufunc = np.where
     kernel = lambda condition, x, y: x if condition else y
+    operands = ("condition", "input", "other")
     dx = lambda g, condition: where(condition, g, 0.0)
     dy = lambda g, condition: where(condition, 0.0, g)
 

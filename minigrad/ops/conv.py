@@ -17,9 +17,10 @@ from ..core.batching import front
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import conv as kernels
+from .explain import about
 from .families import Bilinear, Operation
 from .registry import op
-from .sliding import add_windows, count, padded, per_dim, windows
+from .sliding import add_windows, count, padded, per_dim, ranks, windows
 
 
 class Geometry(NamedTuple):
@@ -241,12 +242,15 @@ def convolve(
             who,
             f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
             f"{weight.shape[1] * groups} channels, but got {x.shape[1]} (shape {tuple(input.shape)})",
+            channels(x, weight.shape[1] * groups),
+            notes=about({"input": x, "weight": weight}, marked=[-n - 1] if groups == 1 else ()),
         )
     if weight.shape[0] % groups:
         raise error(
             RuntimeError,
             who,
             f"the {weight.shape[0]} output channels of the weight cannot be divided into groups={groups}",
+            f"choose as many output channels as a multiple of {groups}, or groups=1",
         )
     if min(map(count, x.shape[2:], kernel, *geometry[:3])) < 1:
         reach = [m + 2 * p for m, p in zip(x.shape[2:], geometry.padding)]
@@ -261,6 +265,13 @@ def convolve(
     return finish(Conv.apply(x, weight, geometry), who, bias, single)
 
 
+def channels(x: Tensor, expected: int) -> str:
+    """What to do about an input of other channels than expected."""
+    if x.shape[-1] == expected:
+        return f"write input.movedim(-1, {1 - x.ndim}): the channels come before the spatial dimensions"
+    return f"build the convolution with in_channels={x.shape[1]}, or pass an input of {expected} channels"
+
+
 def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Geometry:
     """Checked settings, one value per dimension."""
     found = Geometry(
@@ -272,6 +283,7 @@ def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups:
             who,
             f"stride {found.stride}, dilation {found.dilation} and groups {groups} have to be positive, padding "
             f"{found.padding} not negative",
+            "pass integers: stride, dilation and groups from 1 on, padding from 0 on",
         )
     return found
 
@@ -283,6 +295,7 @@ def with_batch(input: Tensor, n: int, who: str) -> tuple:
             RuntimeError,
             who,
             f"expected {n + 1}D (unbatched) or {n + 2}D (batched) input, but got input of shape {tuple(input.shape)}",
+            ranks(input, n),
         )
     return input.ndim == n + 1, input.unsqueeze(0) if input.ndim == n + 1 else input
 
@@ -290,7 +303,12 @@ def with_batch(input: Tensor, n: int, who: str) -> tuple:
 def check_weight(who: str, n: int, input: Tensor, weight: Tensor, groups: int) -> None:
     """Rank and dtype of the weight."""
     if weight.ndim != n + 2:
-        raise error(RuntimeError, who, f"expected a weight of {n + 2} dimensions, got shape {tuple(weight.shape)}")
+        raise error(
+            RuntimeError,
+            who,
+            f"expected a weight of {n + 2} dimensions, got shape {tuple(weight.shape)}",
+            f"pass a weight of shape (out_channels, in_channels / groups, {', '.join(['kernel size'] * n)})",
+        )
     if input._np_dtype != weight._np_dtype:
         raise error(
             RuntimeError,
@@ -307,7 +325,12 @@ def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation
     if name == "valid":
         return x, 0
     if any(s != 1 for s in per_dim(stride, len(kernel), who, "stride")):
-        raise error(RuntimeError, who, f"padding='same' is not supported for strided convolutions (stride={stride})")
+        raise error(
+            RuntimeError,
+            who,
+            f"padding='same' is not supported for strided convolutions (stride={stride})",
+            "use stride=1, or numbers: padding=kernel_size // 2",
+        )
     totals = [d * (k - 1) for d, k in zip(dilation, kernel)]
     if any(t % 2 for t in totals):
         from .pad import pad
@@ -320,7 +343,12 @@ def finish(out: Tensor, who: str, bias: Tensor | None, single: bool) -> Tensor:
     """The bias added, and the batch dimension that the input did not have taken away."""
     if bias is not None:
         if tuple(bias.shape) != (out.shape[1],):
-            raise error(RuntimeError, who, f"expected a bias of shape {(out.shape[1],)}, got {tuple(bias.shape)}")
+            raise error(
+                RuntimeError,
+                who,
+                f"expected a bias of shape {(out.shape[1],)}, got {tuple(bias.shape)}",
+                f"pass one bias for each output channel: zeros({out.shape[1]})",
+            )
         out = out + bias.reshape(-1, *[1] * (out.ndim - 2))
     return out[0] if single else out
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .conv import ConvInput, check_weight, finish, settings, with_batch
+from .conv import ConvInput, channels, check_weight, finish, settings, with_batch
+from .explain import about
 from .registry import op
 from .sliding import per_dim
 
@@ -81,6 +82,8 @@ def spread(
             who,
             f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
             f"{weight.shape[0]} channels, but got {y.shape[1]} (shape {tuple(input.shape)})",
+            channels(y, weight.shape[0]),
+            notes=about({"input": y, "weight": weight}, marked=()),
         )
     if any(e >= max(s, d) for e, s, d in zip(extra, geometry.stride, geometry.dilation)):
         raise error(
@@ -88,6 +91,7 @@ def spread(
             who,
             f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
             f"stride={geometry.stride}, dilation={geometry.dilation}",
+            f"pass an output_padding below {tuple(max(s, d) for s, d in zip(geometry.stride, geometry.dilation))}",
         )
     size = tuple(
         [

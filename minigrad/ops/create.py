@@ -21,7 +21,7 @@ from ..core.tensor import Box, Tensor, layers_of
 from ..errors import error
 from .data import array_of, chosen, copied, made, warn_copy
 from .memory import filled, on_device
-from .registry import TABLE, named, op, write_out
+from .registry import TABLE, explained, named, op, write_out
 
 
 def factory(*samples: str, **options: Any) -> Callable:
@@ -35,9 +35,17 @@ def factory(*samples: str, **options: Any) -> Callable:
             if kwargs:
                 kwargs.pop("pin_memory", None)  # that is for copies to a GPU
             if out is None:
-                return f(*args, dtype=dtype, **kwargs)
+                try:
+                    return f(*args, dtype=dtype, **kwargs)
+                except Exception as e:
+                    raise explained(e, f, name, args, kwargs) from None
             if dtype is not None and chosen(dtype) != out._np_dtype:
-                raise error(RuntimeError, name, f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+                raise error(
+                    RuntimeError,
+                    name,
+                    f"dtype {dtype} does not match dtype of out parameter ({out.dtype})",
+                    f"leave dtype= away, or pass out=empty(0, dtype={dtype})",
+                )
             return write_out(name, f(*args, dtype=out.dtype, **kwargs), out)
 
         entered = op(*samples, method=False, differentiable=False, **options)(named(function, name))
@@ -58,9 +66,14 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
     try:
         shape = tuple([operator.index(n) for n in args])
     except TypeError:
-        raise error(TypeError, who, f"sizes have to be integers, got {args}") from None
+        raise error(TypeError, who, f"sizes have to be integers, got {args}", f"write {who}(2, 3)") from None
     if shape and min(shape) < 0:
-        raise error(RuntimeError, who, f"dimension sizes must be non-negative, got {shape}")
+        raise error(
+            RuntimeError,
+            who,
+            f"dimension sizes must be non-negative, got {shape}",
+            f"write {who}({', '.join(str(abs(n)) for n in shape)})",
+        )
     return shape
 
 
@@ -155,21 +168,24 @@ def arange(
     if end is None:
         start, end = 0, start
     if end is None:
-        raise error(TypeError, "arange", "missing the argument end")
+        raise error(TypeError, "arange", "missing the argument end", "write arange(end) or arange(start, end, step)")
     start, end, step = [number(x, "arange") for x in (0 if start is None else start, end, step)]
     if not all([math.isfinite(x) for x in (start, end, step)]):
-        raise error(RuntimeError, "arange", f"unsupported range: {start} -> {end} in steps of {step}")
+        raise error(
+            RuntimeError, "arange", f"unsupported range: {start} -> {end} in steps of {step}", "pass finite numbers"
+        )
     if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.BOOL:
         raise error(NotImplementedError, "arange", "not implemented for bool", "leave dtype away, and compare then")
     if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.I8:
         start, end, step = int(start), int(end), int(step)
     if step == 0:
-        raise error(RuntimeError, "arange", "step must be nonzero")
+        raise error(RuntimeError, "arange", "step must be nonzero", f"write arange({start}, {end}, 1)")
     if (end - start) * step < 0:
         raise error(
             RuntimeError,
             "arange",
             f"upper bound {end} and lower bound {start} are inconsistent with the sign of step {step}",
+            f"write arange({start}, {end}, {-step})",
         )
     whole = not any(isinstance(x, float) for x in (start, end, step))
     n = -((start - end) // step) if whole else math.ceil((end - start) / step)
@@ -227,7 +243,9 @@ def logspace(
 def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
     """From both ends towards the middle, so that the last number is exactly `end`."""
     if steps < 0:
-        raise error(RuntimeError, who, f"number of steps must be non-negative, got {steps}")
+        raise error(
+            RuntimeError, who, f"number of steps must be non-negative, got {steps}", f"write steps={abs(steps)}"
+        )
     start, end, values = float(number(start, who)), float(number(end, who)), np.arange(steps, dtype=np.float64)
     step = (end - start) / max(steps - 1, 1)
     first, second = values[: (steps + 1) // 2], values[(steps + 1) // 2 :]
@@ -252,7 +270,12 @@ def eye(
     """The matrix of n rows and m (n) columns with ones on the diagonal."""
     on_device(device)
     if n < 0 or m is not None and m < 0:
-        raise error(RuntimeError, "eye", f"n and m must be greater or equal to 0, got {n} and {m}")
+        raise error(
+            RuntimeError,
+            "eye",
+            f"n and m must be greater or equal to 0, got {n} and {m}",
+            "write eye(n) with n of at least 0",
+        )
     return made(np.eye(n, m, dtype=chosen(dtype)), requires_grad)
 
 
@@ -264,7 +287,9 @@ def triangle(name: str, what: str, shift: int) -> Any:
     ) -> Tensor:
         on_device(device)
         if row < 0 or col < 0:
-            raise error(RuntimeError, name, f"row and col must be non-negative, got {row} and {col}")
+            raise error(
+                RuntimeError, name, f"row and col must be non-negative, got {row} and {col}", "pass sizes of at least 0"
+            )
         if chosen(dtype).kind not in "iu":
             raise error(NotImplementedError, name, f"not implemented for {dtype}", "use an integer dtype")
         ones = np.tri(row, col, offset + shift, bool)
@@ -287,7 +312,10 @@ def empty_strided(
     shape, steps, kind = whole_size(size, "empty_strided"), tuple(stride), chosen(dtype)
     if len(shape) != len(steps) or any(n < 0 for n in steps):
         raise error(
-            RuntimeError, "empty_strided", f"needs as many strides as sizes, none negative, got {steps} for {shape}"
+            RuntimeError,
+            "empty_strided",
+            f"needs as many strides as sizes, none negative, got {steps} for {shape}",
+            "write empty_strided((2, 3), (3, 1))",
         )
     memory = np.empty(0 if 0 in shape else 1 + sum([(n - 1) * k for n, k in zip(shape, steps)]), kind)
     return made(np.ndarray(shape, kind, memory, 0, [k * kind.itemsize for k in steps]), requires_grad)

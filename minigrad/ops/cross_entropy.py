@@ -16,6 +16,7 @@ from ..errors import error, warn
 from ..kernels import places as at_places
 from ..kernels import rows
 from .compare import where
+from .explain import about
 from .families import Linear, NonDifferentiable, Operation
 from .loss import averaged, chosen, expect_logarithms, reduced, warn_probabilities
 from .reduce import add_up
@@ -197,8 +198,8 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
             IndexError,
             "nll_loss",
             f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for {shape[dim]} classes",
-            f"classes are counted from 0 to {shape[dim] - 1}: if yours begin at 1, pass target - 1; ignore_index={ignore} "
-            "costs nothing",
+            f"give the model as many outputs as there are classes, counted from 0; if yours begin at 1, pass target - 1; "
+            f"ignore_index={ignore} costs nothing",
         )
     return valid, places(safe, dim)
 
@@ -261,7 +262,10 @@ def cross_entropy(
     reduction = chosen("cross_entropy", reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise error(
-            RuntimeError, "cross_entropy", f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+            RuntimeError,
+            "cross_entropy",
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}",
+            "write label_smoothing=0.1",
         )
     dim = class_dim("cross_entropy", input)
     classes = input._sizes[dim]
@@ -301,7 +305,7 @@ def soft_cross_entropy(
             "cross_entropy",
             f"a target of {target.dtype} is taken as class probabilities, of the input's shape {tuple(input.shape)}, but it "
             f"has the shape {tuple(target.shape)}",
-            "integers are taken as classes: target.long()",
+            "write target.long() where it holds classes: one integer for each example",
         )
     classes = input.shape[dim]
     if smoothing:
@@ -366,16 +370,19 @@ def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
 def class_dim(who: str, input: Tensor) -> int:
     """Where the classes are: dimension 1, or 0 without a batch."""
     if not input.ndim:
-        raise error(RuntimeError, who, "expected an input of at least one dimension, the classes, got a 0-d tensor")
+        raise error(
+            RuntimeError,
+            who,
+            "expected an input of at least one dimension, the classes, got a 0-d tensor",
+            "pass logits of shape (batch, classes), or (classes,) for one example",
+        )
     return min(input.ndim - 1, 1)
 
 
 def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:
     """The target has the input's shape without the classes; the weight one value per class."""
     if target._np_dtype.kind not in "iu":
-        raise error(
-            RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "convert with .long()"
-        )
+        raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "write target.long()")
     shape, size = input._sizes, target._sizes
     if size and len(shape) > 1 and size[0] != shape[0]:
         raise error(
@@ -383,7 +390,8 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             who,
             f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}), of shapes "
             f"{tuple(input.shape)} and {tuple(target.shape)}",
-            "the target has one class for each example of the input",
+            fitting_target(input, target, dim),
+            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
         )
     expected = shape[:dim] + shape[dim + 1 :]
     if size != expected:
@@ -391,27 +399,35 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             RuntimeError,
             who,
             f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}",
-            remedy(shape, size, expected, dim),
+            fitting_target(input, target, dim),
+            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
         )
     if weight is not None and tuple(weight.shape) != (input.shape[dim],):
         raise error(
             RuntimeError,
             who,
             f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}",
+            f"pass a weight of shape ({input.shape[dim]},), as ones({input.shape[dim]})",
         )
 
 
-def remedy(shape: tuple, size: tuple, expected: tuple, dim: int) -> str:
-    """What to do about a target of classes whose size is not the expected one."""
+def fitting_target(input: Tensor, target: Tensor, dim: int) -> str:
+    """What to do about a target of another shape."""
+    shape, size = tuple(input.shape), tuple(target.shape)
+    expected = shape[:dim] + shape[dim + 1 :]
     if size == shape:
-        return f"for rows of zeros and a one pass target.argmax({dim}), or target.float() for probabilities"
-    if size == (*expected, 1):
-        return f"take away the last dimension: target.squeeze({len(size) - 1})"
-    if len(shape) > 2 and size == shape[:-1]:
-        last = len(shape) - 1
-        turned = "transpose(1, 2)" if last == 2 else f"movedim({last}, 1)"
-        return f"the classes stand in dimension 1: input.{turned}"
-    return "give one class for each example: the input's shape without the dimension of the classes"
+        return f"write target.argmax({dim}) for one-hot targets, target.float() for probabilities"
+    if target.numel() == math.prod(expected):
+        return f"write target.reshape({', '.join(map(str, expected)) or '()'})"
+    if size == shape[:-1] and len(shape) > 2:  # sequences: (batch, length, classes)
+        return "write input.movedim(-1, 1), so that its dimension 1 holds the classes"
+    return f"pass one class for each example: a target of shape {expected}"
+
+
+def aligned(input: Tensor, target: Tensor, dim: int) -> dict:
+    """The two shapes below each other, a gap where the input has its classes."""
+    size = tuple(target.shape)
+    return {"input": tuple(input.shape), "target": (*size[:dim], "", *size[dim:])}
 
 
 def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:

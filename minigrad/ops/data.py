@@ -60,13 +60,19 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     kind = dtypes.numpy_dtype(dtype)
     length = memoryview(buffer).nbytes
     if not 0 <= offset < length:
-        raise error(ValueError, "frombuffer", f"offset {offset} is not within the buffer of {length} bytes")
+        raise error(
+            ValueError,
+            "frombuffer",
+            f"offset {offset} is not within the buffer of {length} bytes",
+            f"pass an offset from 0 to {max(length - 1, 0)}",
+        )
     if count < 0 and (length - offset) % kind.itemsize or count >= 0 and offset + count * kind.itemsize > length:
         raise error(
             ValueError,
             "frombuffer",
             f"{length - offset} bytes from offset {offset} do not hold "
             f"{'whole' if count < 0 else count} elements of {kind.itemsize} bytes",
+            f"pass count={max(length - offset, 0) // kind.itemsize}",
         )
     return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
 

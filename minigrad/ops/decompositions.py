@@ -17,7 +17,7 @@ from .compare import where
 from .families import Operation
 from .join import cat
 from .linalg import SolveTriangular, guarded, matrices, square, transposed_solve
-from .matmul import refused
+from .products import refused
 from .registry import op
 
 
@@ -209,7 +209,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
 def triangle_of(who: str, UPLO: str) -> str:
     """ "L" or "U"; RuntimeError for anything else."""
     if UPLO not in ("L", "U", "l", "u"):
-        raise refused(who, f"expected UPLO to be 'L' or 'U', got {UPLO!r}")
+        raise refused(who, f"expected UPLO to be 'L' or 'U', got {UPLO!r}", "write UPLO='L'")
     return UPLO.upper()
 
 

@@ -94,7 +94,12 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.ndim == 1:
         return diag_embed(input, diagonal)
     if input.ndim != 2:
-        raise error(RuntimeError, "diag", f"supports 1D or 2D tensors, got {input.ndim}D", "use diagonal or diag_embed")
+        raise error(
+            RuntimeError,
+            "diag",
+            f"supports 1D or 2D tensors, got {input.ndim}D",
+            "write input.diagonal(), or minigrad.diag_embed(input)",
+        )
     return Clone.apply(Diagonal.apply(input, int(diagonal), 0, 1))
 
 
@@ -108,7 +113,12 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's main diagonal."""
     if input.ndim != 2:
-        raise error(RuntimeError, "trace", f"expected a matrix, but got tensor with dim {input.ndim}")
+        raise error(
+            RuntimeError,
+            "trace",
+            f"expected a matrix, but got tensor with dim {input.ndim}",
+            "write input.diagonal(dim1=-2, dim2=-1).sum(-1) for batches of matrices",
+        )
     return Diagonal.apply(input, 0, 0, 1).sum()
 
 
@@ -127,7 +137,12 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 def matrices(who: str, x: Tensor) -> Tensor:
     """Two dimensions at least."""
     if x.ndim < 2:
-        raise error(RuntimeError, who, f"input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}")
+        raise error(
+            RuntimeError,
+            who,
+            f"input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}",
+            "write minigrad.diag(x) for a vector",
+        )
     return x
 
 
@@ -135,7 +150,12 @@ def plane(who: str, n: int, dim1: int, dim2: int) -> tuple[int, int]:
     """Two different dimensions, counted from the front."""
     i, j = axis(dim1, n, who), axis(dim2, n, who)
     if i == j:
-        raise error(RuntimeError, who, f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise error(
+            RuntimeError,
+            who,
+            f"diagonal dimensions cannot be identical {dim1}, {dim2}",
+            "name two dimensions, as dim1=-2, dim2=-1",
+        )
     return i, j
 
 
@@ -150,6 +170,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
             RuntimeError,
             "fill_diagonal_",
             f"needs a matrix, or a tensor whose dimensions are all of one size, got shape {tuple(self.shape)}",
+            "write self.diagonal(dim1=-2, dim2=-1).fill_(value) for batches of matrices",
         )
     count, width = min(self.shape), self.shape[-1]
     at = [np.arange(count)] * n

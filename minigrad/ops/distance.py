@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ..core.tensor import Tensor
+from ..errors import error
 from .broadcast import broadcast_tensors
 from .compare import where
+from .explain import about
 from .loss import chosen, reduced
 from .registry import op
 
@@ -73,6 +75,15 @@ def margin_ranking_loss(
 ) -> Tensor:
     """max(0, -target * (input1 - input2) + margin): input1 should be larger where the target is 1, smaller at -1."""
     reduction = chosen("margin_ranking_loss", reduction, size_average, reduce)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise error(
+            RuntimeError,
+            "margin_ranking_loss",
+            f"all tensors should have the same number of dimensions, but got shapes {tuple(input1.shape)}, "
+            f"{tuple(input2.shape)} and {tuple(target.shape)}",
+            "write input1.squeeze(-1) for scores of shape (n, 1)",
+            notes=about({"input1": input1, "input2": input2, "target": target}, marked=()),
+        )
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
@@ -122,6 +133,13 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = chosen("cosine_embedding_loss", reduction, size_average, reduce)
+    if target.ndim > 1:
+        raise error(
+            RuntimeError,
+            "cosine_embedding_loss",
+            f"expected a target of 0 or 1 dimensions, 1 or -1 for each pair, got shape {tuple(target.shape)}",
+            "write target.flatten()",
+        )
     squares = [x.square().sum(-1) + 1e-12 for x in (input1, input2)]
     cos = (input1 * input2).sum(-1) / (squares[0] * squares[1]).sqrt()
     return reduced(where(target == 1, 1 - cos, 0.0) + where(target == -1, (cos - margin).clamp_min(0), 0.0), reduction)

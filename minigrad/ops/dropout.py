@@ -70,4 +70,4 @@ def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape
 def check_probability(who: str, p: float) -> None:
     """ValueError unless 0 <= p <= 1."""
     if not 0 <= p <= 1:
-        raise error(ValueError, who, f"dropout probability has to be between 0 and 1, but got {p}")
+        raise error(ValueError, who, f"dropout probability has to be between 0 and 1, but got {p}", "write p=0.5")

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from .explain import about
 from .families import Bilinear
-from .matmul import one_dtype, refused
+from .products import one_dtype, refused
 from .reduce import axis
 from .registry import op
 
@@ -80,9 +81,12 @@ def einsum(*args: Any) -> Tensor:
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
             raise error(
-                TypeError, "einsum", f"operand {i} must be Tensor, not {type(x).__name__}", "make a tensor of it"
+                TypeError,
+                "einsum",
+                f"operand {i} must be Tensor, not {type(x).__name__}",
+                "make a tensor of it first: minigrad.tensor(...)",
             )
-        one_dtype("einsum", operands[0], x)
+        one_dtype("einsum", operands[0], x, ("operands[0]", f"operands[{i}]"))
     return contraction("einsum", operands, *labelled(terms, target, operands))
 
 
@@ -104,13 +108,19 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise refused(
-                "tensordot", f"dims={dims} does not suit tensors of shapes {tuple(a.shape)} and {tuple(b.shape)}"
+                "tensordot",
+                f"dims={dims} does not suit tensors of shapes {tuple(a.shape)} and {tuple(b.shape)}",
+                "pass dims as a number of dimensions, or a pair of lists: dims=([1], [0])",
             )
         pairs = list(zip(range(a.ndim - dims, a.ndim), range(dims)))
     else:
         left, right = (list(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
         if len(left) != len(right):
-            raise refused("tensordot", f"both lists of dims should have the same length, got {left} and {right}")
+            raise refused(
+                "tensordot",
+                f"both lists of dims should have the same length, got {left} and {right}",
+                "name as many dimensions of each: dims=([1], [0])",
+            )
         pairs = [(axis(i, a.ndim, "tensordot"), axis(j, b.ndim, "tensordot")) for i, j in zip(left, right)]
     for i, j in pairs:
         if a.shape[i] != b.shape[j]:
@@ -118,8 +128,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 "tensordot",
                 f"contracted dimensions need to match, but the first has size {a.shape[i]} in dim {i} and "
                 f"the second has size {b.shape[j]} in dim {j}",
+                "name dimensions of one size, as dims=([1], [0])",
             )
-    one_dtype("tensordot", a, b)
+    one_dtype("tensordot", a, b, ("a", "b"))
     of_a, of_b = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
     for i, j in pairs:
         of_b[j] = of_a[i]
@@ -138,6 +149,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             "inner",
             f"the last dimension must match on both input tensors but got shapes {tuple(input.shape)} and "
             f"{tuple(other.shape)}",
+            "write input @ other for a matrix product, or give both the same last size",
+            notes=about({"input": input, "other": other}, marked=[-1]),
         )
     return tensordot(input, other, ([input.ndim - 1], [other.ndim - 1]))
 
@@ -163,6 +176,7 @@ def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
                         who,
                         f"subscript {spelled(label)} has size {n} for operand {k} which does not broadcast with "
                         f"previously seen size {sizes[label]}",
+                        "use another letter for it, or transpose that operand's letters, as 'ij,kj->ik'",
                     )
                 sizes[label] = n
     parts = [distinct(x, term, sizes) for x, term in zip(operands, terms)]
@@ -258,7 +272,9 @@ def parsed(equation: str, operands: Any) -> tuple:
     if len(terms) != len(operands):
         few = "fewer" if len(terms) > len(operands) else "more"
         raise refused(
-            "einsum", f"{few} operands were provided than specified in the equation: {len(operands)} for {equation!r}"
+            "einsum",
+            f"{few} operands were provided than specified in the equation: {len(operands)} for {equation!r}",
+            f"write one group of letters per tensor, as '{','.join(['ij', 'jk', 'kl', 'lm'][: max(len(operands), 1)])}'",
         )
     letters = [split(t, equation, f"operand {k}") for k, t in enumerate(terms)]
     return letters, split(right, equation, "the output") if arrow else None, operands
@@ -268,10 +284,18 @@ def split(term: str, equation: str, whose: str) -> list:
     """ "a...b" as ["a", "...", "b"]."""
     head, dots, tail = term.partition("...")
     if "." in head + tail:
-        raise refused("einsum", f"found '.' for {whose} that is not part of any ellipsis in {equation!r}")
+        raise refused(
+            "einsum",
+            f"found '.' for {whose} that is not part of any ellipsis in {equation!r}",
+            "write '...' for dimensions that are only broadcast, as '...ij,...jk->...ik'",
+        )
     for c in head + tail:
         if c not in LETTERS:
-            raise refused("einsum", f"invalid subscript {c!r} in {equation!r}, subscripts must be in [a-zA-Z]")
+            raise refused(
+                "einsum",
+                f"invalid subscript {c!r} in {equation!r}, subscripts must be in [a-zA-Z]",
+                "use one letter for each dimension, as 'ij,jk->ik'",
+            )
     return [*head, *([dots] if dots else []), *tail]
 
 
@@ -282,9 +306,11 @@ def sublists(args: tuple) -> tuple:
     def spell(indices: Any) -> list:
         for i in indices:
             if i is not Ellipsis and not 0 <= int(i) < len(LETTERS):
-                raise refused(
+                raise error(
+                    ValueError,
                     "einsum",
                     f"subscript {i} of a sublist is not within the valid range [0, {len(LETTERS)})",
+                    f"use numbers from 0 to {len(LETTERS) - 1}",
                 )
         return ["..." if i is Ellipsis else LETTERS[int(i)] for i in indices]
 
@@ -301,6 +327,7 @@ def labelled(terms: list, target: list | None, operands: Any) -> tuple:
                 "einsum",
                 f"the number of subscripts in the equation ({len(t) - ('...' in t)}) does not match the number "
                 f"of dimensions ({x.ndim}) for operand {k}{fix}",
+                f"write {x.ndim} letters for it, or '...' for dimensions that are only broadcast",
             )
 
     def labels(term: list, rank: int) -> tuple:
@@ -315,6 +342,7 @@ def labelled(terms: list, target: list | None, operands: Any) -> tuple:
                     "einsum",
                     f"subscript {spelled(n)} is repeated for operand {k} but the sizes don't match, "
                     f"{' != '.join(str(s) for s in sorted(sizes, reverse=True))}",
+                    "use two letters for dimensions of different sizes",
                 )
     longest = max(ranks, default=0)
     if target is None:
@@ -322,9 +350,17 @@ def labelled(terms: list, target: list | None, operands: Any) -> tuple:
         target = ["...", *sorted(c for c in set(letters) if letters.count(c) == 1)]
     for c in target:
         if c != "..." and target.count(c) > 1:
-            raise refused("einsum", f"output subscript {c} appears more than once in the output")
+            raise refused(
+                "einsum",
+                f"output subscript {c} appears more than once in the output",
+                "name each letter once behind '->'; minigrad.diag_embed makes diagonals",
+            )
         if c != "..." and not any(c in t for t in terms):
-            raise refused("einsum", f"output subscript {c} does not appear in the equation for any input operand")
+            raise refused(
+                "einsum",
+                f"output subscript {c} does not appear in the equation for any input operand",
+                "use behind '->' only letters that stand before it",
+            )
     return found, labels(target, longest)
 
 

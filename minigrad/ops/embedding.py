@@ -110,10 +110,20 @@ def embedding(
     if input._np_dtype.kind not in "iu":
         raise error(RuntimeError, "embedding", f"expected integer indices, got {input.dtype}", "convert with .long()")
     if weight.ndim != 2:
-        raise error(RuntimeError, "embedding", f"'weight' must be 2-D, got shape {tuple(weight.shape)}")
+        raise error(
+            RuntimeError,
+            "embedding",
+            f"'weight' must be 2-D, got shape {tuple(weight.shape)}",
+            "pass a weight of shape (num_embeddings, embedding_dim)",
+        )
     n = weight.shape[0]
     if padding_idx is not None and not -n <= padding_idx < n:
-        raise error(AssertionError, "embedding", f"padding_idx={padding_idx} must be within num_embeddings={n}")
+        raise error(
+            AssertionError,
+            "embedding",
+            f"padding_idx={padding_idx} must be within num_embeddings={n}",
+            f"choose it from {-n} to {n - 1}",
+        )
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
     return Embed.apply(weight, input, None if padding_idx is None else padding_idx % n, bool(scale_grad_by_freq))

@@ -2,33 +2,65 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..core import debug
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error
+from ..kernels.run import NUMERIC
 
-KINDS = {IndexError: IndexError, TypeError: TypeError, NotImplementedError: NotImplementedError}
+OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")  # as NumPy says it
+KINDS = (IndexError, TypeError, NotImplementedError)
 
 
 def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
     """The error to raise when `cls.impl(*arrays)` has raised `cause`."""
     if isinstance(cause, MinigradError):  # made by `error` already
         return cause
-    name = cls.function_name()
-    shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
-    described = ", ".join(describe(a) for a in arrays)
+    told = explanation(cls, arrays, cause)
+    told.below = True  # it goes by the class's name: a function that was called has one of its own (registry.explained)
+    return told
+
+
+def explanation(cls: Any, arrays: tuple, cause: Exception) -> Any:
+    """What is told about an exception that NumPy or Python has raised."""
+    name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
+    if cls.elementwise and isinstance(cause, TypeError):
+        for k, a in list(named.items())[: len(cls.names) - cls.statics]:
+            if not isinstance(a, NUMERIC):
+                return error(TypeError, name, *no_tensor(k, a, " or a number"))
+    shapes = {k: a.shape for k, a in named.items() if isinstance(a, np.ndarray)}
     if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:
-        return error(
-            RuntimeError,
-            name,
-            f"the shapes {' and '.join(str(s) for s in shapes)} cannot be broadcast together: " + mismatch(shapes),
-            "give both the same size there, or size 1 in one of them (unsqueeze, expand, transpose)",
-            notes=[sketch(cls.names, shapes)],
-        )
-    kind = next((k for t, k in KINDS.items() if isinstance(cause, t)), RuntimeError)
-    return error(kind, name, f"{cause} (called with {described})")
+        return error(RuntimeError, name, apart(shapes.values()), meeting(shapes), notes=[sketch(shapes)])
+    if isinstance(cause, MemoryError):
+        return error(RuntimeError, name, f"not enough memory for the result of {described(named)}", "use smaller sizes")
+    if found := OUT_OF_BOUNDS.search(str(cause)):
+        i, d, n = map(int, found.groups())
+        fix = f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty"
+        return error(IndexError, "index", f"index {i} is out of bounds for dimension {d} with size {n}", fix)
+    kind = next((k for k in KINDS if isinstance(cause, k)), RuntimeError)
+    unclear = error(
+        kind, name, f"cannot compute with {described(named)}", f"see help(minigrad.{name}) for what it takes"
+    )
+    unclear.unclear = True  # the function that was called knows more (registry.explained)
+    return unclear
+
+
+def no_tensor(name: str, given: Any, also: str = "") -> tuple[str, str]:
+    """What is wrong, and what to do, where something else stands in a tensor's place."""
+    what = f"argument {name!r} must be Tensor{also}, not {type(given).__name__}"
+    if given is None:
+        return what, "look for a function that lacks its `return`: what it gives is None"
+    return what, f"make a tensor of it first: minigrad.tensor({name})"
+
+
+def described(named: dict[str, Any]) -> str:
+    """Arguments in a few words."""
+    return ", ".join(f"{name} {describe(a)}" for name, a in named.items())
 
 
 def check_keepdim(cls: Any, arrays: tuple) -> None:
@@ -62,9 +94,18 @@ def refused(name: str, x: Tensor, other: Any) -> Any:
 
 def describe(a: Any) -> str:
     """An argument in a few words."""
-    if isinstance(a, np.ndarray):
-        return f"a tensor of shape {a.shape} and {a.dtype}"
-    return repr(a) if len(repr(a)) < 40 else type(a).__name__
+    if hasattr(a, "shape") and hasattr(a, "dtype"):
+        return f"a tensor of shape {tuple(a.shape)} and {getattr(a.dtype, 'name', a.dtype)}"
+    if isinstance(a, (tuple, list)) and 0 < len(a) < 5 and any(hasattr(v, "shape") for v in a):
+        return f"a {type(a).__name__} of {', '.join(map(describe, a))}"
+    return repr(a) if len(repr(a)) < 40 else f"a {type(a).__name__}"
+
+
+# ---------------------------------------------------------------------- shapes that do not meet
+def apart(shapes: Iterable) -> str:
+    """Which shapes cannot be broadcast, and why."""
+    shapes = [tuple(s) for s in shapes]
+    return f"the shapes {' and '.join(map(str, shapes))} cannot be broadcast together: {mismatch(shapes)}"
 
 
 def mismatch(shapes: list) -> str:
@@ -78,18 +119,69 @@ def mismatch(shapes: list) -> str:
     return "the sizes differ"
 
 
-def sketch(names: Any, shapes: list) -> str:
-    """Shapes below each other as they are aligned for broadcasting, with a mark under the sizes that cannot meet.
+def meeting(shapes: dict[str, tuple]) -> str:
+    """What to write so that shapes can be broadcast: a dimension of size 1, or a transposed matrix, where one does it."""
+    for name, shape in shapes.items():
+        others = [s for n, s in shapes.items() if n != name]
+        for d in range(-1, -len(shape) - 1, -1):
+            place = len(shape) + 1 + d
+            if alike((*shape[:place], 1, *shape[place:]), others):
+                return f"write {name}.unsqueeze({d}), whose new dimension of size 1 is repeated"
+    for name, shape in shapes.items():
+        others = [s for n, s in shapes.items() if n != name]
+        if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others):
+            return f"write {name}.mT, which exchanges its last two dimensions"
+    return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) makes a dimension of size 1, which is repeated"
 
-    >>> print(sketch(["x", "y"], [(5, 3, 4), (4, 3)]))
-    x   5 3 4
-    y     4 3
-          ^ ^
+
+def alike(shape: tuple, others: list) -> bool:
+    """Whether a shape can be broadcast with others and has a size in common with one of them."""
+    return meet(shape, *others) and any(n == m > 1 for s in others for n, m in zip(shape[::-1], s[::-1]))
+
+
+def meet(*shapes: tuple) -> bool:
+    """Whether shapes can be broadcast together."""
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        return False
+    return True
+
+
+def expands(shape: tuple, size: tuple) -> bool:
+    """Whether a tensor of that shape, without leading dimensions of size 1, is broadcast to the size."""
+    shape = shape[next((d for d, n in enumerate(shape) if n != 1 or len(shape) - d <= len(size)), 0) :]
+    return meet(shape, size) and np.broadcast_shapes(shape, size) == size
+
+
+def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> str:
+    """Shapes below each other, aligned at their ends as for broadcasting, with a mark under the sizes that cannot meet.
+
+    "" stands for a gap.  `marked` says which columns get the mark, counted from the end, where broadcasting does not.
+
+    >>> print(sketch({"input": (5, 3, 4), "other": (4, 3)}))
+    input   5 3 4
+    other     4 3
+              ^ ^
+    >>> print(sketch({"input": (2, 3, ""), "other": ("", 4, 5)}, [-2]))
+    input   2 3
+    other     4 5
+              ^
     """
-    rank = max(len(s) for s in shapes)
-    padded = [("",) * (rank - len(s)) + tuple(map(str, s)) for s in shapes]
-    clash = ["^" if len({c[d] for c in padded} - {"", "1"}) > 1 else "" for d in range(rank)]
-    widths = [max(len(row[d]) for row in padded) for d in range(rank)]
-    first = max(len(n) for n in names[: len(shapes)])
-    rows = zip([*names[: len(shapes)], ""], [*padded, clash])
-    return "\n".join(f"{n:{first}}   " + " ".join(c.rjust(w) for c, w in zip(row, widths)) for n, row in rows).rstrip()
+    rank = max(len(s) for s in shapes.values())
+    rows = [("",) * (rank - len(s)) + tuple(map(str, s)) for s in shapes.values()]
+    if marked is None:
+        marked = [d - rank for d in range(rank) if len({row[d] for row in rows} - {"", "1"}) > 1]
+    places = {d % rank for d in marked} if rank else ()
+    marks = tuple("^" if d in places else "" for d in range(rank))
+    columns = [c for c in zip(*rows, marks) if any(c[:-1])]
+    widths = [max(map(len, c)) for c in columns]
+    first = max(map(len, shapes))
+    lines = zip([*shapes, ""], zip(*columns) if columns else [()] * (len(rows) + 1))
+    drawn = [f"{n:{first}}   " + " ".join(c.rjust(w) for c, w in zip(row, widths)) for n, row in lines]
+    return "\n".join(line.rstrip() for line in drawn).rstrip()
+
+
+def about(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
+    """Notes for an error: the shapes of the tensors drawn below each other, and how they came about."""
+    return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *debug.made(tensors)]

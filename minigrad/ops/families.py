@@ -80,6 +80,13 @@ class Pointwise(Primitive):
         return cls.kernel
 
     @classmethod
+    def known_as(cls) -> tuple:
+        """PyTorch's names of the operands, then the settings."""
+        n = len(cls.names) - cls.statics
+        operands = cls.operands or (("input",), ("input", "other"), cls.names[:n])[min(n, 3) - 1]
+        return (*operands, *cls.names[n:])
+
+    @classmethod
     def impl(cls, *args: Any) -> Any:
         return run.forward(cls, args)
 

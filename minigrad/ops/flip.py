@@ -49,7 +49,12 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 def fliplr(input: Tensor) -> Tensor:
     """The columns (second dimension) in reverse order."""
     if input.ndim < 2:
-        raise error(RuntimeError, "fliplr", f"input must be >= 2-d, got shape {tuple(input.shape)}")
+        raise error(
+            RuntimeError,
+            "fliplr",
+            f"input must be >= 2-d, got shape {tuple(input.shape)}",
+            "write input.flip(0) for a vector",
+        )
     return flip(input, 1)
 
 
@@ -57,7 +62,7 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """The rows (first dimension) in reverse order."""
     if input.ndim < 1:
-        raise error(RuntimeError, "flipud", "input must be >= 1-d, got a 0-d tensor")
+        raise error(RuntimeError, "flipud", "input must be >= 1-d, got a 0-d tensor", "write input.unsqueeze(0)")
     return flip(input, 0)
 
 
@@ -67,11 +72,18 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     by = tuple(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
     if dims is None or isinstance(dims, (tuple, list)) and not dims:
         if len(by) != 1:
-            raise error(RuntimeError, "roll", f"{len(by)} shifts need as many dims", "pass dims=")
+            raise error(
+                RuntimeError, "roll", f"{len(by)} shifts need as many dims", f"write dims={tuple(range(len(by)))}"
+            )
         return reshape(Roll.apply(reshape(input, -1), by, (0,)), input.shape)
     along = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if len(along) != len(by):
-        raise error(RuntimeError, "roll", f"shifts and dimensions must align: {len(by)} shifts, {len(along)} dims")
+        raise error(
+            RuntimeError,
+            "roll",
+            f"shifts and dimensions must align: {len(by)} shifts, {len(along)} dims",
+            f"write dims={tuple(range(len(by)))}",
+        )
     return Roll.apply(input, by, tuple([axis(d, input.ndim, "roll") for d in along]))
 
 
@@ -79,15 +91,23 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """The plane of two dimensions turned by k times 90 degrees, from the first towards the second."""
     if len(dims) != 2:
-        raise error(RuntimeError, "rot90", f"expected total rotation dims == 2, but got dims = {len(dims)}")
+        raise error(
+            RuntimeError, "rot90", f"expected total rotation dims == 2, but got dims = {len(dims)}", "write dims=(0, 1)"
+        )
     if input.ndim < 2:
-        raise error(RuntimeError, "rot90", f"expected total dims >= 2, but got total dims = {input.ndim}")
+        raise error(
+            RuntimeError,
+            "rot90",
+            f"expected total dims >= 2, but got total dims = {input.ndim}",
+            "write input.unsqueeze(0), a matrix of one row",
+        )
     a, b = axis(dims[0], input.ndim, "rot90"), axis(dims[1], input.ndim, "rot90")
     if a == b:
         raise error(
             RuntimeError,
             "rot90",
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}",
+            "write dims=(0, 1)",
         )
     turns = (
         lambda: Clone.apply(input),

@@ -15,6 +15,7 @@ from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import places as kernels
+from .explain import about
 from .families import Linear
 from .index import Write
 from .places import add_at, take_at
@@ -136,6 +137,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             "take_along_dim",
             f"input and indices should have the same number of dimensions, but got {input.ndim} "
             f"dimensions for input, and {indices.ndim} dimensions for indices",
+            "write indices.unsqueeze(d) for a missing dimension; the others are broadcast",
         )
     d = axis(dim, input.ndim, "take_along_dim")
     size = list(np.broadcast_shapes(*[(*s[:d], 1, *s[d + 1 :]) for s in (tuple(input.shape), tuple(indices.shape))]))
@@ -180,7 +182,7 @@ def scattered(do: Any, input: Tensor, dim: int, index: Tensor, src: Any, reduce:
             RuntimeError,
             "scatter",
             f"reduce argument must be either add or multiply, got {reduce!r}",
-            "or use scatter_reduce",
+            "write scatter_reduce(dim, index, src, 'amax') for others",
         )
     if not isinstance(src, Tensor):
         src = input.new_full(index.shape, src)
@@ -215,12 +217,15 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
     d = axis(dim, x.ndim, who)
     check_index(who, index, RuntimeError)
     x, index, *src = [t.reshape(1) if isinstance(t, Tensor) and t.ndim == 0 else t for t in (x, index, *src)]
-    if index.ndim != x.ndim:
-        raise error(
-            RuntimeError,
-            who,
-            f"index tensor must have the same number of dimensions as input tensor, got {index.ndim} and {x.ndim}",
-        )
+    for name, t in (("input", x), *[("src", s) for s in src if isinstance(s, Tensor)]):
+        if index.ndim != t.ndim:
+            raise error(
+                RuntimeError,
+                who,
+                f"index tensor must have the same number of dimensions as {name} tensor, got {index.ndim} and {t.ndim}",
+                "write index.unsqueeze(-1), as index has a place for each element of the result",
+                notes=about({name: t, "index": index}, marked=()),
+            )
     for t in (x, *src):
         wrong = [
             e for e, n in enumerate(index.shape) if isinstance(t, Tensor) and n > t.shape[e] and (e != d or t is not x)
@@ -231,6 +236,8 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 who,
                 f"size does not match at dimension {wrong[0]}: expected index {list(index.shape)} to be no larger than "
                 f"{list(t.shape)}" + (f" apart from dimension {d}" if t is x else ""),
+                f"write index[{', '.join([':' + str(m) if e in wrong else ':' for e, m in enumerate(t.shape)])}]",
+                notes=about({"input": x, "index": index, **({} if t is x else {"src": t})}, marked=[wrong[0] - x.ndim]),
             )
     check_range(who, index, x.shape[d], d, RuntimeError)
     if src and isinstance(src[0], Tensor):
@@ -239,7 +246,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 RuntimeError,
                 who,
                 f"expected self.dtype to be equal to src.dtype, got {x.dtype} and {src[0].dtype}",
-                "convert src",
+                "write src.to(input.dtype)",
             )
         if src[0].shape != index.shape:
             src = [src[0][tuple([slice(n) for n in index.shape])]]
@@ -265,7 +272,12 @@ def check_range(who: str, index: Tensor, n: int, dim: int, kind: type, low: int 
         return
     if a.size and (a.min() < low or a.max() >= n):
         worst = a.min() if a.min() < low else a.max()
-        raise error(kind, who, f"index {worst} is out of bounds for dimension {dim} with size {n}")
+        raise error(
+            kind,
+            who,
+            f"index {worst} is out of bounds for dimension {dim} with size {n}",
+            f"use indices from {low} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
+        )
 
 
 METHODS = {f.__name__: f for f in (scatter_, scatter_add_)}

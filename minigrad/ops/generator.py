@@ -35,7 +35,12 @@ class Generator:
         """Start the stream anew from a seed of at most 64 bits (else ValueError); returns the generator."""
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
-            raise error(ValueError, "manual_seed", f"overflow: the seed {seed} has more than 64 bits")
+            raise error(
+                ValueError,
+                "manual_seed",
+                f"overflow: the seed {seed} has more than 64 bits",
+                "pass a number below 2**64",
+            )
         self._seed = seed % 2**64
         self._rng = np.random.Generator(np.random.Philox(self._seed))
         return self
@@ -60,9 +65,19 @@ class Generator:
     def set_state(self, new_state: Tensor) -> Generator:
         """Go back to a place that get_state has noted.  Raises TypeError or RuntimeError for anything else."""
         if not isinstance(new_state, Tensor) or new_state._np_dtype != np.uint8:
-            raise error(TypeError, "set_state", "expected a uint8 tensor, as get_state returns it")
+            raise error(
+                TypeError,
+                "set_state",
+                "expected a uint8 tensor, as get_state returns it",
+                "pass what generator.get_state() returned",
+            )
         if new_state.numel() != 14 * 8:
-            raise error(RuntimeError, "set_state", f"a state has {14 * 8} bytes, got {new_state.numel()}")
+            raise error(
+                RuntimeError,
+                "set_state",
+                f"a state has {14 * 8} bytes, got {new_state.numel()}",
+                "pass what generator.get_state() returned",
+            )
         words = np.ascontiguousarray(new_state._a).view(np.uint64)
         bits = np.random.Philox(0)
         position, has_uint32, uinteger, seed = [int(w) for w in words[10:]]

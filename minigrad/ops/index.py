@@ -18,6 +18,7 @@ from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from . import registry
+from .explain import about, expands, sketch
 from .families import Linear, NonDifferentiable, Operation, View
 from .memory import Copy, written
 from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
@@ -183,7 +184,12 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     basic, advanced = parse(self, index)
     part = self if trivial(basic) and advanced else Index.apply(self, basic)
     if not advanced:
-        inplace(Copy, part, trimmed(value, part.ndim))
+        try:
+            inplace(Copy, part, trimmed(value, part.ndim))
+        except RuntimeError:
+            if isinstance(value, Tensor) and not expands(tuple(value.shape), tuple(part.shape)):
+                raise unfit(value, tuple(part.shape)) from None
+            raise
     elif len(advanced) == 1 and is_mask(advanced[0][1]) and (not isinstance(value, Tensor) or value.numel() == 1):
         from .masks import MaskedFill
 
@@ -214,7 +220,7 @@ def warn_fraction(x: Tensor, value: Any) -> None:
 
 def delitem(self: Tensor, index: Any) -> None:
     """`del x[index]` is refused."""
-    raise error(TypeError, "del", "a tensor does not support deleting items", "select those that stay: x[mask]")
+    raise error(TypeError, "del", "a tensor does not support deleting items", "select those that stay: x = x[mask]")
 
 
 def trivial(basic: tuple) -> bool:
@@ -247,12 +253,19 @@ def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
     try:
         return value if tuple(value.shape) == size else value.expand(size)
     except RuntimeError:
-        raise error(
-            RuntimeError,
-            "index_put",
-            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to the indexing "
-            f"result of shape {list(size)}",
-        ) from None
+        raise unfit(value, size) from None
+
+
+def unfit(value: Tensor, size: tuple) -> Exception:
+    """The error for a value that is not broadcast to the shape of what it is assigned to."""
+    return error(
+        RuntimeError,
+        "setitem",
+        f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to the indexing result of "
+        f"shape {list(size)}",
+        "assign a number, or a value of that shape: value.reshape(...), value.expand(...)",
+        notes=about({"value": value}, {"selected": size, "value": tuple(value.shape)}),
+    )
 
 
 # ---------------------------------------------------------------------- an index taken apart
@@ -268,7 +281,7 @@ def parse(x: Tensor, index: Any) -> tuple:
             IndexError,
             "index",
             f"too many indices for tensor of dimension {len(shape)}: the index takes {used}",
-            f"the shape is {shape}",
+            f"write at most {len(shape)} of them: the shape is {shape}" if shape else "use .item() for its value",
         )
     d = r = 0  # dimensions of x done with, and of the basic part's result
     spare = len(shape) - used
@@ -289,7 +302,7 @@ def parse(x: Tensor, index: Any) -> tuple:
                     IndexError,
                     "index",
                     f"index {item} is out of bounds for dimension {d} with size {shape[d]}",
-                    f"the shape is {shape}",
+                    f"use an index from {-shape[d]} to {shape[d] - 1}: the shape is {shape}",
                 )
             basic.append(item)
             d += 1
@@ -304,6 +317,8 @@ def parse(x: Tensor, index: Any) -> tuple:
                     "index",
                     f"the shape of the mask {list(item.shape)} at index {len(basic)} does not match the shape of the "
                     f"indexed tensor {list(shape)} at dimension {d}",
+                    "make the mask from the tensor itself, as in x[x > 0], or index the other dimensions by `:`",
+                    notes=about({"tensor": x, "mask": item}, {"tensor": shape[d : d + n], "mask": tuple(item.shape)}),
                 )
             basic += [WHOLE] * n
             advanced.append((r, item))
@@ -338,6 +353,7 @@ def item_of(i: Any) -> Any:
             "index",
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors are valid indices, "
             f"got {type(i).__name__}",
+            "write x[i], x[i:j] or x[mask], with integers; tensor(indices) makes a tensor of them",
         )
     if i._np_dtype.str[1:] not in ("i8", "i4", "u1", "b1") and not (i.ndim == 0 and i._np_dtype.kind == "i"):
         raise error(
@@ -377,7 +393,10 @@ def bounds(s: slice) -> slice:
     start, stop, step = [None if i is None else index_of(i) for i in (s.start, s.stop, s.step)]
     if step is not None and step <= 0:
         raise error(
-            ValueError, "index", f"step must be greater than zero, got {step}", "use flip to reverse a dimension"
+            ValueError,
+            "index",
+            f"step must be greater than zero, got {step}",
+            "write x.flip(dim) to reverse a dimension",
         )
     return slice(start, stop, step)
 
@@ -391,6 +410,7 @@ def index_of(i: Any) -> int:
             TypeError,
             "index",
             f"slice indices must be integers or None or have an __index__ method, got {type(i).__name__}",
+            "write int(i)",
         ) from None
 
 
@@ -409,6 +429,8 @@ def places(advanced: list) -> tuple:
             "index",
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             f"{', '.join([str(list(i.shape)) for i in indices])}",
+            "use indices of one length, or index by one after the other: x[rows][:, columns]",
+            notes=[sketch({f"index {k}": tuple(i.shape) for k, i in enumerate(indices)})],
         ) from None
     return tuple(dims), tuple(indices)
 

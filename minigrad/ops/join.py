@@ -16,6 +16,7 @@ from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
 from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from
+from .explain import about
 from .families import Operation
 from .index import Index
 from .pad import pad
@@ -76,6 +77,8 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
                 "stack",
                 f"stack expects each tensor to be equal size, but got {list(xs[0].shape)} at entry 0 and "
                 f"{list(x.shape)} at entry {i}",
+                "write cat(tensors, dim) to join along a dimension that differs, or pad them to one shape: nn.functional.pad",
+                notes=about({"entry 0": xs[0], f"entry {i}": x}),
             )
     return Stack.apply(axis(dim, xs[0].ndim + 1, "stack"), *xs)
 
@@ -104,7 +107,10 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     for i, x in enumerate(xs):
         if x.ndim == 0:
             raise error(
-                RuntimeError, "cat", f"zero-dimensional tensor (at position {i}) cannot be concatenated", "use stack"
+                RuntimeError,
+                "cat",
+                f"zero-dimensional tensor (at position {i}) cannot be concatenated",
+                "write stack(tensors)",
             )
     d = axis(dim, like.ndim, "cat")
     # an empty 1-d tensor takes the place of one with nothing along the dimension, so that its gradient and dtype count
@@ -116,7 +122,11 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     for i, x in enumerate(parts):
         if x.ndim != like.ndim:
             raise error(
-                RuntimeError, "cat", f"tensors must have same number of dimensions: got {like.ndim} and {x.ndim}"
+                RuntimeError,
+                "cat",
+                f"tensors must have same number of dimensions: got {like.ndim} and {x.ndim}",
+                "write x.unsqueeze(d) for the missing dimension, or stack(tensors) for a new one",
+                notes=about({"first": like, f"number {i}": x}, marked=()),
             )
         for e, (n, m) in enumerate(zip(like.shape, x.shape)):
             if n != m and e != d:
@@ -125,6 +135,8 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
                     "cat",
                     f"sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for "
                     f"tensor number {i} in the list, at dimension {e}",
+                    f"write dim={e} to join them there, or give them one size: narrow, nn.functional.pad",
+                    notes=about({"first": like, f"number {i}": x}, marked=[e - like.ndim]),
                 )
     return Cat.apply(d, tuple(itertools.accumulate([x.shape[d] for x in parts], initial=0)), *parts)
 
@@ -160,7 +172,12 @@ def block_diag(*tensors: Any) -> Tensor:
     xs = [atleast_2d(x) for x in tensors_from(tensors)]
     for i, x in enumerate(xs):
         if x.ndim != 2:
-            raise error(RuntimeError, "block_diag", f"tensors must have 2 or fewer dimensions, input {i} has {x.ndim}")
+            raise error(
+                RuntimeError,
+                "block_diag",
+                f"tensors must have 2 or fewer dimensions, input {i} has {x.ndim}",
+                "write x.reshape(rows, columns)",
+            )
     width, left, rows = sum([x.shape[1] for x in xs]), 0, []
     for x in xs:
         rows.append(pad(x, (left, width - left - x.shape[1])))
@@ -179,10 +196,20 @@ def some(who: str, tensors: Any) -> tuple:
         )
     xs = tuple(tensors)
     if not xs:
-        raise error(ValueError if who == "cat" else RuntimeError, who, "expected a non-empty list of tensors")
+        raise error(
+            ValueError if who == "cat" else RuntimeError,
+            who,
+            "expected a non-empty list of tensors",
+            "append the tensors to a list first, and skip this where it stays empty",
+        )
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor):
-            raise error(TypeError, who, f"expected tensors, but element {i} is a {type(x).__name__}")
+            raise error(
+                TypeError,
+                who,
+                f"expected tensors, but element {i} is a {type(x).__name__}",
+                "pass a list of tensors, [a, b]: minigrad.tensor(...) makes one of numbers",
+            )
     return xs
 
 
@@ -191,12 +218,20 @@ def some(who: str, tensors: Any) -> tuple:
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The slice at one index of a dimension, as a view without that dimension."""
     if not input.ndim:
-        raise error(IndexError, "select", "select() cannot be applied to a 0-dim tensor.")
+        raise error(
+            IndexError,
+            "select",
+            "select() cannot be applied to a 0-dim tensor.",
+            "use it as it is, or .item() for its value",
+        )
     d, i = axis(dim, input.ndim, "select"), int(index)
     n = input.shape[d]
     if not -n <= i < n:
         raise error(
-            IndexError, "select", f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}"
+            IndexError,
+            "select",
+            f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}",
+            f"use an index from {-n} to {n - 1}" if n else "there is nothing to select",
         )
     return Index.apply(input, (WHOLE,) * d + (i,))
 
@@ -205,17 +240,23 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` slices of a dimension from `start` on, as a view."""
     if not input.ndim:
-        raise error(RuntimeError, "narrow", "narrow() cannot be applied to a 0-dim tensor.")
+        raise error(RuntimeError, "narrow", "narrow() cannot be applied to a 0-dim tensor.", "write input.unsqueeze(0)")
     d, i, m = axis(dim, input.ndim, "narrow"), int(start), int(length)
     n = input.shape[d]
     if not -n <= i <= n:
-        raise error(IndexError, "narrow", f"start out of range (expected to be in range of [{-n}, {n}], but got {i})")
+        raise error(
+            IndexError,
+            "narrow",
+            f"start out of range (expected to be in range of [{-n}, {n}], but got {i})",
+            f"use a start from {-n} to {n}",
+        )
     i = i + n if i < 0 else i
     if m < 0 or i + m > n:
         raise error(
             RuntimeError,
             "narrow",
             f"start ({i}) + length ({m}) exceeds dimension size ({n})" if m >= 0 else f"length is negative: {m}",
+            f"use a length from 0 to {n - i}",
         )
     return part(input, d, i, i + m)
 
@@ -242,6 +283,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
             RuntimeError,
             "split",
             f"split_size can only be 0 if dimension size is 0, but got split_size {m} and dimension size of {n}",
+            f"write split(tensor, {max(n // 2, 1)}) for parts of that size, chunk(tensor, 2) for a number of parts",
         )
     return parts(tensor, d, [min(end, n) for end in range(m, n + m, m)] if n else [0])
 
@@ -257,6 +299,9 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple:
             "split_with_sizes",
             f"expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but got "
             f"split_sizes={sizes}",
+            f"write split_sizes={[*sizes[:-1], n - sum(sizes[:-1])]}"
+            if sizes and 0 <= sum(sizes[:-1]) <= n and min(sizes) >= 0
+            else f"write split_sizes=[{n}]",
         )
     return parts(input, d, itertools.accumulate(sizes))
 
@@ -265,7 +310,12 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple:
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
     """A dimension cut into `chunks` parts of one size, the last smaller; there may be fewer.  A tuple of views."""
     if chunks <= 0:
-        raise error(RuntimeError, "chunk", f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        raise error(
+            RuntimeError,
+            "chunk",
+            f"chunk expects `chunks` to be greater than 0, got: {chunks}",
+            "write chunks=1 for one part",
+        )
     n = sizes_of("chunk", input)[axis(dim, input.ndim, "chunk")]
     return split(input, -(-n // chunks), dim) if n else split_with_sizes(input, [0] * chunks, dim)
 
@@ -278,7 +328,12 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     cuts = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
     if isinstance(cuts, int):
         if cuts <= 0:
-            raise error(RuntimeError, "tensor_split", f"number of sections must be larger than 0, got {cuts}")
+            raise error(
+                RuntimeError,
+                "tensor_split",
+                f"number of sections must be larger than 0, got {cuts}",
+                "write tensor_split(input, 2)",
+            )
         small, larger = divmod(n, cuts)
         return parts(input, d, itertools.accumulate([small + (i < larger) for i in range(cuts)]))
     starts = [0, *cuts]
@@ -296,5 +351,6 @@ def unbind(input: Tensor, dim: int = 0) -> tuple:
 def sizes_of(who: str, x: Tensor) -> tuple:
     """The shape of what is to be cut."""
     if not x.ndim:
-        raise error(RuntimeError, who, f"{who} expects at least a 1-dimensional tensor")
+        kind = IndexError if who == "unbind" else RuntimeError
+        raise error(kind, who, f"{who} expects at least a 1-dimensional tensor", "write x.unsqueeze(0)")
     return tuple(x.shape)

@@ -18,8 +18,10 @@ from ..core.tensor import Tensor, wrap
 from ..errors import MinigradRuntimeError, error
 from ..return_types import SignAndLog
 from .compare import where
+from .explain import about
 from .families import Operation
-from .matmul import broadcast, broadcasting, one_dtype, refused
+from .matmul import broadcasting
+from .products import broadcast, one_dtype, refused
 from .registry import op
 
 
@@ -128,7 +130,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     tensor([1., 3.])
     """
     square("linalg.solve", A)
-    one_dtype("linalg.solve", A, B)
+    one_dtype("linalg.solve", A, B, ("A", "B"))
     vector = B.ndim == 1 or A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
     if vector and not left:
         raise refused(
@@ -159,7 +161,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     Only A's upper or lower triangle is read, without its diagonal if `unitriangular`.  A singular A gives inf and NaN.
     """
     square("linalg.solve_triangular", A)
-    one_dtype("linalg.solve_triangular", A, B)
+    one_dtype("linalg.solve_triangular", A, B, ("A", "B"))
     a, b, up = (A, B, upper) if left else (A.mT, B.mT, not upper)
     fitting("linalg.solve_triangular", A, B, a, b)
     out = SolveTriangular.apply(a, b, bool(up), bool(unitriangular))
@@ -238,7 +240,12 @@ def told(who: str, a: np.ndarray, cause: Exception) -> Exception:
         return error(
             LinAlgError, who, f"{where_}{size} is singular", "use linalg.pinv, or add a small multiple of the identity"
         )
-    return error(LinAlgError, who, f"{cause}: {size} may hold inf or NaN")
+    return error(
+        LinAlgError,
+        who,
+        f"{cause}: {size} may hold inf or NaN",
+        "look for them with minigrad.isfinite(A).all(), or inside `with minigrad.debug():`",
+    )
 
 
 def fails(f: Callable, a: np.ndarray) -> bool:
@@ -341,7 +348,11 @@ def floating(who: str, x: Tensor) -> None:
 def matrices(who: str, x: Tensor) -> None:
     """Raise RuntimeError for what is no batch of matrices of floating-point numbers."""
     if x.ndim < 2:
-        raise refused(who, f"the input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}")
+        raise refused(
+            who,
+            f"the input tensor must have at least 2 dimensions, got shape {tuple(x.shape)}",
+            "write x.unsqueeze(0) for a matrix of one row, x.unsqueeze(1) for one column",
+        )
     floating(who, x)
 
 
@@ -353,6 +364,7 @@ def square(who: str, x: Tensor) -> None:
             who,
             f"A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices "
             f"(shape {tuple(x.shape)})",
+            "use a matrix with as many rows as columns, or linalg.lstsq, linalg.pinv and linalg.svd for others",
         )
 
 
@@ -363,5 +375,7 @@ def fitting(who: str, A: Tensor, B: Tensor, a: Tensor, b: Tensor) -> None:
             who,
             f"incompatible shapes of A {tuple(A.shape)} and B {tuple(B.shape)}: A has {a.shape[-1]} unknowns, "
             f"B {b.shape[-2] if b.ndim > 1 else b.numel()}",
+            f"give B {a.shape[-1]} rows: B.mT where they are its columns",
+            notes=about({"A": A, "B": B}, marked=()),
         )
     broadcast(who, a.shape[:-2], b.shape[:-2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from ..core.batching import front
 from ..core.tensor import Tensor
 from ..errors import error
-from .matmul import multiply, one_dtype, product, rows
+from .explain import about
+from .matmul import multiply, product, rows
 from .primitive import Primitive
+from .products import one_dtype
 from .registry import op
 
 
@@ -76,11 +79,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             "linear",
             f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
             "multiplied: their last sizes differ",
-            f"weight should have shape (out_features, in_features): give the input {sizes[-1]} features"
-            + (f", or make the layer with {shape[-1]}: Linear({shape[-1]}, ...)" if shape else ""),
+            in_features(shape, sizes),
+            notes=about({"input": input, "weight": weight}, marked=[-1]),
         )
     if input._np_dtype != weight._np_dtype:
-        one_dtype("linear", input, weight)
+        one_dtype("linear", input, weight, ("input", "weight"))
     if (
         bias is not None
         and len(sizes) == 2
@@ -90,6 +93,19 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return Affine.apply(input, weight, bias)
     out = input @ (weight.mT if len(sizes) == 2 else weight)
     return out if bias is None else out + bias
+
+
+def in_features(shape: tuple, sizes: tuple) -> str:
+    """What to do about an input that does not have as many features as the weight takes."""
+    if not shape or len(sizes) != 2:
+        return "pass an input of shape (..., in_features) and a weight of shape (out_features, in_features)"
+    if math.prod(shape[1:]) == sizes[1]:
+        return "write input.flatten(1), which makes one dimension of all but the batch"
+    if shape[-1] == sizes[0]:
+        return "write weight.mT: a weight has shape (out_features, in_features)"
+    if len(shape) > 1 and shape[-2] == sizes[1]:
+        return "write input.mT: an input has shape (..., in_features)"
+    return f"build the layer with in_features={shape[-1]}, or pass an input of shape (..., {sizes[1]})"
 
 
 @op(

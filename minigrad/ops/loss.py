@@ -15,6 +15,7 @@ from ..errors import error, warn
 from .activation import logsigmoid
 from .compare import where
 from .elementary import log, log1p, xlogy
+from .explain import about, apart, meet
 from .families import Operation, Pointwise
 from .registry import op
 
@@ -112,7 +113,9 @@ def smooth_l1_loss(
     """d * d / (2 * beta) where d = |input - target| is below `beta`, and d - beta / 2 beyond."""
     reduction = chosen("smooth_l1_loss", reduction, size_average, reduce)
     if beta < 0:
-        raise error(RuntimeError, "smooth_l1_loss", f"does not support negative values for beta, got {beta}")
+        raise error(
+            RuntimeError, "smooth_l1_loss", f"does not support negative values for beta, got {beta}", "write beta=1.0"
+        )
     d = difference("smooth_l1_loss", input, target)
     return reduced(Huber.apply(d, float(beta)), reduction) * (1 / beta) if beta else reduced(d.abs(), reduction)
 
@@ -130,13 +133,19 @@ def huber_loss(
 ) -> Tensor:
     """d * d / 2 where d = |input - target| is below `delta`, and delta * (d - delta / 2) beyond."""
     if delta <= 0:
-        raise error(RuntimeError, "huber_loss", f"does not support non-positive values for delta, got {delta}")
+        raise error(
+            RuntimeError,
+            "huber_loss",
+            f"does not support non-positive values for delta, got {delta}",
+            "write delta=1.0",
+        )
     d = difference("huber_loss", input, target)
     if weight is not None and weight.shape != input.shape:
         raise error(
             ValueError,
             "huber_loss",
             f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size",
+            "write weight.expand_as(input)",
         )
     loss = Huber.apply(d, float(delta))
     return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
@@ -285,6 +294,8 @@ def gaussian_nll_loss(
                 ValueError,
                 "gaussian_nll_loss",
                 f"var is of incorrect size: {tuple(var.shape)} for an input of {tuple(input.shape)}",
+                "pass one variance per value, or per example: var of the input's shape, its last size 1 or left out",
+                notes=about({"input": input, "var": var}),
             )
     var = where(var.detach() < eps, eps - var.detach() + var, var)  # the gradient passes, as in PyTorch
     loss = 0.5 * (var.log() + (input - target).square() / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
@@ -364,13 +375,22 @@ def weighed(
             ValueError,
             who,
             f"weights of shape {tuple(weight.shape)} and losses of shape {tuple(loss.shape)} must have the same size",
+            "write weight.expand_as(input)",
         )
     return averaged(loss * weight, weight, reduction)
 
 
 def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
     """input - target, with a warning where they are broadcast, which is seldom meant."""
-    result = input - target
+    try:
+        result = input - target
+    except RuntimeError:
+        if meet(tuple(input.shape), tuple(target.shape)):
+            raise
+        shapes = apart([input.shape, target.shape])
+        raise error(
+            RuntimeError, who, shapes, resized(input, target), notes=about({"input": input, "target": target})
+        ) from None
     if input.shape != target.shape:
         warn(
             "broadcast-loss",
@@ -387,6 +407,13 @@ def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:
     return loss.sum() / counts.sum() if reduction == "mean" else reduced(loss, reduction)
 
 
+def resized(input: Tensor, target: Tensor) -> str:
+    """What to write so that a target has the size of the input."""
+    if target.numel() == input.numel():
+        return "write target.reshape(input.shape)"
+    return "give both one shape; broadcasting here would compare every element with every other"
+
+
 def same_shape(who: str, input: Tensor, target: Tensor) -> None:
     """ValueError where the two would be broadcast."""
     if input.shape != target.shape:
@@ -394,7 +421,8 @@ def same_shape(who: str, input: Tensor, target: Tensor) -> None:
             ValueError,
             who,
             f"target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})",
-            f"give both one shape, e.g. target.reshape({list(input.shape)})",
+            resized(input, target),
+            notes=about({"input": input, "target": target}),
         )
 
 

@@ -97,6 +97,7 @@ def poured(do: Any, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             RuntimeError,
             "masked_scatter",
             f"expected self and source to have same dtypes but got {x.dtype} and {source.dtype}",
+            "write source.to(self.dtype)",
         )
     places = where_true(mask.expand(x.shape)) if x.ndim else ()
     if not places:  # a 0-d tensor: the one place, as an index of the same tensor with one dimension
@@ -107,6 +108,7 @@ def poured(do: Any, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             RuntimeError,
             "masked_scatter",
             f"number of elements of source ({source.numel()}) < number of ones in mask ({n})",
+            "pass as many values as the mask has ones: source[:mask.sum()] has to be whole",
         )
     return do(Put, x, source.reshape(-1)[:n], tuple(range(x.ndim)), False, *places)
 
@@ -181,12 +183,18 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
             )
         num_classes = int(a.max()) + 1
     if a.size and a.min() < 0:
-        raise error(RuntimeError, "one_hot", f"class values must be non-negative, got {a.min()}")
+        raise error(
+            RuntimeError,
+            "one_hot",
+            f"class values must be non-negative, got {a.min()}",
+            "write input.clamp(min=0), or input[input >= 0]",
+        )
     if num_classes < 1 or a.size and a.max() >= num_classes:
         raise error(
             RuntimeError,
             "one_hot",
             f"class values must be smaller than num_classes, {num_classes}" + (f", got {a.max()}" if a.size else ""),
+            f"write num_classes={int(a.max()) + 1 if a.size else 1}, or -1 for as many as there are",
         )
     return OneHot.apply(input, int(num_classes))
 

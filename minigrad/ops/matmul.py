@@ -7,7 +7,6 @@ are made of products again, so derivatives of any order follow.  Contractions al
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,14 @@ from ..core.batching import lift
 from ..core.engine import sum_to
 from ..core.sweep import sum_down
 from ..core.tensor import Tensor
-from ..errors import error
 from ..kernels.run import BROADCAST_FROM
+from .explain import about
 from .families import Bilinear
+from .products import broadcast, fit, one_dtype, ranked, refused
 from .reduce import axis
 from .registry import op
 
-refused = partial(error, RuntimeError)  # what PyTorch raises for shapes and dtypes that do not fit
+BATCHES = ("batch1", "batch2")
 
 
 class MatMul(Bilinear):
@@ -112,49 +112,33 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     try:
         return MatMul.apply(input, other)
-    except Exception as e:
-        failed = e
-    fit("matmul", input, other)
-    raise failed
+    except Exception:
+        fit("matmul", input, other)
+        raise
 
 
 @op("T(2, 3), T(3, 4)", "T(3, 2).mT, T(3, 1)", "T(2, 0), T(0, 3)", "I(2, 3, 9), I(3, 2, 9)", out=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, (n, k) times (k, m).  Raises RuntimeError for anything else."""
-    ranked("mm", (input, 2), (mat2, 2))
-    fit("mm", input, mat2)
-    return Mm.apply(input, mat2)
+    return of_rank(Mm, "mm", (2, 2), input, mat2, ("input", "mat2"))
 
 
 @op("T(2, 3, 4), T(2, 4, 5)", "T(2, 4, 3).mT, T(2, 4, 1)", "T(0, 3, 4), T(0, 4, 5)", "T(2, 3, 0), T(2, 0, 5)", out=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices, (b, n, k) times (b, k, m).  Raises RuntimeError for anything else."""
-    ranked("bmm", (input, 3), (mat2, 3))
-    fit("bmm", input, mat2)
-    if input.shape[0] != mat2.shape[0]:
-        raise refused(
-            "bmm",
-            f"batches of {input.shape[0]} and {mat2.shape[0]} matrices (shapes {tuple(input.shape)} and "
-            f"{tuple(mat2.shape)})",
-            "use matmul, which broadcasts a batch of 1",
-        )
-    return Bmm.apply(input, mat2)
+    return of_rank(Bmm, "bmm", (3, 3), input, mat2, ("input", "mat2"))
 
 
 @op("T(2, 3), T(3)", "T(3, 2).mT, T(6)[::2]", "T(2, 0), T(0)", out=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix (n, k) and a vector (k).  Raises RuntimeError for anything else."""
-    ranked("mv", (input, 2), (vec, 1))
-    fit("mv", input, vec)
-    return Mv.apply(input, vec)
+    return of_rank(Mv, "mv", (2, 1), input, vec, ("input", "vec"))
 
 
 @op("T(3), T(3)", "T(6)[::2], T(3)", "T(0), T(0)", "I(3, 9), I(3, 9)", out=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The scalar product of two vectors of one size, as a 0-d tensor.  Raises RuntimeError for other ranks."""
-    ranked("dot", (input, 1), (tensor, 1))
-    fit("dot", input, tensor)
-    return Dot.apply(input, tensor)
+    return of_rank(Dot, "dot", (1, 1), input, tensor, ("input", "tensor"))
 
 
 @op("T(3), T(3)", out=True)
@@ -172,7 +156,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 @op("T(3), T(4)", "T(0), T(2)", "I(3, 9), T(2)", "T(6)[::2], T(2)", out=True, aliases=("ger",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
-    ranked("outer", (input, 1), (vec2, 1))
+    ranked("outer", input, vec2, (1, 1), ("input", "vec2"), "write input.flatten(), vec2.flatten()")
     column, shape = input.unsqueeze(-1), (input.shape[0], vec2.shape[0])
     many = shape[0] * shape[1] >= BROADCAST_FROM  # mul looks for a kernel where its first operand is as large
     return (column.expand(shape) if many else column) * vec2
@@ -184,7 +168,11 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     if dim is None:
         found = [d for d, n in enumerate(input.shape) if n == 3]
         if not found:
-            raise refused("cross", f"no dimension of size 3 in input of shape {tuple(input.shape)}")
+            raise refused(
+                "cross",
+                f"no dimension of size 3 in input of shape {tuple(input.shape)}",
+                "use vectors of 3 elements: nn.functional.pad(x, (0, 1)) adds one",
+            )
         dim = found[0]
     return cross_along("cross", input, other, dim)
 
@@ -199,12 +187,18 @@ def cross_along(who: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
     """The vector product of tensors of one rank."""
     if x.ndim != y.ndim:
         raise refused(
-            who, f"inputs must have the same number of dimensions, got shapes {tuple(x.shape)} and {tuple(y.shape)}"
+            who,
+            f"inputs must have the same number of dimensions, got shapes {tuple(x.shape)} and {tuple(y.shape)}",
+            "write x.unsqueeze(d) for the missing dimension",
+            notes=about({"input": x, "other": y}, marked=()),
         )
     d = axis(dim, x.ndim, who)
     if x.ndim == 0 or x.shape[d] != 3 or y.shape[d] != 3:
         raise refused(
-            who, f"inputs dimension {dim} must have length 3, got shapes {tuple(x.shape)} and {tuple(y.shape)}"
+            who,
+            f"inputs dimension {dim} must have length 3, got shapes {tuple(x.shape)} and {tuple(y.shape)}",
+            "name the dimension of size 3: dim=",
+            notes=about({"input": x, "other": y}, marked=()),
         )
     one_dtype(who, x, y)
     shape = broadcast(who, x.shape, y.shape)
@@ -221,13 +215,13 @@ def cross_along(who: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
 )
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); `input` is broadcast, and not read where beta is 0 (NaNs do not spread)."""
-    return combine("addmm", input, mm(mat1, mat2), beta, alpha)
+    return combine("addmm", input, of_rank(Mm, "addmm", (2, 2), mat1, mat2, ("mat1", "mat2")), beta, alpha)
 
 
 @op("T(2), T(2, 3), T(3)", "T(), T(2, 3), T(3), beta=2, alpha=3", inplace=True, out=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
-    return combine("addmv", input, mv(mat, vec), beta, alpha)
+    return combine("addmv", input, of_rank(Mv, "addmv", (2, 1), mat, vec, ("mat", "vec")), beta, alpha)
 
 
 @op("T(2, 3), T(2), T(3)", "T(3), T(2), T(3), beta=2, alpha=3", inplace=True, out=True)
@@ -239,7 +233,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
 @op("T(5, 2, 4), T(5, 2, 3), T(5, 3, 4)", "T(2, 1), T(5, 2, 3), T(5, 3, 4), beta=2, alpha=3", inplace=True, out=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * bmm(batch1, batch2)."""
-    return combine("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+    return combine("baddbmm", input, of_rank(Bmm, "baddbmm", (3, 3), batch1, batch2, BATCHES), beta, alpha)
 
 
 @op(
@@ -251,18 +245,42 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 )
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
-    return combine("addbmm", input, bmm(batch1, batch2).sum(0), beta, alpha)
+    return combine("addbmm", input, of_rank(Bmm, "addbmm", (3, 3), batch1, batch2, BATCHES).sum(0), beta, alpha)
+
+
+def of_rank(cls: Any, who: str, ranks: tuple, x: Tensor, y: Tensor, names: tuple) -> Tensor:
+    """The product of two tensors of these ranks; RuntimeError for others."""
+    ranked(who, x, y, ranks, names)
+    if len(x._sizes) == 3 and x._sizes[0] != y._sizes[0]:
+        a, b = names
+        raise refused(
+            who,
+            f"batches of {x.shape[0]} and {y.shape[0]} matrices (shapes {tuple(x.shape)} and {tuple(y.shape)})",
+            "give both the same first size; `@` broadcasts a batch of 1",
+            notes=about({a: x, b: y}, marked=[-3]),
+        )
+    fit(who, x, y, names)
+    return cls.apply(x, y)
 
 
 def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     """beta * input + alpha * product, in the product's shape."""
     if who != "addr":
-        one_dtype(who, input, product)
+        one_dtype(who, input, product, ("input", "product"))
     if product._np_dtype.kind != "f" and not (isinstance(beta, int) and isinstance(alpha, int)):
-        raise refused(who, f"beta={beta} and alpha={alpha} have to be integers for tensors of {product.dtype}")
-    if broadcast(who, input.shape, product.shape) != tuple(product.shape):
         raise refused(
-            who, f"input of shape {tuple(input.shape)} cannot be expanded to the product's shape {tuple(product.shape)}"
+            who,
+            f"beta={beta} and alpha={alpha} have to be integers for tensors of {product.dtype}",
+            "convert the tensors: x.float()",
+        )
+    if broadcast(who, input.shape, product.shape, ("input", "product")) != tuple(product.shape):
+        raise refused(
+            who,
+            f"input of shape {tuple(input.shape)} cannot be expanded to the product's shape {tuple(product.shape)}",
+            f"pass an input of shape {tuple(product.shape)}, or one that is broadcast to it",
+            notes=about(
+                {"input": input, "product": product}, {"input": tuple(input.shape), "product": tuple(product.shape)}
+            ),
         )
     product = product if alpha == 1 else product * alpha
     if beta == 0:
@@ -274,7 +292,7 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """np.matmul; many small matrices times one matrix are multiplied as one tall matrix, in one call of BLAS."""
     if x.dtype is not y.dtype and x.dtype != y.dtype or x.dtype.kind == "b":
-        raise TypeError(f"no product of {x.dtype} and {y.dtype}")
+        raise TypeError(f"no product of {x.dtype} and {y.dtype}")  # `fit` says so
     if x.ndim == 2 == y.ndim:
         return x.dot(y)  # what np.matmul comes to, with half its overhead
     if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
@@ -329,56 +347,3 @@ def broadcasting(cls: Any, in_dims: tuple, x: Tensor, y: Tensor, *statics: Any) 
     rank = max(a.ndim - (d is not None) for a, d in zip((x, y), in_dims))
     x, y = (lift(a, None if d is None else 0, rank) for a, d in zip((x, y), in_dims))
     return cls.apply(x, y, *statics)
-
-
-# ---------------------------------------------------------------------- refusals
-def fit(who: str, x: Any, y: Any) -> None:
-    """Raise what is wrong with a product, if something is."""
-    shapes = f"shapes {tuple(x.shape)} and {tuple(y.shape)}"
-    if not x.ndim or not y.ndim:
-        raise refused(
-            who,
-            f"both arguments need to be at least 1D, but they are {x.ndim}D and {y.ndim}D",
-            "multiply by a 0-d tensor with *",
-        )
-    inner = (x.shape[-1], y.shape[-2] if y.ndim > 1 else y.shape[0])
-    if inner[0] != inner[1]:
-        raise refused(
-            who,
-            f"{shapes} cannot be multiplied: the inner sizes {inner[0]} (last of the first) and {inner[1]} "
-            f"({'second to last' if y.ndim > 1 else 'last'} of the second) differ",
-            "transpose one of them (.mT)",
-        )
-    one_dtype(who, x, y)
-    if x._np_dtype.kind == "b":
-        raise error(NotImplementedError, who, "there is no product of bool tensors", "convert them first: x.float()")
-    broadcast(who, x.shape[:-2], y.shape[:-2])
-
-
-def ranked(who: str, *expected: tuple) -> None:
-    """Raise RuntimeError unless each tensor has its number of dimensions."""
-    if any(t.ndim != n for t, n in expected):
-        raise refused(
-            who,
-            f"expected tensors of {' and '.join(f'{n}-D' for _, n in expected)}, got shapes "
-            f"{' and '.join(str(tuple(t.shape)) for t, _ in expected)}",
-            "use matmul for other ranks",
-        )
-
-
-def one_dtype(who: str, x: Tensor, y: Tensor) -> None:
-    """Raise RuntimeError for two dtypes: products do not promote."""
-    if x._np_dtype != y._np_dtype:
-        raise refused(
-            who,
-            f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != {y.dtype}",
-            "convert one of them: x.float() to float32, x.to(y.dtype) to the other's",
-        )
-
-
-def broadcast(who: str, x: tuple, y: tuple) -> tuple:
-    """The common shape of two; RuntimeError if there is none."""
-    try:
-        return np.broadcast_shapes(tuple(x), tuple(y))
-    except ValueError:
-        raise refused(who, f"the shapes {tuple(x)} and {tuple(y)} cannot be broadcast together") from None

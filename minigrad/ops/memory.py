@@ -231,7 +231,9 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one value into every element."""
     if not isinstance(value, (float, int, Tensor, np.generic)):
-        raise error(TypeError, "fill_", f"expected a number or a 0-d tensor, got {type(value).__name__}")
+        raise error(
+            TypeError, "fill_", f"expected a number or a 0-d tensor, got {type(value).__name__}", "write x.fill_(0.0)"
+        )
     if isinstance(value, Tensor) and value.ndim:
         raise error(
             RuntimeError,

@@ -12,6 +12,7 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
+from .explain import about
 from .pad import pad
 from .pool import avg_pool2d
 from .registry import op
@@ -83,8 +84,9 @@ def group_norm(
             "group_norm",
             f"expected the number of channels in an input of shape {tuple(input.shape)} to be divisible "
             f"by num_groups={num_groups}",
+            f"choose num_groups as a divisor of {input.shape[1] if input.ndim > 1 else 0}, the size of dimension 1",
         )
-    check_channels("group_norm", input, weight, bias)
+    check_channels("group_norm", input, weight=weight, bias=bias)
     n, c, *rest = input.shape
     some = c // num_groups
     grouped = input.reshape(n, num_groups, some, math.prod(rest))
@@ -117,13 +119,19 @@ def batch_norm(
     """
     if input.ndim < 2:
         raise error(
-            RuntimeError, "batch_norm", f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}"
+            RuntimeError,
+            "batch_norm",
+            f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}",
+            "write input.unsqueeze(0) for a single example: (batch, channels, ...)",
         )
-    check_channels("batch_norm", input, weight, bias)
+    check_channels("batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
             raise error(
-                RuntimeError, "batch_norm", "expected running_mean and running_var to be given when training=False"
+                RuntimeError,
+                "batch_norm",
+                "expected running_mean and running_var to be given when training=False",
+                "write batch_norm(input, running_mean, running_var), or training=True",
             )
         factor = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
         begin = -running_mean * factor if bias is None else bias - running_mean * factor
@@ -177,8 +185,9 @@ def instance_norm(
             ValueError,
             "instance_norm",
             f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}",
+            "pass (batch, channels, length) with a length above 1, or use layer_norm",
         )
-    check_channels("instance_norm", input, weight, bias)
+    check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     channels = input.reshape(*input.shape[:2], 1, n)
     out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
     with no_grad():
@@ -197,6 +206,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
             ValueError,
             "local_response_norm",
             f"expected 3D or higher dimensionality input (got {input.ndim} dimensions)",
+            "write input.unsqueeze(0): (batch, channels, length)",
         )
     squares = (input * input).flatten(2).unsqueeze(1)
     means = avg_pool2d(pad(squares, [0, 0, size // 2, (size - 1) // 2]), (size, 1), 1)
@@ -212,7 +222,12 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
     """The dimensions of `normalized_shape`, after a check of all shapes."""
     if not isinstance(normalized_shape, (tuple, list)):
-        raise error(TypeError, who, f"normalized_shape must be a tuple of ints, not {type(normalized_shape).__name__}")
+        raise error(
+            TypeError,
+            who,
+            f"normalized_shape must be a tuple of ints, not {type(normalized_shape).__name__}",
+            "write normalized_shape=tuple(x.shape[1:]), or the int x.shape[-1]",
+        )
     shape = tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape) :]) != shape:
         raise error(
@@ -220,6 +235,8 @@ def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | N
             who,
             f"given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
             f"but got input of size {list(input.shape)}",
+            f"write {who}(input, {list(input.shape)[-len(shape) :]}): the end of the input's shape, without the batch",
+            notes=about({"input": input}, {"input": tuple(input.shape), "normalized_shape": shape}),
         )
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and tuple(t.shape) != shape:
@@ -228,6 +245,7 @@ def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | N
                 who,
                 f"expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(t.shape)} and normalized_shape = {list(shape)}",
+                f"pass {name}=ones({', '.join(map(str, shape))})",
             )
     return tuple(range(input.ndim - len(shape), input.ndim))
 
@@ -255,13 +273,14 @@ def along_channels(t: Tensor, input: Tensor) -> Tensor:
     return t.reshape(-1, *[1] * (input.ndim - 2))
 
 
-def check_channels(who: str, input: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
-    """Weight and bias have one value per channel."""
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(t.shape) != (input.shape[1],):
+def check_channels(who: str, input: Tensor, **values: Tensor | None) -> None:
+    """What is given has one value per channel."""
+    for name, t in values.items():
+        if t is not None and t._sizes != input._sizes[1:2]:
             raise error(
                 RuntimeError,
                 who,
                 f"expected {name} to be a vector of size {input.shape[1]}, the number of channels, but got shape "
                 f"{tuple(t.shape)}",
+                f"pass {name} of shape ({input.shape[1]},), as zeros({input.shape[1]})",
             )

@@ -15,9 +15,10 @@ from ..errors import error
 from ..kernels import distances as kernels
 from .compare import where
 from .decompositions import svdvals
+from .explain import about
 from .families import Operation
 from .linalg import Inv, floating, matrices, square
-from .matmul import broadcast, one_dtype, refused
+from .products import broadcast, one_dtype, refused
 from .reduce import axis
 from .registry import op
 from .statistics import Norm, norm, norm_gradient
@@ -71,7 +72,9 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
 def order(who: str, ord: Any) -> float:
     """The number that the order of a vector's norm has to be."""
     if isinstance(ord, str):
-        raise refused(who, f"{ord!r} is a norm of matrices, and this is the norm of vectors", "pass a number or inf")
+        what = f"{ord!r} is a norm of matrices, and this is the norm of vectors"
+        kind = TypeError if who == "linalg.vector_norm" else RuntimeError  # as PyTorch, whose vector_norm takes numbers
+        raise error(kind, who, what, "write ord=2, another number or float('inf')")
     return float(ord)
 
 
@@ -100,10 +103,10 @@ def matrix_norm(
     matrices(who, A)
     A = A if dtype is None else A.to(dtype)
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
-        raise refused(who, f"dim must be a 2-tuple, got {dim!r}")
+        raise refused(who, f"dim must be a 2-tuple, got {dim!r}", "write dim=(-2, -1)")
     dims = tuple([axis(d, A.ndim, who) for d in dim])  # in this order: rows, columns
     if dims[0] == dims[1]:
-        raise refused(who, f"dims {tuple(dim)} are the same dimension")
+        raise refused(who, f"dims {tuple(dim)} are the same dimension", "write dim=(-2, -1)")
     if ord == "fro":
         return vector_norm(A, 2, dims, keepdim)
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
@@ -137,7 +140,11 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dim is None and A.ndim not in (1, 2):
-        raise refused("linalg.norm", f"if dim is not specified but ord is, the input must be 1D or 2D, got {A.ndim}D")
+        raise refused(
+            "linalg.norm",
+            f"if dim is not specified but ord is, the input must be 1D or 2D, got {A.ndim}D",
+            "write dim=(-2, -1) for norms of matrices, dim=-1 for norms of vectors",
+        )
     if dim is None and A.ndim == 2 or isinstance(dim, (tuple, list)) and len(dim) == 2:
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(A, order("linalg.norm", ord), dim, keepdim, dtype=dtype)
@@ -188,12 +195,21 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     for x in (x1, x2):
         floating("cdist", x)
         if x.ndim < 2:
-            raise refused("cdist", f"cdist only supports at least 2D tensors, got one of shape {tuple(x.shape)}")
-    one_dtype("cdist", x1, x2)
+            raise refused(
+                "cdist",
+                f"cdist only supports at least 2D tensors, got one of shape {tuple(x.shape)}",
+                "write x.unsqueeze(0) for a single point",
+            )
+    one_dtype("cdist", x1, x2, ("x1", "x2"))
     if x1.shape[-1] != x2.shape[-1]:
-        raise refused("cdist", f"x1 and x2 must have the same number of columns, got {x1.shape[-1]} and {x2.shape[-1]}")
+        raise refused(
+            "cdist",
+            f"x1 and x2 must have the same number of columns, got {x1.shape[-1]} and {x2.shape[-1]}",
+            "give both points of one size: x1 (n, d) and x2 (m, d)",
+            notes=about({"x1": x1, "x2": x2}, marked=[-1]),
+        )
     if p < 0:
-        raise refused("cdist", f"only supports non-negative p values, got {p}")
+        raise refused("cdist", f"only supports non-negative p values, got {p}", "write p=2.0")
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
         raise error(

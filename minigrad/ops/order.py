@@ -148,7 +148,12 @@ def nonempty(input: Tensor, dims: Any, who: str) -> None:
     for d in dims:
         if input.ndim and input.shape[d] == 0:
             shape = tuple(input.shape)
-            raise error(IndexError, who, f"Expected reduction dim {d} to have non-zero size, but the shape is {shape}")
+            raise error(
+                IndexError,
+                who,
+                f"Expected reduction dim {d} to have non-zero size, but the shape is {shape}",
+                "look for input.numel() > 0 first, or name a dimension that is not empty: dim=",
+            )
 
 
 def choose(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Any:
@@ -273,6 +278,7 @@ def place_of(cls: Any, input: Tensor, dim: int | None, keepdim: bool, who: str) 
             IndexError,
             who,
             f"Expected reduction dim to be specified for input.numel() == 0 (shape {tuple(input.shape)})",
+            "look for input.numel() > 0 first, or name a dimension that is not empty: dim=",
         )
     found = cls.apply(input.reshape(-1), 0, False)
     return found.reshape((1,) * input.ndim) if keepdim else found

@@ -94,10 +94,18 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     """
     widths, rank = [int(n) for n in pad], input.ndim
     if len(widths) % 2:
-        raise error(RuntimeError, "pad", f"padding length must be divisible by 2, got {len(widths)} numbers")
+        raise error(
+            RuntimeError,
+            "pad",
+            f"padding length must be divisible by 2, got {len(widths)} numbers",
+            "write two numbers, before and behind, for each dimension, the last one first: pad(x, (left, right, top, bottom))",
+        )
     if len(widths) > 2 * rank:
         raise error(
-            RuntimeError, "pad", f"padding length {len(widths)} is more than twice the number of dimensions, {rank}"
+            RuntimeError,
+            "pad",
+            f"padding length {len(widths)} is more than twice the number of dimensions, {rank}",
+            f"write at most {2 * rank} numbers, two for each dimension, the last one first",
         )
     pairs = [(0, 0)] * (rank - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
     if mode == "constant":
@@ -110,13 +118,19 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             "use constant, reflect, replicate or circular",
         )
     if value is not None and value != 0:
-        raise error(ValueError, "pad", f"padding mode {mode!r} doesn't take in value argument")
+        raise error(
+            RuntimeError,
+            "pad",
+            f"padding mode {mode!r} doesn't take in value argument",
+            "leave value= away, or write mode='constant'",
+        )
     if rank - len(widths) // 2 not in (1, 2) or len(widths) > 6:
         raise error(
             NotImplementedError,
             "pad",
             f"padding mode {mode!r} pads the last 1, 2 or 3 dimensions of a tensor with one or two more, got "
             f"{len(widths)} numbers for shape {tuple(input.shape)}",
+            "add a batch or channel dimension with input.unsqueeze(0), or write mode='constant'",
         )
     for d, (before, after) in enumerate(pairs):
         if before or after:
@@ -128,6 +142,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
                     "pad",
                     f"padding ({before}, {after}) at dimension {d} of size {n} is too much for mode {mode!r}: at most "
                     f"{limit}",
+                    "pad less, or write mode='constant' or 'replicate'",
                 )
     images = rank > 1 and not any([w for pair in pairs[:-2] for w in pair]) and min(widths) >= 0 and any(widths)
     if images:
@@ -156,6 +171,7 @@ def padded(x: Tensor, pairs: list, value: Any) -> Tensor:
                 "pad",
                 f"the input size {n}, plus negative padding {a} and {b}, resulted in a negative output size, which is "
                 f"invalid. Check dimension {d} of your input.",
+                "cut away less than there is",
             )
     if any(a < 0 or b < 0 for a, b in pairs):
         x = Index.apply(x, tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, pairs)]))
@@ -177,7 +193,9 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
             "use tile, or put ones in front",
         )
     if any(n < 0 for n in times):
-        raise error(RuntimeError, "repeat", f"negative numbers of copies in {times}")
+        raise error(
+            RuntimeError, "repeat", f"negative numbers of copies in {times}", "pass numbers of copies from 0 on"
+        )
     shape = (1,) * lead + tuple(input.shape)
     columns = reshape(input, [m for n in shape for m in (1, n)])
     copies = expand(columns, [m for r, n in zip(times, shape) for m in (r, n)])
@@ -224,13 +242,21 @@ def repeat_interleave(
                 "repeat_interleave",
                 f"repeats must have the same size as input along dim, but repeats.size(0) = "
                 f"{counts.size} and input.size({d}) = {input.shape[d]}",
+                f"pass one number, or {input.shape[d]} of them",
             )
         if (counts < 0).any():
-            raise error(RuntimeError, "repeat_interleave", f"repeats can not be negative: {counts.min()}")
+            raise error(
+                RuntimeError,
+                "repeat_interleave",
+                f"repeats can not be negative: {counts.min()}",
+                "write repeats.clamp(min=0)",
+            )
         return index_select(input, d, wrap(np.repeat(np.arange(counts.size), counts)))
     n = int(repeats)
     if n < 0:
-        raise error(RuntimeError, "repeat_interleave", f"repeats can not be negative: {n}")
+        raise error(
+            RuntimeError, "repeat_interleave", f"repeats can not be negative: {n}", "write repeats.clamp(min=0)"
+        )
     copies = expand(unsqueeze(input, d + 1), (*input.shape[: d + 1], n, *input.shape[d + 1 :]))
     return reshape(copies.clone(), (*input.shape[:d], input.shape[d] * n, *input.shape[d + 1 :]))
 
@@ -244,11 +270,19 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
     """
     xs = tensors_from(tensors)
     if indexing not in (None, "ij", "xy"):
-        raise error(RuntimeError, "meshgrid", f'indexing must be one of "xy" or "ij", but received: {indexing}')
+        raise error(
+            RuntimeError,
+            "meshgrid",
+            f'indexing must be one of "xy" or "ij", but received: {indexing}',
+            "write indexing='ij'",
+        )
     for x in xs:
         if x.ndim > 1:
             raise error(
-                RuntimeError, "meshgrid", f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}"
+                RuntimeError,
+                "meshgrid",
+                f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}",
+                "write x.flatten() for each of them",
             )
     size, n = [x.numel() for x in xs], len(xs)
     grids = [
@@ -266,7 +300,12 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     xs = tensors_from(tensors)
     for x in xs:
         if x.ndim != 1:
-            raise error(RuntimeError, "cartesian_prod", f"expect a 1D vector, but got shape {tuple(x.shape)}")
+            raise error(
+                RuntimeError,
+                "cartesian_prod",
+                f"expect a 1D vector, but got shape {tuple(x.shape)}",
+                "write x.flatten() for each of them",
+            )
     if len(xs) == 1:
         return xs[0]
     from .join import stack
@@ -278,7 +317,12 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to take r elements of a vector, one row each, in the order of itertools.combinations."""
     if input.ndim != 1:
-        raise error(RuntimeError, "combinations", f"expect a 1D vector, but got shape {tuple(input.shape)}")
+        raise error(
+            RuntimeError,
+            "combinations",
+            f"expect a 1D vector, but got shape {tuple(input.shape)}",
+            "write input.flatten()",
+        )
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.shape[0]), r))
     return Take.apply(input, (0,), wrap(np.array(rows, np.int64).reshape(len(rows), r)))

@@ -44,6 +44,7 @@ def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
                 IndexError,
                 "index",
                 f"index {low if low < -n else high} is out of bounds for dimension {d} with size {n}",
+                f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
             )
         step = math.prod(shape[d + 1 :])
         flat = flat + (np.where(i < 0, i + n, i) if low < 0 else i).astype(np.int64, copy=False) * step

@@ -332,6 +332,7 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
 class Lerp(Pointwise):
     """x + weight * (y - x), reckoned from the nearer end."""
 
+    operands = ("input", "end", "weight")
     kernel = lambda x, y, weight: where(abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight))
     dx = lambda weight: 1 - weight
     dy = lambda weight: weight
@@ -371,6 +372,7 @@ class Addcmul(Pointwise):
     """x + value * a * b."""
 
     kernel = lambda x, a, b, value: x + value * (a * b)
+    operands = ("input", "tensor1", "tensor2")
     dx = lambda: 1
     da = lambda b, value: value * b
     db = lambda a, value: value * a
@@ -382,6 +384,7 @@ class Addcdiv(Pointwise):
 
     accepts = "f"
     kernel = lambda x, a, b, value: x + value * (a / b)
+    operands = ("input", "tensor1", "tensor2")
     dx = lambda: 1
     da = lambda b, value: value / b
     db = lambda a, b, value: -value * a / (b * b)

@@ -16,7 +16,7 @@ from ..errors import error
 from ..kernels import windows as kernels
 from .families import Linear, Operation
 from .registry import op
-from .sliding import add_windows, count, element, padded, per_dim, reach
+from .sliding import add_windows, count, element, padded, per_dim, ranks, reach
 
 
 class MaxPool(Operation):
@@ -219,7 +219,7 @@ def avg_pool(
     number = number_of(who, input, kernel, step, pad, (1,) * n, ceil_mode)
     total = WindowSum.apply(input, kernel, step, pad, number)
     if divisor == 0:
-        raise error(RuntimeError, who, "divisor must be not zero")
+        raise error(RuntimeError, who, "divisor must be not zero", "leave divisor_override away")
     if divisor is None and not ceil_mode and (count_include_pad or not any(pad)):
         divisor = math.prod(kernel)
     rounding = None if input.is_floating_point() else "trunc"
@@ -242,12 +242,18 @@ def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, paddi
     kernel, pad = per_dim(kernel_size, n, who, "kernel_size"), per_dim(padding, n, who, "padding")
     step = kernel if stride is None or stride == () or stride == [] else per_dim(stride, n, who, "stride")
     if min(kernel) < 1 or min(step) < 1:
-        raise error(RuntimeError, who, f"kernel size {kernel} and stride {step} should be greater than zero")
+        raise error(
+            RuntimeError,
+            who,
+            f"kernel size {kernel} and stride {step} should be greater than zero",
+            "pass a kernel_size and a stride from 1 on",
+        )
     if any(p < 0 or 2 * p > k for p, k in zip(pad, kernel)):
         raise error(
             RuntimeError,
             who,
             f"pad should be at most half of effective kernel size, but got padding={pad} and kernel_size={kernel}",
+            f"write padding={tuple(k // 2 for k in kernel)} at most",
         )
     return kernel, step, pad
 
@@ -256,7 +262,10 @@ def check_rank(who: str, n: int, input: Tensor) -> None:
     """A batch dimension may be missing."""
     if input.ndim not in (n + 1, n + 2):
         raise error(
-            RuntimeError, who, f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {tuple(input.shape)}"
+            RuntimeError,
+            who,
+            f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {tuple(input.shape)}",
+            ranks(input, n),
         )
 
 
@@ -272,6 +281,7 @@ def number_of(
             who,
             f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}: output size {number} "
             "is too small",
+            "use a smaller kernel_size, or a larger padding",
         )
     return number
 

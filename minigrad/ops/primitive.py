@@ -92,6 +92,11 @@ class Primitive(Function):
         return cls.name
 
     @classmethod
+    def known_as(cls) -> tuple:
+        """The arguments' names as the operation's users know them."""
+        return cls.names
+
+    @classmethod
     def apply(cls, *args: Any) -> Any:
         """Run the operation on tensors, arrays and plain values."""
         frame = current()
@@ -102,7 +107,7 @@ class Primitive(Function):
         try:
             raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
         except MinigradError as e:  # compute knows the arrays only
-            e.notes += tuple(debug.made({n: a for n, a in zip(cls.names, args) if isinstance(a, Tensor)}))
+            e.notes += tuple(debug.made({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
             raise
         return cls.finish(frame, args, raw)
 
@@ -241,7 +246,9 @@ class Primitive(Function):
         """Every tensor with the batch dimension in front, and `batch` to say what that changes."""
         cls = info.function
         if cls.batch is None:
-            raise error(NotImplementedError, cls.__name__.lower(), "has no rule for vmap")
+            raise error(
+                NotImplementedError, cls.function_name(), "has no rule for vmap", "call it in a loop, outside of vmap"
+            )
         args = tuple([front(a, d, info.batch_size) for a, d in zip(args, in_dims, strict=True)])
         out = cls.apply(*cls.batch(*args))
         return out, (0,) * len(out) if isinstance(out, tuple) else 0

@@ -181,15 +181,32 @@ def ranks(input: Tensor, q: Any, interpolation: str, who: str) -> Tensor:
         raise error(RuntimeError, who, f"input tensor must be either float or double dtype, got {input.dtype.name}",
                     "convert it first: x.float()")  # fmt: skip
     if input.numel() == 0:
-        raise error(RuntimeError, who, f"input tensor must be non-empty, got shape {tuple(input.shape)}")
+        raise error(
+            RuntimeError,
+            who,
+            f"input tensor must be non-empty, got shape {tuple(input.shape)}",
+            "look for input.numel() > 0 first",
+        )
     if interpolation not in INTERPOLATIONS:
-        raise error(RuntimeError, who, f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation}")
+        raise error(
+            RuntimeError,
+            who,
+            f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation}",
+            "write interpolation='linear'",
+        )
     given = q if isinstance(q, Tensor) else wrap(np.asarray(q, input._np_dtype))
     if given._np_dtype != input._np_dtype or given.ndim > 1:
-        raise error(RuntimeError, who, f"q tensor must be same dtype as the input tensor and a scalar or 1D tensor, "
-                    f"got {given.dtype.name} and {input.dtype.name}, {given.ndim} dimensions")  # fmt: skip
+        raise error(
+            RuntimeError,
+            who,
+            f"q tensor must be same dtype as the input tensor and a scalar or 1D tensor, got {given.dtype.name} and "
+            f"{input.dtype.name}, {given.ndim} dimensions",
+            f"write q=minigrad.tensor([0.25, 0.75], dtype=minigrad.{input.dtype.name})",
+        )
     if given._layer is None and not ((given._a >= 0) & (given._a <= 1)).all():
-        raise error(RuntimeError, who, f"q must be in the range [0, 1] but got {q}")
+        raise error(
+            RuntimeError, who, f"q must be in the range [0, 1] but got {q}", "write q=0.95 for the 95th percentile"
+        )
     return given
 
 

@@ -17,6 +17,7 @@ from ..core.inplace import inplace
 from ..core.tensor import Tensor, layers_of
 from ..errors import error
 from ..kernels import noise
+from .broadcast import broadcast_shapes
 from .create import factory, number, sizes
 from .data import chosen, made
 from .families import NonDifferentiable, Operation
@@ -40,7 +41,12 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable) ->
         )
     batches = [layer for layer in layers if getattr(layer, "randomness", None) == "different"]
     if generator is not None and not isinstance(generator, Generator):
-        raise error(TypeError, who, f"generator= has to be a minigrad.Generator, got {type(generator).__name__}")
+        raise error(
+            TypeError,
+            who,
+            f"generator= has to be a minigrad.Generator, got {type(generator).__name__}",
+            "write generator=minigrad.Generator().manual_seed(0)",
+        )
     size = (*[layer.size for layer in batches], *shape)
     source = generator or default_generator
     for layer in layers:
@@ -72,9 +78,19 @@ def integers(low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = 
     if isinstance(low, float) or isinstance(high, float):
         raise error(TypeError, who, f"expects integers as limits, got low={low} and high={high}", "round them first")
     if low >= high:
-        raise error(RuntimeError, who, f"expects low to be less than high, but got low={low} >= high={high}")
+        raise error(
+            RuntimeError,
+            who,
+            f"expects low to be less than high, but got low={low} >= high={high}",
+            f"write low={high}, high={low}" if low > high else f"write high={high + 1}",
+        )
     if dtype.kind in "iu" and not (np.iinfo(dtype).min <= low and high - 1 <= np.iinfo(dtype).max):
-        raise error(RuntimeError, who, f"the limits {low} and {high} - 1 are out of bounds for {dtype}")
+        raise error(
+            RuntimeError,
+            who,
+            f"the limits {low} and {high} - 1 are out of bounds for {dtype}",
+            "choose dtype=minigrad.int64, or limits that fit",
+        )
     return draw(who, shape, generator, lambda rng, size: np.asarray(rng.integers(low, high, size)).astype(dtype))
 
 
@@ -258,7 +274,12 @@ class Normal(Operation):
     @staticmethod
     def impl(mean: Any, std: Any, noise: np.ndarray) -> np.ndarray:
         if np.size(std) and not np.min(std) >= 0:
-            raise error(RuntimeError, "normal", f"expects all elements of std >= 0.0, but found {np.min(std):g}")
+            raise error(
+                RuntimeError,
+                "normal",
+                f"expects all elements of std >= 0.0, but found {np.min(std):g}",
+                "write std.abs(), or logstd.exp()",
+            )
         return noise * std + mean
 
     def vmap(info: Any, in_dims: tuple, mean: Any, std: Any, noise: Tensor) -> tuple:
@@ -284,9 +305,19 @@ class Multinomial(NonDifferentiable):
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
         if not (np.isfinite(p).all() and (p >= 0).all()):
-            raise error(RuntimeError, "multinomial", "probability tensor contains either `inf`, `nan` or element < 0")
+            raise error(
+                RuntimeError,
+                "multinomial",
+                "probability tensor contains either `inf`, `nan` or element < 0",
+                "pass weights from 0 on: logits.softmax(-1) makes them",
+            )
         if not (p.sum(-1) > 0).all():
-            raise error(RuntimeError, "multinomial", "invalid multinomial distribution (sum of probabilities <= 0)")
+            raise error(
+                RuntimeError,
+                "multinomial",
+                "invalid multinomial distribution (sum of probabilities <= 0)",
+                "give at least one of a row's weights a value above 0",
+            )
         if (
             not replacement
         ):  # exponential clocks: the category with the rate p that rings first is drawn with probability p
@@ -336,7 +367,7 @@ def normal(
             "missing the argument size, as neither mean nor std is a tensor",
             "write normal(0, 1, (2, 3))",
         )
-    shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors]) if tensors else sizes((size,), None, "normal")
+    shape = broadcast_shapes(*[t.shape for t in tensors]) if tensors else sizes((size,), None, "normal")
     target = tensors[0]._np_dtype if tensors else chosen(dtype)
     return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal")), requires_grad)
 
@@ -365,11 +396,26 @@ def multinomial(
     positions (unless `replacement`).
     """
     if input.ndim not in (1, 2):
-        raise error(RuntimeError, "multinomial", f"the weights must be 1 or 2 dim, got shape {tuple(input.shape)}")
+        raise error(
+            RuntimeError,
+            "multinomial",
+            f"the weights must be 1 or 2 dim, got shape {tuple(input.shape)}",
+            "write input.reshape(-1, input.shape[-1])",
+        )
     if input._np_dtype.kind != "f":
-        raise error(RuntimeError, "multinomial", f"only supports floating-point dtypes for input, got: {input.dtype}")
+        raise error(
+            RuntimeError,
+            "multinomial",
+            f"only supports floating-point dtypes for input, got: {input.dtype}",
+            "write input.float()",
+        )
     if num_samples <= 0:
-        raise error(RuntimeError, "multinomial", f"cannot sample n_sample <= 0 samples, got {num_samples}")
+        raise error(
+            RuntimeError,
+            "multinomial",
+            f"cannot sample n_sample <= 0 samples, got {num_samples}",
+            "write num_samples=1",
+        )
     if not replacement and num_samples > input.shape[-1]:
         raise error(
             RuntimeError,
@@ -389,7 +435,12 @@ def multinomial(
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers uniform in [low, high)."""
     if not low <= high:
-        raise error(RuntimeError, "uniform_", f"expects to return a [from, to) range, but found from={low} > to={high}")
+        raise error(
+            RuntimeError,
+            "uniform_",
+            f"expects to return a [from, to) range, but found from={low} > to={high}",
+            f"write uniform_({high}, {low})",
+        )
     noise = uniform(self.shape, self._np_dtype, generator, "uniform_")
     return inplace(Copy, self, noise * (high - low) + low)
 
@@ -397,7 +448,12 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     if not std >= 0:
-        raise error(RuntimeError, "normal_", f"expects std >= 0.0, but found std {std}")
+        raise error(
+            RuntimeError,
+            "normal_",
+            f"expects std >= 0.0, but found std {std}",
+            "pass a std from 0 on; for a variance v, its root: v ** 0.5",
+        )
     return inplace(Copy, self, gaussian(self.shape, self._np_dtype, generator, "normal_") * std + mean)
 
 
@@ -413,7 +469,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the exponential distribution of rate `lambd`."""
     if not lambd > 0:
-        raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}")
+        raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}", "write lambd=1.0")
     kind = floating(self._np_dtype, "exponential_")
     noise = draw("exponential_", self.shape, generator, lambda rng, size: rng.standard_exponential(size, kind))
     return inplace(Copy, self, noise / lambd)

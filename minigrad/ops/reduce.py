@@ -31,19 +31,29 @@ def axes(input: Tensor, dim: Any, who: str) -> tuple:
     found = tuple([axis(d, n, who) for d in dims])
     if len(set(found)) != len(found):
         twice = next(d for d in found if found.count(d) > 1)
-        raise error(RuntimeError, who, f"dim {twice} appears multiple times in the list of dims {dims}")
+        raise error(
+            RuntimeError,
+            who,
+            f"dim {twice} appears multiple times in the list of dims {dims}",
+            f"write dim={tuple(sorted(set(dims)))}",
+        )
     return () if n == 0 else tuple(sorted(found))
 
 
 def axis(dim: Any, n: int, who: str) -> int:
     """One dimension of a tensor with n of them, counted from the front.  Raises IndexError if there is none."""
     if isinstance(dim, float) or not hasattr(dim, "__index__"):
-        raise error(TypeError, who, f"dim has to be an integer, not {type(dim).__name__}")
+        raise error(
+            TypeError, who, f"dim has to be an integer, not {type(dim).__name__}", "write dim=0, dim=-1 or the like"
+        )
     d = int(dim)
     limit = max(n, 1)  # a 0-d tensor may be asked for dimension 0 or -1
     if not -limit <= d < limit:
         raise error(
-            IndexError, who, f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})"
+            IndexError,
+            who,
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})",
+            f"write dim={max(-limit, min(d, limit - 1))}, or x.unsqueeze(d) for a new dimension",
         )
     return d % limit
 

@@ -18,12 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import errors
 from ..core import dtypes
 from ..core.context import current, replacing
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
-from ..errors import error, warn
+from ..errors import MinigradError, error, warn
 from ..kernels import formula
+from . import explain
 
 
 @dataclass
@@ -69,11 +71,10 @@ def op(
         key = name or f.__name__
         CODES[f.__code__] = key
         function = with_keywords(f, key, out)
-        called = f if function is f and method is True else method
-        if function is f and not hasattr(f, "__wrapped__") and not torch.startswith("nn.functional"):
-            function = checking(f, key)  # not as a method, whose self is a tensor: it takes 60 ns
+        if function is f and not hasattr(f, "__wrapped__"):
+            function = checking(f, key)
         entry = Entry(
-            key, function, samples, f.__module__, None, called, inplace, out, torch, domain, differentiable, options
+            key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options
         )
         TABLE[key] = entry
         for alias in aliases:
@@ -101,12 +102,10 @@ def choice(
                 if any(write):
                     return write_choice((chosen, operands))
                 result = chosen.apply(*operands)
-            except WRONG:
-                check_tensors(f.__name__, tensors, args, kwargs)
-                raise
+            except Exception as e:
+                raise explained(e, f, f.__name__, args, kwargs) from None
             return result if out is None else write_out(f.__name__, result, out)
 
-        tensors = tensor_parameters(f)
         named(function, f.__name__)
         if in_formulas:
             formula.OPERATIONS.setdefault(f.__name__, cls)
@@ -142,7 +141,18 @@ SPELLINGS = {
     "high": "to",
     "A": "input",
 }
-WRONG = (AttributeError, TypeError, ValueError, RuntimeError)  # what comes of arguments that are no tensors
+
+
+CONVERSIONS = (
+    "float",
+    "int",
+    "complex",
+    "index",
+    "bool",
+    "item",
+    "len",
+    "iter",
+)  # what Python asks of a tensor by itself
 
 
 def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
@@ -155,29 +165,71 @@ def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
     ]
 
 
-def check_tensors(who: str, tensors: list[tuple[int, str]], args: tuple, kwargs: dict) -> None:
-    """Raise TypeError for the first of these parameters that got something else.  Asked only where a call has failed."""
-    for i, p in tensors:
+def explained(e: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -> Exception:
+    """What to raise where f(*args, **kwargs) has raised e: another error where arguments are not of the kind they should be.
+
+    Asked only where a call has failed, so that checks of types cost nothing.
+    """
+    if isinstance(e, Warning):  # one that has been turned into an error
+        return e
+    for i, p in tensor_parameters(f):
         given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))
         if not isinstance(given, Tensor) and (i < len(args) or given is not None):
-            what = f"argument {p!r} must be Tensor, not {type(given).__name__}"
-            raise error(TypeError, who, what, "make a tensor of it first: minigrad.tensor(...)") from None
+            return error(TypeError, name, *explain.no_tensor(p, given))
+    if isinstance(e, MinigradError) and not unclear(e):
+        # what was called, not what it is made of; but linalg.inv, which is also called inverse, has given its name
+        if hasattr(e, "below") or e.operation in TABLE and "." not in e.operation:
+            e.operation = name
+        return e
+    if errors.full_traceback():
+        return e
+    if e.__traceback__ is not None and e.__traceback__.tb_next is None:  # Python itself could not bind the arguments
+        return error(TypeError, name, str(e).partition("() ")[2] or str(e), usage(f, name))
+    parameters = list(inspect.signature(f).parameters)
+    what = explain.described(dict(zip(parameters, args)) | kwargs)
+    kind = TypeError if isinstance(e, (TypeError, AttributeError, ValueError)) else RuntimeError
+    return error(kind, name, f"cannot be called with {what}", usage(f, name))
+
+
+def unclear(e: MinigradError) -> bool:
+    """Whether an error names only what is below the operation: a tensor where a number should be, an array's trouble.
+
+    Under a transform, which has no numbers, it says so.
+    """
+    return hasattr(e, "unclear") or e.operation in CONVERSIONS and not isinstance(e, IndexError) and not e.transforms
+
+
+def usage(f: Callable, name: str) -> str:
+    """What a function takes, as it is written."""
+    parameters = inspect.signature(f).parameters.values()
+    shown = [p.replace(annotation=p.empty) for p in parameters]
+    return f"write {name}{inspect.Signature(shown)}"
 
 
 def checking(f: Callable, name: str) -> Callable:
-    """The function, with an error of its own where something stands in a tensor's place."""
-    tensors = tensor_parameters(f)
-    if not tensors:
-        return f
-
-    @functools.wraps(f)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return f(*args, **kwargs)
-        except WRONG:
-            check_tensors(name, tensors, args, kwargs)
-            raise
-
+    """The function, whose errors are explained: written out with its own parameters, which cost less than `*args`."""
+    parameters, kinds = inspect.signature(f).parameters.values(), inspect.Parameter
+    stars = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}
+    taken, given, keywords = [], [], []
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY:
+            if not any(t.startswith("*") for t in taken):
+                taken.append("*")
+            keywords.append(f"{p.name}={p.name}")
+        else:
+            given.append(stars.get(p.kind, "") + p.name)
+        taken.append(stars.get(p.kind, "") + p.name)
+    text = f"""\
+def function({", ".join(taken)}):
+    try:
+        return f({", ".join([*given, *keywords])})
+    except Exception as e:
+        raise explained(e, f, {name!r}, ({"".join(g + ", " for g in given)}), dict({", ".join(keywords)})) from None
+"""
+    scope: dict = {"f": f, "explained": explained}
+    exec(compile(text, __file__, "exec"), scope)
+    function: Any = functools.wraps(f)(scope["function"])
+    function.__defaults__, function.__kwdefaults__ = f.__defaults__, f.__kwdefaults__  # type: ignore[attr-defined]
     return named(function, name)
 
 
@@ -194,8 +246,6 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
     if not (other or out or rest is not None and before):
         return f
 
-    tensors = tensor_parameters(f)
-
     @functools.wraps(f)
     def function(*args: Any, **kwargs: Any) -> Any:
         target = None
@@ -205,14 +255,14 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
             target = kwargs.pop("out", None) if out else None
             for spelling in other.keys() & kwargs.keys():
                 if other[spelling] in kwargs:
-                    raise error(TypeError, name, f"got the argument {other[spelling]!r} twice, once as {spelling!r}")
+                    what = f"got the argument {other[spelling]!r} twice, once as {spelling!r}"
+                    raise error(TypeError, name, what, f"leave {spelling}= out")
                 kwargs[other[spelling]] = kwargs.pop(spelling)
             if rest in kwargs and len(args) <= len(before):
                 args = (*args, *[kwargs.pop(p) for p in before[len(args) :] if p in kwargs], kwargs.pop(rest))
             result = f(*args, **kwargs)
-        except WRONG:
-            check_tensors(name, tensors, args, kwargs)
-            raise
+        except Exception as e:
+            raise explained(e, f, name, args, kwargs) from None
         return result if target is None else write_out(name, result, target)
 
     return named(function, name)
@@ -222,12 +272,13 @@ def write_out(name: str, result: Any, out: Any) -> Any:
     """Write a result, or several, into the tensors given as `out=`; they are resized where they have another shape."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise error(
-                TypeError, name, f"out= needs {len(result)} tensors", f"pass out=({', '.join('abc'[: len(result)])})"
-            )
+            got = f"one of {len(out)}" if isinstance(out, (tuple, list)) else explain.describe(out)
+            fix = f"pass out=({', '.join('abc'[: len(result)])})"
+            raise error(TypeError, name, f"out= needs a tuple of {len(result)} tensors, got {got}", fix)
         return tuple([write_out(name, r, o) for r, o in zip(result, out)])
     if not isinstance(out, Tensor):
-        raise error(TypeError, name, f"out= has to be a tensor, got {type(out).__name__}")
+        what = f"out= has to be a tensor, got {type(out).__name__}"
+        raise error(TypeError, name, what, "pass out=minigrad.empty(0), or leave out= away for a new tensor")
     if result.requires_grad or out.requires_grad:
         raise error(
             RuntimeError,
@@ -259,7 +310,7 @@ def check_cast(name: str, result: Tensor, target: Tensor) -> None:
             RuntimeError,
             name,
             f"result type {result.dtype} can't be cast to the desired output type {target.dtype}",
-            "use the form that returns a new tensor, or convert first",
+            f"use the form that returns a new tensor, {name.rstrip('_')}(...), or x.to(minigrad.{result.dtype.name})",
         )
 
 
@@ -271,10 +322,10 @@ def functions(*classes: Any) -> tuple:
 def function_of(cls: Any) -> Callable:
     """`sin(input, *, out=None)` from `class Sin(Pointwise)`: the operands under PyTorch's names, the settings as declared."""
     n = len(cls.names) - cls.statics
-    operands = cls.operands or (("input",), ("input", "other"), cls.names)[min(n, 3) - 1]
+    operands = cls.known_as()[:n]
     settings = [f"{p}={v!r}" for p, v in zip(cls.names[n:], cls.defaults)]
     name = cls.function_name()
-    given = ", ".join((*operands, *cls.names[n:]))
+    given = ", ".join(cls.known_as())
     tail = ", inplace=False" if cls.flag else ", *, out=None"
     ending = (
         f"write(cls, {given}) if inplace"

@@ -63,13 +63,15 @@ def interpolate(
             ValueError,
             "interpolate",
             "align_corners can only be set with the modes linear, bilinear, bicubic and trilinear",
+            "leave align_corners away, or write mode='bilinear'",
         )
     sizes, factors = targets(input, size, scale_factor, n, bool(recompute_scale_factor))
-    if 0 in (*sizes, *input.shape[2:]):
+    if min(*sizes, *input.shape[2:]) < 1:
         raise error(
             RuntimeError,
             "interpolate",
             f"input and output sizes should be greater than 0, but got input {tuple(input.shape[2:])}, output {sizes}",
+            "pass a size from 1 on",
         )
     if mode == "area":
         from .adaptive_pool import adaptive_avg_pool
@@ -90,14 +92,21 @@ def interpolate(
 def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool) -> tuple:
     """The new sizes, and the scale factors that were given (None: as the sizes say)."""
     if (size is None) == (scale_factor is None):
-        raise error(ValueError, "interpolate", "exactly one of size and scale_factor has to be given")
-    given = scale_factor if size is None else size
-    values = tuple(given) if isinstance(given, (tuple, list)) else (given,) * n
-    if len(values) != n:
         raise error(
             ValueError,
             "interpolate",
-            f"{given} should have {n} values, one per spatial dimension of an input of shape {tuple(input.shape)}",
+            "exactly one of size and scale_factor has to be given",
+            "write size=(h, w) or scale_factor=2",
+        )
+    given = scale_factor if size is None else size
+    values = tuple(given) if isinstance(given, (tuple, list)) else (given,) * n
+    if len(values) != n:
+        name = "scale_factor" if size is None else "size"
+        raise error(
+            ValueError,
+            "interpolate",
+            f"{name}={given} should have {n} values, one per spatial dimension of an input of shape {tuple(input.shape)}",
+            f"write {name}={(2,) * n if n > 1 else 2}",
         )
     if size is not None:
         return tuple([int(v) for v in values]), (None,) * n
@@ -148,6 +157,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             "pixel_shuffle",
             f"expects the channels (dimension -3) of an input of shape {tuple(input.shape)} to be "
             f"divisible by upscale_factor ** 2 = {r * r}",
+            f"make {r * r} channels for each that you want, as nn.Conv2d(c, {r * r} * c, 3, padding=1) does",
         )
     c, h, w = input.shape[-3] // (r * r), *input.shape[-2:]
     x = input.reshape(*lead, c, r, r, h, w).movedim((-4, -3), (-3, -1))
@@ -164,6 +174,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             "pixel_unshuffle",
             f"expects height and width of an input of shape {tuple(input.shape)} to be divisible by "
             f"downscale_factor = {r}",
+            "pad height and width to a multiple: nn.functional.pad(input, (0, right, 0, bottom))",
         )
     c, h, w = input.shape[-3], input.shape[-2] // r, input.shape[-1] // r
     x = input.reshape(*lead, c, h, r, w, r).movedim((-3, -1), (-4, -3))

@@ -133,6 +133,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
             RuntimeError,
             "div",
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}",
+            "write rounding_mode='floor'",
         )
     return modes[rounding_mode], (input, other)
 

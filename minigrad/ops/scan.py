@@ -221,9 +221,14 @@ def diff(
     """
     d = axis(dim, input.ndim, "diff")
     if not input.ndim:
-        raise error(RuntimeError, "diff", "expects input to be at least one-dimensional, got a 0-d tensor")
+        raise error(
+            RuntimeError,
+            "diff",
+            "expects input to be at least one-dimensional, got a 0-d tensor",
+            "write input.unsqueeze(0)",
+        )
     if n < 0:
-        raise error(RuntimeError, "diff", f"order must be non-negative but got {n}")
+        raise error(RuntimeError, "diff", f"order must be non-negative but got {n}", "write n=1")
     ends = [t for t in (prepend, input, append) if t is not None]
     x = cat(ends, d) if n and len(ends) > 1 else input
     before = (slice(None),) * d

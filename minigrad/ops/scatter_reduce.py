@@ -116,6 +116,7 @@ def neutral_element(x: Tensor, reduce: str) -> Any:
             RuntimeError,
             "scatter_reduce",
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce!r}",
+            "write reduce='sum'",
         )
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")

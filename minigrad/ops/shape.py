@@ -9,6 +9,7 @@ in which tensors meet in broadcast.py.
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
 from . import registry
+from .explain import about
 from .families import View
 from .memory import Alias, Contiguous
 from .reduce import axes, axis
@@ -80,7 +82,7 @@ def shape_from(args: tuple) -> tuple:
     """`f(2, 3)` and `f((2, 3))` mean the same."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
-    return tuple([int(n) for n in args])
+    return tuple([index(n) for n in args])
 
 
 def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
@@ -88,13 +90,19 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
     n = input.numel()
     if shape.count(-1) > 1:
         raise error(
-            RuntimeError, who, f"only one dimension can be inferred, but shape {shape} has {shape.count(-1)} of -1"
+            RuntimeError,
+            who,
+            f"only one dimension can be inferred, but shape {shape} has {shape.count(-1)} of -1",
+            "keep one -1 and write the other sizes as numbers",
         )
     known = math.prod([s for s in shape if s != -1])
     if -1 in shape:
         if known == 0 and n == 0:
             raise error(
-                RuntimeError, who, f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size"
+                RuntimeError,
+                who,
+                f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size",
+                "write all its sizes as numbers",
             )
         if known and n % known == 0:
             return tuple([n // known if s == -1 else s for s in shape])
@@ -225,6 +233,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
             RuntimeError,
             "unflatten",
             f"sizes {sizes} don't multiply up to the size of dimension {dim}, which is {shape[d]}",
+            f"choose sizes whose product is {shape[d]}; one of them may be -1",
         )
     sizes = tuple([shape[d] // known if s == -1 else s for s in sizes])
     return view(input, (*shape[:d], *sizes, *shape[d + 1 :]))
@@ -289,7 +298,10 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     sources, places = [d if isinstance(d, (tuple, list)) else (d,) for d in (source, destination)]
     if len(sources) != len(places):
         raise error(
-            RuntimeError, "movedim", f"source {sources} and destination {places} should have the same number of dims"
+            RuntimeError,
+            "movedim",
+            f"source {sources} and destination {places} should have the same number of dims",
+            "write movedim((0, 1), (2, 3)): one place for each dimension",
         )
     sources, places = [[axis(d, n, "movedim") for d in ds] for ds in (sources, places)]
     if len(set(sources)) != len(sources) or len(set(places)) != len(places):
@@ -327,7 +339,10 @@ def matrix_transpose(self: Tensor) -> Tensor:
     """The property `.mT`: the last two dimensions exchanged, as a view."""
     if self.ndim == 1:
         raise error(
-            RuntimeError, "mT", "tensor.mT is only supported on matrices or batches of matrices, got a 1-D tensor"
+            RuntimeError,
+            "mT",
+            "tensor.mT is only supported on matrices or batches of matrices, got a 1-D tensor",
+            "write x.unsqueeze(-1) for a column, x.unsqueeze(0) for a row",
         )
     return transpose(self, -2, -1) if self.ndim else reverse(self)
 
@@ -350,6 +365,7 @@ def expand(input: Tensor, *size: Any) -> Tensor:
             "expand",
             f"cannot expand shape {old} to {size}: the new shape needs at least {len(old)} dimensions, "
             "and new ones cannot be -1",
+            f"write x.expand(new, {', '.join(['-1'] * len(old))}) for new dimensions in front, x.sum(dim) for fewer",
         )
     new = tuple([*size[:lead], *[m if n == -1 else n for n, m in zip(size[lead:], old, strict=True)]])
     for d, (n, m) in enumerate(zip(new[lead:], old, strict=True)):
@@ -359,6 +375,8 @@ def expand(input: Tensor, *size: Any) -> Tensor:
                 "expand",
                 f"the expanded size ({n}) must match the existing size ({m}) at dimension {d} of shape {old}: "
                 "only size 1 repeats",
+                "write input.unsqueeze(d) first for a new dimension to repeat, or input.repeat(...) for copies",
+                notes=about({"input": input}, {"input": old, "size": new}, [d - len(old)]),
             )
     return Expand.apply(input, new)
 

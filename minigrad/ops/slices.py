@@ -12,6 +12,7 @@ from typing import Any
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
+from .explain import sketch
 from .gather import check_index, check_range, run
 from .index import Put, Take, fitting, is_mask, where_true
 from .reduce import axis
@@ -95,9 +96,14 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 0) -> tuple:
     """(x, dim from the front, index of one dimension), 0-d tensors as ones of shape (1,), all of it checked."""
     d = axis(dim, x.ndim, who)
-    check_index(who, index, IndexError)
+    check_index(who, index, RuntimeError)
     if index.ndim > 1:
-        raise error(IndexError, who, f"index is supposed to be a vector, got shape {tuple(index.shape)}")
+        raise error(
+            IndexError,
+            who,
+            f"index is supposed to be a vector, got shape {tuple(index.shape)}",
+            "write index.flatten()",
+        )
     x, index = [t.reshape(1) if t.ndim == 0 else t for t in (x, index)]
     check_range(who, index, x.shape[d], d, kind, low)
     return x, d, index
@@ -115,6 +121,8 @@ def sliced(do: Any, who: str, x: Tensor, dim: int, index: Tensor, source: Tensor
             who,
             f"the source should have shape {size}, one slice for each of the {index.numel()} indices, got "
             f"{tuple(source.shape)}",
+            f"pass a source of shape {size}: source.expand({', '.join(map(str, size))}) repeats one",
+            notes=[sketch({"wanted": size, "source": tuple(source.shape)})],
         )
     if source._np_dtype != x._np_dtype:
         raise error(
@@ -136,6 +144,7 @@ def filled(do: Any, x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
                 RuntimeError,
                 "index_fill",
                 f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)",
+                "pass a number, or use index_copy with a slice for each index",
             )
         value = value.to(x.dtype).expand((*x.shape[:d], index.numel(), *x.shape[d + 1 :]))
     return do(Put, x, value, (d,), False, index)
@@ -154,7 +163,12 @@ def placed(do: Any, x: Tensor, indices: Any, values: Tensor, accumulate: bool) -
         found += columns
         d += len(columns) or 1
     if d > x.ndim:
-        raise error(IndexError, "index_put", f"too many indices for tensor of dimension {x.ndim} (got {d})")
+        raise error(
+            IndexError,
+            "index_put",
+            f"too many indices for tensor of dimension {x.ndim} (got {d})",
+            f"pass at most {x.ndim} tensors of indices",
+        )
     return do(Put, x, fitting(x, values, tuple(dims), tuple(found)), tuple(dims), accumulate, *found)
 
 

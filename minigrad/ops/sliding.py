@@ -6,11 +6,13 @@ the kernel, the stride from one window to the next, the padding on both sides an
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ..core.tensor import Tensor
 from ..errors import error
 
 
@@ -21,7 +23,17 @@ def per_dim(value: Any, n: int, who: str, name: str) -> tuple:
         raise error(
             RuntimeError, who, f"{name}={value} has {len(given)} values for {n} spatial dimensions", f"give 1 or {n}"
         )
-    return tuple([int(v) for v in given]) * (n if len(given) == 1 else 1)
+    return tuple([index(v) for v in given]) * (n if len(given) == 1 else 1)
+
+
+def ranks(input: Tensor, n: int) -> str:
+    """What to write for an input that does not have n spatial dimensions."""
+    wanted = ", ".join(("batch", "channels", *("depth", "height", "width")[-n:]))
+    if input.ndim < n + 1:
+        return f"pass ({wanted}): input.unsqueeze(0) adds a dimension in front" + ", here of one channel" * (
+            input.ndim == n
+        )
+    return f"pass ({wanted}): input.flatten(0, {input.ndim - n - 2}) makes one dimension of the first ones"
 
 
 def count(n: int, kernel: int, stride: int, padding: int = 0, dilation: int = 1, ceil: bool = False) -> int:

@@ -17,6 +17,7 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels import ranking
 from ..return_types import Selected
+from .explain import sketch
 from .families import NonDifferentiable
 from .gather import Gather
 from .index import data_dependent
@@ -210,7 +211,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     x, d = row_of(input, dim, "topk")
     if not 0 <= k <= x.shape[d]:
         raise error(
-            RuntimeError, "topk", f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements"
+            RuntimeError,
+            "topk",
+            f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements",
+            f"write k={x.shape[d]} at most: min(k, x.shape[{d}])",
         )
     indices = First.apply(x, int(k), d, bool(largest))
     values = Gather.apply(x, d, indices)
@@ -226,6 +230,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sel
             RuntimeError,
             "kthvalue",
             f"selected number k out of range for dimension {d}: k is {k}, there are {x.shape[d]}",
+            f"write k from 1 to {x.shape[d]}",
         )
     indices = Ranked.apply(x, int(k) - 1, d)
     values = Gather.apply(x, d, indices)
@@ -329,6 +334,7 @@ def searchsorted(
             RuntimeError,
             "searchsorted",
             f"side can only be 'left' or 'right' and must not contradict right={right}, got {side!r}",
+            "write side='left', or right=True alone",
         )
     rows, values = sorted_sequence, as_tensor(input)
     if rows.ndim == 0 or rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
@@ -338,6 +344,8 @@ def searchsorted(
             "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
             f"input value tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor "
             f"{list(values.shape)}",
+            "pass one row of boundaries, sorted_sequence.flatten(), or one for each row of the values",
+            notes=[sketch({"sorted_sequence": rows.shape, "values": values.shape})],
         )
     if sorter is not None:
         rows = Gather.apply(rows, rows.ndim - 1, sorter)
@@ -356,7 +364,12 @@ def searchsorted(
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the bucket between sorted `boundaries` that each element falls into."""
     if boundaries.ndim != 1:
-        raise error(RuntimeError, "bucketize", f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+        raise error(
+            RuntimeError,
+            "bucketize",
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})",
+            "write boundaries.flatten()",
+        )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
@@ -365,19 +378,21 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """How often each number from 0 on occurs in a vector, or the sum of its weights; at least `minlength` long."""
     if input.ndim != 1 or input._np_dtype.kind not in "iu":
         raise error(
-            RuntimeError,
+            NotImplementedError if input._np_dtype.kind == "f" else RuntimeError,
             "bincount",
             f"bincount only supports 1-d non-negative integral inputs, got shape {tuple(input.shape)} and "
             f"{input.dtype}",
+            "write input.flatten().long(), with no negative numbers",
         )
     if weights is not None and weights.shape != input.shape:
         raise error(
             RuntimeError,
             "bincount",
             f"weights should be 1-d and have the same length as input, got {tuple(weights.shape)}",
+            f"pass weights of shape {tuple(input.shape)}",
         )
     if minlength < 0:
-        raise error(RuntimeError, "bincount", f"minlength should be >= 0, got {minlength}")
+        raise error(RuntimeError, "bincount", f"minlength should be >= 0, got {minlength}", "write minlength=0")
     return BinCount.apply(input, weights, int(minlength))
 
 
@@ -392,11 +407,15 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of `bins` equal parts of [min, max]; of the input's own range where both are 0."""
     if input._np_dtype.kind != "f":
-        raise error(RuntimeError, "histc", f"not implemented for {input.dtype}", "use bincount, or convert to float")
+        raise error(
+            NotImplementedError, "histc", f"not implemented for {input.dtype}", "write bincount(x) or x.float()"
+        )
     if bins <= 0:
-        raise error(RuntimeError, "histc", f"bins must be > 0, got {bins}")
+        raise error(RuntimeError, "histc", f"bins must be > 0, got {bins}", "write bins=100")
     if max < min:
-        raise error(RuntimeError, "histc", f"max must be larger than min, got {min} and {max}")
+        raise error(
+            RuntimeError, "histc", f"max must be larger than min, got {min} and {max}", f"write min={max}, max={min}"
+        )
     return Histogram.apply(input, int(bins), float(min), float(max), 0)
 
 
@@ -405,7 +424,9 @@ def interval(row: np.ndarray, low: float, high: float) -> tuple:
     if low == high and row.size:
         low, high = row.min(), row.max()
     if not np.isfinite([low, high]).all():
-        raise error(RuntimeError, "histc", f"range of [{low}, {high}] is not finite")
+        raise error(
+            RuntimeError, "histc", f"range of [{low}, {high}] is not finite", "write histc(input[input.isfinite()])"
+        )
     return (low, high) if low < high else (low - 1, high + 1)
 
 

@@ -188,8 +188,13 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     x, dims = floating(input, dtype, "norm"), axes(input, dim, "norm")
     if (order < 0 or order == math.inf) and count(x.shape, dims) == 0:
         shape = tuple(x.shape)
-        raise error(RuntimeError, "norm", f"cannot compute the {p} norm over dimensions {dims} of shape {shape}: "
-                    "there are no elements and the operation does not have an identity")  # fmt: skip
+        raise error(
+            RuntimeError,
+            "norm",
+            f"cannot compute the {p} norm over dimensions {dims} of shape {shape}: there are no elements and the operation "
+            "does not have an identity",
+            "look for input.numel() > 0 first",
+        )
     return Norm.apply(x, dims, keepdim, order)
 
 

@@ -134,9 +134,14 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """
     d, n = axis(dimension, input.ndim, "unfold"), input.shape[dimension] if input.ndim else 1
     if not 0 <= size <= n:
-        raise error(RuntimeError, "unfold", f"maximum size for tensor at dimension {d} is {n} but size is {size}")
+        raise error(
+            RuntimeError,
+            "unfold",
+            f"maximum size for tensor at dimension {d} is {n} but size is {size}",
+            f"write size={n} at most",
+        )
     if step <= 0:
-        raise error(RuntimeError, "unfold", f"step is {step} but must be > 0")
+        raise error(RuntimeError, "unfold", f"step is {step} but must be > 0", "write step=1")
     if not input.ndim:
         return Index.apply(input.reshape(1), (slice(0, size),))
     return Unfold.apply(input, d, int(size), int(step))
@@ -158,7 +163,10 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     size, stride = tuple([int(n) for n in size]), tuple([int(n) for n in stride])
     if len(size) != len(stride) or min(size + stride, default=0) < 0:
         raise error(
-            RuntimeError, "as_strided", f"needs as many strides as sizes, none negative, got {size} and {stride}"
+            RuntimeError,
+            "as_strided",
+            f"needs as many strides as sizes, none negative, got {size} and {stride}",
+            "write as one stride for each size, as in as_strided((2, 3), (3, 1))",
         )
     a, lead = layout(input)
     whole, item = storage(a), a.itemsize
@@ -172,5 +180,6 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             "as_strided",
             f"sizes {size}, strides {stride}, storage offset {start + offset} need {last + 1} elements, out of "
             f"bounds for storage of {whole.nbytes // item}",
+            "choose smaller sizes or strides; x.unfold(dim, size, step) makes windows without them",
         )
     return AsStrided.apply(input, size, stride, offset, tuple([s // item for s in a.strides[lead:]]), 0)

@@ -21,7 +21,12 @@ class LRScheduler:
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         if not isinstance(optimizer, Optimizer):
-            raise error(TypeError, type(self).__name__, f"{type(optimizer).__name__} is not an Optimizer")
+            raise error(
+                TypeError,
+                type(self).__name__,
+                f"{type(optimizer).__name__} is not an Optimizer",
+                f"write {type(self).__name__}(optimizer, ...)",
+            )
         self.optimizer, self.last_epoch = optimizer, last_epoch
         for group in optimizer.param_groups:
             if last_epoch == -1:
@@ -87,6 +92,7 @@ class LambdaLR(LRScheduler):
                 ValueError,
                 type(self).__name__,
                 f"expected {n} lr_lambdas, one per parameter group, but got {len(self.lr_lambdas)}",
+                f"pass one function, or a list of {n}",
             )
         super().__init__(optimizer, last_epoch)
 
@@ -150,6 +156,7 @@ class LinearLR(LRScheduler):
                 ValueError,
                 "LinearLR",
                 f"starting factor {start_factor} should lie in (0, 1] and ending factor {end_factor} in [0, 1]",
+                "write start_factor=0.1, end_factor=1.0",
             )
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -173,7 +180,7 @@ class ConstantLR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1:
-            raise error(ValueError, "ConstantLR", f"factor {factor} should lie in [0, 1]")
+            raise error(ValueError, "ConstantLR", f"factor {factor} should lie in [0, 1]", "write factor=0.1")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -227,6 +234,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 ValueError,
                 "CosineAnnealingWarmRestarts",
                 f"expected a positive integer T_0 and an integer T_mult >= 1, but got {T_0} and {T_mult}",
+                "write T_0=10, T_mult=1",
             )
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
@@ -263,13 +271,23 @@ class OneCycleLR(LRScheduler):
         last_epoch: int = -1,
     ):
         if total_steps is None and (epochs is None or steps_per_epoch is None):
-            raise error(ValueError, "OneCycleLR", "define either total_steps or both epochs and steps_per_epoch")
+            raise error(
+                ValueError,
+                "OneCycleLR",
+                "define either total_steps or both epochs and steps_per_epoch",
+                "write total_steps=epochs * len(loader)",
+            )
         if anneal_strategy not in ("cos", "linear"):
             raise error(
-                ValueError, "OneCycleLR", f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}"
+                ValueError,
+                "OneCycleLR",
+                f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}",
+                "write anneal_strategy='cos'",
             )
         if not 0 <= pct_start <= 1:
-            raise error(ValueError, "OneCycleLR", f"expected pct_start between 0 and 1, got {pct_start}")
+            raise error(
+                ValueError, "OneCycleLR", f"expected pct_start between 0 and 1, got {pct_start}", "write pct_start=0.3"
+            )
         self.total_steps = int(total_steps if total_steps is not None else epochs * steps_per_epoch)  # type: ignore[operator]
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         up, end = float(pct_start * self.total_steps) - 1, self.total_steps - 1
@@ -294,7 +312,10 @@ class OneCycleLR(LRScheduler):
         t, group = self.last_epoch, self.optimizer.param_groups[i]
         if t >= self.total_steps:
             raise error(
-                ValueError, "OneCycleLR", f"tried to step {t + 1} times, but there are {self.total_steps} steps in all"
+                ValueError,
+                "OneCycleLR",
+                f"tried to step {t + 1} times, but there are {self.total_steps} steps in all",
+                "call scheduler.step() once for each of total_steps, or pass a larger total_steps",
             )
         ends = [end for end, *_ in self.phases]
         n = min(bisect.bisect_left(ends, t), len(ends) - 1)
@@ -318,6 +339,7 @@ class SequentialLR(LRScheduler):
                 "SequentialLR",
                 f"expected one milestone less than schedules, but got {len(schedulers)} schedules and "
                 f"{len(milestones)} milestones",
+                f"pass {max(len(schedulers) - 1, 0)} milestones: the steps at which the next one takes over",
             )
         same_optimizer("SequentialLR", schedulers, optimizer)
         self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
@@ -340,7 +362,12 @@ class ChainedScheduler(LRScheduler):
 
     def __init__(self, schedulers: list, optimizer: Optimizer | None = None):
         if not schedulers:
-            raise error(ValueError, "ChainedScheduler", "expects at least one schedule to be chained, but got none")
+            raise error(
+                ValueError,
+                "ChainedScheduler",
+                "expects at least one schedule to be chained, but got none",
+                "pass a list of schedules: ChainedScheduler([a, b])",
+            )
         self.optimizer, self.schedulers = optimizer or schedulers[0].optimizer, list(schedulers)
         same_optimizer("ChainedScheduler", schedulers, self.optimizer)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
@@ -357,7 +384,10 @@ def same_optimizer(who: str, schedulers: list, optimizer: Optimizer) -> None:
     for n, schedule in enumerate(schedulers):
         if getattr(schedule, "optimizer", None) is not optimizer:
             raise error(
-                ValueError, who, f"expected all schedules to belong to the same optimizer, but number {n} does not"
+                ValueError,
+                who,
+                f"expected all schedules to belong to the same optimizer, but number {n} does not",
+                "build all of them with one optimizer",
             )
 
 
@@ -381,21 +411,32 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ):
         if factor >= 1.0:
-            raise error(ValueError, "ReduceLROnPlateau", f"factor should be < 1.0, got {factor}")
+            raise error(ValueError, "ReduceLROnPlateau", f"factor should be < 1.0, got {factor}", "write factor=0.1")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise error(
                 ValueError,
                 "ReduceLROnPlateau",
                 f"mode {mode!r} should be 'min' or 'max', threshold mode {threshold_mode!r} 'rel' or 'abs'",
+                "write mode='min', threshold_mode='rel'",
             )
         if not isinstance(optimizer, Optimizer):
-            raise error(TypeError, "ReduceLROnPlateau", f"{type(optimizer).__name__} is not an Optimizer")
+            raise error(
+                TypeError,
+                "ReduceLROnPlateau",
+                f"{type(optimizer).__name__} is not an Optimizer",
+                "write ReduceLROnPlateau(optimizer)",
+            )
         self.optimizer, self.mode, self.factor, self.patience, self.eps = optimizer, mode, factor, patience, eps
         self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
         n = len(optimizer.param_groups)
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * n
         if len(self.min_lrs) != n:
-            raise error(ValueError, "ReduceLROnPlateau", f"expected {n} min_lrs, got {len(self.min_lrs)}")
+            raise error(
+                ValueError,
+                "ReduceLROnPlateau",
+                f"expected {n} min_lrs, got {len(self.min_lrs)}",
+                f"pass one number, or a list of {n}",
+            )
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
         self._last_lr = [group["lr"] for group in optimizer.param_groups]

@@ -45,7 +45,9 @@ class Optimizer:
                 ValueError,
                 who,
                 f"optimizer got an empty parameter list{what and ': '}{what}",
-                oversights.REGISTER if what else "pass model.parameters()",
+                oversights.REGISTER
+                if what
+                else "pass model.parameters() itself; a generator that was used up gives nothing: list(...) keeps it",
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
@@ -64,7 +66,12 @@ class Optimizer:
         """
         who = type(self).__name__
         if not isinstance(param_group, dict):
-            raise error(TypeError, who, f"param_group must be a dict, but got {type(param_group).__name__}")
+            raise error(
+                TypeError,
+                who,
+                f"param_group must be a dict, but got {type(param_group).__name__}",
+                "write add_param_group({'params': parameters})",
+            )
         if "params" not in param_group:
             raise error(
                 KeyError, who, f"a parameter group has no 'params', only {sorted(param_group)}", "name them 'params'"
@@ -79,7 +86,12 @@ class Optimizer:
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
         names = [p[0] for p in items if isinstance(p, tuple)]
         if names and len(names) < len(items):
-            raise error(ValueError, who, "either all parameters have names, or none")
+            raise error(
+                ValueError,
+                who,
+                "either all parameters have names, or none",
+                "pass model.named_parameters(), or model.parameters()",
+            )
         present = {id(p) for g in self.param_groups for p in g["params"]}
         for p in tensors:
             if not isinstance(p, Tensor):
@@ -87,7 +99,7 @@ class Optimizer:
                     TypeError,
                     type(self).__name__,
                     f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
-                    "pass one flat list: [*a.parameters(), *b.parameters()]",
+                    "pass model.parameters(), or one flat list of tensors: [*a.parameters(), *b.parameters()]",
                 )
             if (made := p.grad_fn) is not None and not self.defaults.get("differentiable"):
                 raise error(
@@ -97,7 +109,12 @@ class Optimizer:
                     "optimize the tensors that it was computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
                 )
             if id(p) in present:
-                raise error(ValueError, type(self).__name__, "some parameters appear in more than one parameter group")
+                raise error(
+                    ValueError,
+                    type(self).__name__,
+                    "some parameters appear in more than one parameter group",
+                    "name each parameter once: put those of one group aside with `if p not in set(group)`",
+                )
         if len({id(p) for p in tensors}) < len(tensors):
             warn(
                 "repeated-parameter",
@@ -188,6 +205,7 @@ class Optimizer:
                 ValueError,
                 type(self).__name__,
                 f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer {sizes[0]}",
+                "build the optimizer with the parameter groups that it had when it was saved",
             )
         by_number = {}
         for mine, theirs in zip(self.param_groups, saved["param_groups"]):
@@ -213,7 +231,7 @@ def check(who: str, **settings: Any) -> None:
     for name, value in settings.items():
         for v in value if name == "betas" else (value,):
             if not isinstance(v, (int, float, Tensor, np.generic)):
-                raise error(TypeError, who, f"{name} has to be a number, but got {v!r}")
+                raise error(TypeError, who, f"{name} has to be a number, but got {v!r}", f"write {name}=0.01")
         if name == "betas":
             if not all(0 <= b < 1 for b in value):
                 raise error(ValueError, who, f"invalid betas {value}", "both have to lie in [0, 1)")

@@ -40,7 +40,12 @@ class SGD(Optimizer):
     ):
         check("SGD", lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise error(ValueError, "SGD", "Nesterov momentum requires a momentum and zero dampening")
+            raise error(
+                ValueError,
+                "SGD",
+                "Nesterov momentum requires a momentum and zero dampening",
+                "write SGD(params, lr, momentum=0.9, nesterov=True)",
+            )
         super().__init__(
             params,
             {

@@ -95,7 +95,9 @@ def test_small_arrays_stay_with_the_caller():
     assert threads.parts(threads.GRAIN) == 1
 
 
-@pytest.mark.parametrize(("n", "kind"), [(0, RuntimeError), (-2, RuntimeError), (1.5, TypeError), (True, TypeError)])
+@pytest.mark.parametrize(
+    ("n", "kind"), [(0, RuntimeError), (-2, RuntimeError), (1.5, RuntimeError), (True, RuntimeError)]
+)
 def test_number_of_threads_is_checked(n, kind):
     with pytest.raises(kind, match="set_num_threads: expected"):
         threads.set_num_threads(n)

@@ -18,7 +18,7 @@ class ColumnMinusRow(Mistake):
     says = "broadcast-loss"
     operation = "mse_loss"
     numbers = ("(4,)", "(4, 1)", "16")
-    remedy = "target.reshape([4, 1])"
+    remedy = "target.reshape(input.shape)"
 
     def wrong():
         prediction, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)
@@ -67,7 +67,7 @@ class BinaryTargetShape(Mistake):
     says = ValueError
     operation = "binary_cross_entropy_with_logits"
     numbers = ("(4,)", "(4, 1)")
-    remedy = "target.reshape([4, 1])"
+    remedy = "target.reshape(input.shape)"
 
     def wrong():
         logits, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)
@@ -124,7 +124,7 @@ class TargetAsColumn(Mistake):
 
     operation = "cross_entropy"
     numbers = ("(4, 1)", "(4,)")
-    remedy = "target.squeeze(1)"
+    remedy = "target.reshape(4)"
 
     def wrong():
         logits, target = torch.zeros(4, 3), torch.tensor([[0], [1], [2], [0]])
@@ -142,8 +142,8 @@ class ClassesCountedFromOne(Mistake):
     """
 
     says = IndexError
-    operation = "nll_loss"
-    numbers = ("3", "0 to 2")
+    operation = "cross_entropy"
+    numbers = ("Target 3", "3 classes")
     remedy = "target - 1"
 
     def wrong():
@@ -163,7 +163,7 @@ class ClassesLast(Mistake):
 
     operation = "cross_entropy"
     numbers = ("(2, 5, 3)", "(2, 5)")
-    remedy = "input.transpose(1, 2)"
+    remedy = "input.movedim(-1, 1)"
 
     def wrong():
         logits, target = torch.zeros(2, 5, 3), torch.zeros(2, 5, dtype=torch.int64)

@@ -100,7 +100,10 @@ def test_one_matrix_times_a_batch_is_one_product_of_all_rows():
         (lambda: torch.ones(3) @ torch.ones(4), "inner sizes 3 .* and 4"),
         (lambda: torch.ones(2, 3) @ torch.tensor(2.0), "at least 1D, but they are 2D and 0D"),
         (lambda: torch.ones(2, 2, 3) @ torch.ones(5, 3, 2), "cannot be broadcast"),
-        (lambda: torch.ones(2, 3) @ torch.ones(3, dtype=torch.float64), "expected m1 and m2 to have the same dtype"),
+        (
+            lambda: torch.ones(2, 3) @ torch.ones(3, dtype=torch.float64),
+            "expected input and other to have the same dtype",
+        ),
         (
             lambda: torch.mm(torch.ones(2, 3), torch.ones(3)),
             r"mm: expected tensors of 2-D and 2-D, got shapes \(2, 3\) and \(3,\)",

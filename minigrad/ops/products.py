@@ -1,0 +1,95 @@
+"""What products of vectors and matrices need to fit, and what is said where they do not."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .explain import about, apart, meet, meeting
+
+refused = partial(error, RuntimeError)  # what PyTorch raises for shapes and dtypes that do not fit
+NAMES = ("input", "other")
+
+
+def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
+    """Raise what is wrong with a product, if something is."""
+    if not x.ndim or not y.ndim:
+        raise refused(
+            who,
+            f"both arguments need to be at least 1D, but {names[0]} is {x.ndim}D and {names[1]} {y.ndim}D",
+            f"multiply by a 0-d tensor with *: {names[0]} * {names[1]}",
+            notes=about(dict(zip(names, (x, y))), marked=()),
+        )
+    inner = (x.shape[-1], y.shape[-2] if y.ndim > 1 else y.shape[0])
+    if inner[0] != inner[1]:
+        raise refused(
+            who,
+            f"shapes {tuple(x.shape)} and {tuple(y.shape)} cannot be multiplied: the inner sizes {inner[0]} (last of "
+            f"{names[0]}) and {inner[1]} ({'second to last' if y.ndim > 1 else 'last'} of {names[1]}) differ",
+            other_order(x, y, names),
+            notes=about(dict(zip(names, (x, y))), dict(zip(names, chained(x.shape, y.shape))), [-2]),
+        )
+    one_dtype(who, x, y, names)
+    if x._np_dtype.kind == "b":
+        fix = f"convert them first: {names[0]}.float() @ {names[1]}.float()"
+        raise error(NotImplementedError, who, "there is no product of bool tensors", fix)
+    if not meet(tuple(x.shape[:-2]), tuple(y.shape[:-2])):
+        batches = {n: tuple(t.shape[:-2]) for n, t in zip(names, (x, y))}
+        fix = "give them one size, or size 1 in one of them: unsqueeze(0) adds a dimension in front"
+        raise refused(who, apart(batches.values()), fix, notes=about(dict(zip(names, (x, y))), batches))
+
+
+def chained(x: tuple, y: tuple) -> tuple:
+    """Two shapes with gaps, so that the sizes that have to be equal in a product stand below each other."""
+    batches = [tuple(s[:-2]) for s in (x, y)]
+    rank = max(map(len, batches))
+    rows = [("",) * (rank - len(b)) + b for b in batches]
+    left, right = (x[-2:] if len(x) > 1 else ("", x[0])), (y[-2:] if len(y) > 1 else (y[0], ""))
+    return (*rows[0], *left, ""), (*rows[1], "", *right)
+
+
+def other_order(x: Any, y: Any, names: tuple) -> str:
+    """Which product would do instead."""
+    a, b = names
+    if y.ndim > 1 and x.shape[-1] == y.shape[-1]:
+        return f"write {a} @ {b}.mT, which exchanges the last two dimensions"
+    if x.ndim > 1 and x.shape[-2] == y.shape[-2 if y.ndim > 1 else -1]:
+        return f"write {a}.mT @ {b}, which exchanges the last two dimensions"
+    if x.ndim > 1 and y.shape[-1] == x.shape[-2]:
+        return f"write {b} @ {a}: the inner sizes of a product are the last of its left and the first of its right side"
+    return f"make them equal: {a} of shape (..., n, k), {b} of shape (..., k, m)"
+
+
+def ranked(who: str, x: Tensor, y: Tensor, ranks: tuple, names: tuple = NAMES, fix: str = "") -> None:
+    """Raise RuntimeError unless each of two tensors has its number of dimensions."""
+    if (x.ndim, y.ndim) != ranks:
+        raise refused(
+            who,
+            f"expected tensors of {ranks[0]}-D and {ranks[1]}-D, got shapes {tuple(x.shape)} and {tuple(y.shape)}",
+            fix or f"write {names[0]} @ {names[1]}, which takes all ranks",
+            notes=about(dict(zip(names, (x, y))), marked=()),
+        )
+
+
+def one_dtype(who: str, x: Tensor, y: Tensor, names: tuple = NAMES) -> None:
+    """Raise RuntimeError for two dtypes: products do not promote."""
+    if x._np_dtype != y._np_dtype:
+        a, b = names
+        raise refused(
+            who,
+            f"expected {a} and {b} to have the same dtype, but got: {x.dtype} != {y.dtype}",
+            f"convert one of them: {a}.to({b}.dtype), or {a}.float() and {b}.float()",
+            notes=about({a: x, b: y}, marked=()),
+        )
+
+
+def broadcast(who: str, x: tuple, y: tuple, names: tuple = NAMES) -> tuple:
+    """The common shape of two; RuntimeError if there is none."""
+    x, y = tuple(x), tuple(y)
+    if not meet(x, y):
+        raise refused(who, apart([x, y]), meeting(dict(zip(names, (x, y)))))
+    return np.broadcast_shapes(x, y)

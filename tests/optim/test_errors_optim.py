@@ -1,0 +1,74 @@
+"""Optimizers and schedules say which arguments they refuse."""
+
+import pytest
+
+from tests.refusals import check
+
+
+def lend(module, given):
+    """Parameters, an optimizer, and programs of more than one statement."""
+    p, q = given["T"](3).requires_grad_(), given["T"](3).requires_grad_()
+    schedules = module.optim.lr_scheduler
+
+    def sgd():
+        return module.optim.SGD([p], 0.1)
+
+    def one_cycle_that_goes_on():
+        optimizer = sgd()
+        schedule = schedules.OneCycleLR(optimizer, 0.1, total_steps=2, cycle_momentum=False)
+        for _ in range(5):
+            optimizer.step()
+            schedule.step()
+
+    def two_schedules_without_a_milestone():
+        optimizer = sgd()
+        schedules.SequentialLR(optimizer, [schedules.ConstantLR(optimizer), schedules.ConstantLR(optimizer)], [])
+
+    return {"p": p, "q": q, **{f.__name__: f for f in (sgd, one_cycle_that_goes_on, two_schedules_without_a_milestone)}}
+
+
+# fmt: off
+CASES = [
+    ('optim.SGD(T(3), 0.1)', 'SGD', 'params argument should be an iterable of tensors or dicts,', 'pass a list: [tensor]'),
+    ('optim.SGD([], 0.1)', 'SGD', 'optimizer got an empty parameter list', 'pass model.parameters() itself; a'),
+    ('optim.SGD([3], 0.1)', 'SGD', 'optimizer can only optimize Tensors, but one of the', 'pass model.parameters(), or'),
+    ("optim.SGD([{'params': {T(3)}}], 0.1)", 'SGD', 'parameters need an order, which is not the same', 'use a list'),
+    ('optim.SGD([T(3).requires_grad_() * 2], 0.1)', 'SGD', "can't optimize a non-leaf Tensor", 'optimize the tensors'),
+    ("optim.SGD([p, p, {'params': [p]}], 0.1)", 'SGD', 'optimizer can only optimize Tensors,', 'pass model.parameters(),'),
+    ("optim.SGD([{'params': [p]}, {'params': [p]}], 0.1)", 'SGD', 'some parameters appear in more', 'name each parameter'),
+    ("optim.SGD([{'parameters': [p]}], 0.1)", 'SGD', "a parameter group has no 'params', only", "name them 'params'"),
+    ("optim.SGD([('a', p), q], 0.1)", 'SGD', 'either all parameters have names, or none', 'pass'),
+    ('optim.SGD([p], -1)', 'SGD', 'invalid lr: -1', 'it has to be at least 0'),
+    ("optim.SGD([p], 'a')", 'SGD', "lr has to be a number, but got 'a'", 'write lr=0.01'),
+    ('optim.SGD([p], 0.1, nesterov=True)', 'SGD', 'Nesterov momentum requires a momentum and', 'write SGD(params, lr,'),
+    ('optim.Adam([p], 0.1, betas=(1.5, 0.9))', 'Adam', 'invalid betas (1.5, 0.9)', 'both have to lie in [0, 1)'),
+    ('optim.SGD([p], 0.1).add_param_group(3)', 'SGD', 'param_group must be a dict, but got int', 'write'),
+    ('optim.SGD([p], 0.1).load_state_dict(optim.SGD([p, q], 0.1).state_dict())', 'SGD', 'of sizes [2], this', 'build the'),
+    ('lr_scheduler.StepLR(3, 1)', 'StepLR', 'int is not an Optimizer', 'write StepLR(optimizer, ...)'),
+    ('lr_scheduler.StepLR(sgd(), 1, last_epoch=3)', 'StepLR', "param 'initial_lr' is not", "load the optimizer's"),
+    ('lr_scheduler.LambdaLR(sgd(), [lambda e: 1, lambda e: 2])', 'LambdaLR', 'expected 1 lr_lambdas, one per', 'pass one'),
+    ('lr_scheduler.LinearLR(sgd(), start_factor=2.0)', 'LinearLR', 'starting factor 2.0 should lie in (0, 1]', 'write'),
+    ('lr_scheduler.ConstantLR(sgd(), factor=2.0)', 'ConstantLR', 'factor 2.0 should lie in [0, 1]', 'write factor=0.1'),
+    ('lr_scheduler.CosineAnnealingWarmRestarts(sgd(), T_0=0)',
+     'CosineAnnealingWarmRestarts', 'integer T_0 and an', 'write T_0=10,'),
+    ('lr_scheduler.OneCycleLR(sgd(), 0.1)', 'OneCycleLR', 'define either total_steps or both epochs and', 'write'),
+    ("lr_scheduler.OneCycleLR(sgd(), 0.1, total_steps=5, anneal_strategy='exp')", 'OneCycleLR', 'anneal_strategy', 'write'),
+    ('lr_scheduler.OneCycleLR(sgd(), 0.1, total_steps=5, pct_start=2.0)', 'OneCycleLR', 'pct_start between 0', 'write'),
+    ('lr_scheduler.OneCycleLR(optim.Adagrad([p]), 0.1, total_steps=5)', 'OneCycleLR', 'momentum or beta1', 'pass False'),
+    ('one_cycle_that_goes_on()', 'OneCycleLR', 'tried to step 3 times, but there are 2', 'call scheduler.step() once'),
+    ('lr_scheduler.SequentialLR(sgd(), [], [])', 'SequentialLR', 'schedules, but got 0 schedules', 'pass 0 milestones:'),
+    ('two_schedules_without_a_milestone()', 'SequentialLR', 'schedules, but got 2 schedules', 'pass 1 milestones: the'),
+    ('lr_scheduler.ChainedScheduler([])', 'ChainedScheduler', 'expects at least one schedule to be', 'pass a list of'),
+    ('lr_scheduler.ChainedScheduler([lr_scheduler.StepLR(sgd(), 1), lr_scheduler.StepLR(sgd(), 1)])',
+     'ChainedScheduler', 'but number 1 does', 'build all of them'),
+    ('lr_scheduler.ReduceLROnPlateau(sgd(), factor=2.0)', 'ReduceLROnPlateau', 'should be < 1.0, got', 'write factor=0.1'),
+    ("lr_scheduler.ReduceLROnPlateau(sgd(), mode='low')", 'ReduceLROnPlateau', "mode 'low' should", "write mode='min',"),
+    ('lr_scheduler.ReduceLROnPlateau(3)', 'ReduceLROnPlateau', 'int is not an Optimizer', 'write'),
+    ('lr_scheduler.ReduceLROnPlateau(sgd(), min_lr=[0, 0])', 'ReduceLROnPlateau', 'expected 1 min_lrs,', 'pass one number,'),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_it_says_what_is_wrong_and_what_to_do(case):
+    check(*case, lend=lend)

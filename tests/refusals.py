@@ -1,0 +1,118 @@
+"""What is asked of every error message: a table of wrong calls is run, here and in PyTorch, and each text is looked at.
+
+A case is the text of a call, who has to be named, and words that have to stand in the message.  In the text `torch` is
+minigrad or PyTorch, `T(2, 3)` a float tensor of that shape, `I(2, 3, 1)` one of integers, `B(2, 3)` one of bools,
+`S(2, 2)` an identity matrix; a test may lend further names.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import linecache
+import os
+import re
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import torch as oracle
+
+import minigrad
+
+# words of the machinery below, which no user has asked for
+INTERNALS = re.compile(
+    r"ufunc|numba|operands could not|"
+    r"(NoneType|int|float|str|list|tuple|Tensor). object has no attribute|not subscriptable|not iterable|"
+    r"must be real number|cannot be interpreted|invalid literal|setting an array|unhashable"
+)
+
+
+def names(module: Any) -> dict[str, Any]:
+    """What the text of a call may name."""
+
+    def T(*shape: int, **options: Any) -> Any:
+        return module.full(shape, 0.6, **options)
+
+    return {
+        **{"torch": module, "np": np, "nn": module.nn, "F": module.nn.functional, "optim": module.optim},
+        **{"lr_scheduler": module.optim.lr_scheduler, "vmap": module.func.vmap, "T": T},
+        "I": lambda *shape: module.zeros(shape[:-1], dtype=module.int64),
+        "B": lambda *shape: module.ones(shape) > 0,
+        "S": lambda n, _: module.eye(n),
+    }
+
+
+def raised(module: Any, text: str, lend: Any = None) -> Exception | None:
+    """What a call raises, as if it stood in a file named after itself."""
+    given = names(module)
+    if lend is not None:
+        given |= lend(module, given)
+    file = f"<{text}>"
+    linecache.cache[file] = (len(text), None, [text], file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            eval(compile(text, file, "eval"), given)
+        except Exception as e:
+            return e
+    return None
+
+
+def check(text: str, who: str, *words: str, lend: Any = None) -> None:
+    """The call is refused by minigrad's own error of PyTorch's type, which names who, the words, the line and a remedy."""
+    e, theirs = raised(minigrad, text, lend), raised(oracle, text, lend)
+    assert isinstance(e, minigrad.MinigradError), repr(e)
+    said = str(e)
+    assert e.operation == who, said
+    assert not [w for w in words if w not in said], said
+    assert e.remedy, said
+    assert e.place is not None and (e.place.file == f"<{text}>" or lend is not None), said
+    assert not INTERNALS.search(said.replace(e.place.code, "")), said
+    assert e.__cause__ is None and (e.__context__ is None or e.__suppress_context__), (
+        "the text of another error is shown"
+    )
+    assert theirs is None or isinstance(e, kind(theirs)), f"{type(e)} is no {type(theirs)}, as PyTorch's: {theirs}"
+
+
+# types that PyTorch's errors have by accident, when they come from Python or from how it was built -> what is meant
+MEANT = {
+    AttributeError: (AttributeError, TypeError),
+    OverflowError: RuntimeError,
+    AssertionError: (AssertionError, RuntimeError),
+}
+
+
+def kind(theirs: Exception) -> Any:
+    """The type that a program which runs under PyTorch would catch."""
+    builtin = next(c for c in type(theirs).__mro__ if c.__module__ == "builtins")
+    return MEANT.get(builtin, builtin)
+
+
+def sites(module: str) -> dict[tuple[str, int], str]:
+    """(file, line) -> text, of every call in a module that builds an error."""
+    file = importlib.import_module(module).__file__ or ""
+    with open(file) as f:
+        source = f.read()
+    calls = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    return {(file, n.lineno): ast.unparse(n) for n in calls if n.func.id in ("error", "refused")}  # type: ignore[attr-defined]
+
+
+def unreached(modules: list[str], cases: list, lend: Any = None) -> dict[tuple[str, int], str]:
+    """The errors of these modules that no case raises."""
+    left = {place: text for m in modules for place, text in sites(m).items()}
+    files = {file for file, _ in left}
+
+    def line(frame: Any, event: str, _: Any) -> Any:
+        left.pop((frame.f_code.co_filename, frame.f_lineno), None)
+        return line
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, *_: line if frame.f_code.co_filename in files else None)
+    try:
+        for text, *_ in cases:
+            raised(minigrad, text, lend)
+    finally:
+        sys.settrace(before)
+    return {(os.path.basename(file), n): text for (file, n), text in left.items()}
