@@ -23,6 +23,7 @@ from .derive import largest
 from .names import value_of
 
 CHANGED = "a leaf has been changed since, as by optimizer.step()"
+NOT_WRITTEN = f"{CHANGED}, backward was given another gradient than 1, a hook has taken part, or what came last is gone"
 ROUNDING = 32  # so many units in the last place of the largest element are the same number
 
 
@@ -106,26 +107,36 @@ def compare_results(made: dict) -> None:
 
 
 def compare_gradients(rec: Record, owner: Tensor, name: str) -> None:
-    """Lost where a gradient of the first run that is still there, first of all the owner's, is not that of the second."""
+    """Lost where a gradient of the first run that is still there is not that of the second.
+
+    The gradients of others tell nothing where they have been written to, as by another backward.
+    """
     for t in [owner, *tensors()]:
         known = None if t._grad is None else value_of(rec, history(t))
-        if known in rec.gradients:
-            whose = f"{name}.grad" if t is owner else f"another .grad there, of shape {tuple(t.shape)},"
-            now = np.asarray(rec.values[rec.gradients[known]].held())
-            agree(whose, bottom(t._grad)._a, now, other_than(t._grad))
+        if known not in rec.gradients or t is not owner and written(t._grad):
+            continue
+        whose = f"{name}.grad" if t is owner else f"another .grad of shape {tuple(t.shape)} there"
+        now = np.asarray(rec.values[rec.gradients[known]].held())
+        agree(whose, bottom(t._grad)._a, now, written(t._grad) or NOT_WRITTEN)
 
 
-def other_than(grad: Tensor) -> str:
-    """Why a gradient may not be that of one run from the leaves as they are."""
-    if grad._ver is not None and grad._ver.writer == "backward":
+def written(grad: Tensor) -> str:
+    """Who has written to a gradient since it was made, in words."""
+    if grad._ver is None or not grad._ver.writer:
+        return ""
+    if grad._ver.writer == "backward":
         return f"several backward calls have added to it, the last one at {grad._ver.place}"
-    return f"{CHANGED}, backward was given another gradient than 1, a hook has taken part, or what came last is gone"
+    return f"{grad._ver.writer} has written to it at {grad._ver.place}"
 
 
 def agree(what: str, was: np.ndarray, now: np.ndarray, why: str) -> None:
     """Lost where these are not the same numbers up to rounding."""
+    if was.shape != now.shape:
+        raise Lost(f"{what} has shape {was.shape} now: {why}")
     size = np.max(np.abs(was), initial=0, where=np.isfinite(was))
-    if not np.allclose(now, was, rtol=0, atol=ROUNDING * np.finfo(was.dtype).eps * size, equal_nan=True):
-        at = largest(now - was)
-        place = f"[{', '.join(map(str, at))}]" if at else ""
-        raise Lost(f"{what}{place} is {was[at]:.6g}, and {now[at]:.6g} comes from the leaves as they are: {why}")
+    near = np.isclose(now, was, rtol=0, atol=ROUNDING * np.finfo(was.dtype).eps * size, equal_nan=True)
+    if not near.all():
+        with np.errstate(all="ignore"):
+            at = largest(np.where(near, 0, now - was))
+        place = f"element [{', '.join(map(str, at))}] of " if at else ""
+        raise Lost(f"{place}{what} is {was[at]:.6g}, and {now[at]:.6g} comes from the leaves as they are: {why}")

@@ -145,6 +145,16 @@ def test_gradients_that_are_not_finite():
     assert AGAIN in e.notes[0] and math.isnan(e.numbers[0]) and "[0, 0] × [inf, 0.25]" in str(e)
 
 
+def test_among_numbers_that_are_not_finite_the_one_that_differs_is_named():
+    x = leaf(0.0, 4.0, 0.0)
+    h = x.log()
+    loss = (h * h).sum()
+    loss.backward()
+    with torch.no_grad():
+        x[1] = 5
+    refused(x.grad, r"element \[1\] of the log of shape \(3,\) is 1.38629, and 1.60944 comes")
+
+
 def test_nothing_is_touched_and_it_can_be_asked_twice():
     x, calls = leaf(2.0), []
     h = x * x
@@ -176,6 +186,19 @@ def test_of_several_graphs_the_one_with_the_numbers_is_taken():
     refused(x.grad, "the mul of shape")  # though the graph of `later` leads to x as well
 
 
+def test_data_whose_own_gradient_has_grown_over_the_steps_does_not_matter():
+    x, w = leaf(1.0, 2.0), leaf(0.5)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        optimizer.step()
+        optimizer.zero_grad()
+        loss = (w * x).square().sum()
+        loss.backward()
+    e = torch.explain(w.grad)
+    assert AGAIN in e.notes[0] and e.numbers == pytest.approx([10 * w.item()])
+    refused(x.grad, r"element \[[01]\] of x.grad is .*several backward calls")
+
+
 # ---------------------------------------------------------------------- what cannot be had again
 def test_data_in_the_middle_is_gone():
     x, data = leaf(1.0, 2.0), torch.tensor([3.0, 4.0], dtype=torch.float64)
@@ -203,7 +226,7 @@ def test_a_change_of_another_leaf_is_seen_where_the_number_is_the_same():
     kept = loss.grad_fn
     del loss
     v.data -= 0.1 * v.grad
-    refused(w.grad, r"another .grad there, of shape \(\), is 6, and 4.8 comes")
+    refused(w.grad, r"another .grad of shape \(\) there is 6, and 4.8 comes")
     assert kept is not None
 
 
@@ -216,6 +239,14 @@ def test_gradients_of_two_calls():
         x.grad,
         "x.grad is 16, and 12 comes from the leaves as they are: several backward calls .* at .*z.backward",
     )
+
+
+def test_a_gradient_that_was_written_to():
+    w = leaf(3.0, 4.0)
+    loss = (w * w).sum()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_([w], 1.0)
+    refused(w.grad, r"element \[1\] of x.grad is 0.8, and 8 comes .*: mul_ has written to it at .*clip_grad_norm_")
 
 
 def test_a_gradient_that_began_with_something_else():
@@ -308,7 +339,7 @@ def test_the_derivative_of_a_tensor_by_another_after_backward():
         adds_up(e)
     x.data += 1
     with pytest.raises(
-        ValueError, match="retain_graph=True.*cannot be computed again from the leaves: the exp of shape"
+        ValueError, match="retain_graph=True.*cannot be computed again from the leaves: element .1. of the exp of shape"
     ):
         torch.explain(y, x)
 
