@@ -130,6 +130,15 @@ class Full(Node):
     _shape = property(lambda node: node._meta[0][0])
     _dtype = property(lambda node: node._meta[0][1])
 
+    @property
+    def _constants(self) -> dict:
+        """By position the arguments that are no tensors, as far as they are there still: a backward frees them, too."""
+        from ..ops.primitive import ShapeOf
+
+        kept = self._saved if type(self._saved) is tuple else ()
+        found = [(i, s) for i, (e, s) in enumerate(zip(self._edges, kept)) if e is None]
+        return {i: s for i, s in found if type(s) is not Saved and type(s) is not ShapeOf}
+
 
 class Ctx(Full):
     """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx."""

@@ -1,8 +1,9 @@
 """How a number came about: the derivation of a gradient or tangent, and the history of a shape (docs/explain.md).
 
-A derivation is read off a recording (program/recording.py): found.py looks for the one that knows the number, links.py
-has its edges with their numbers, local.py the partials of single elements, derive.py the steps and paths, text.py the words.
-shapes.py tells where the dimensions of a tensor come from.  Nothing here is loaded before it is asked for.
+A derivation is read off a recording (program/recording.py): found.py looks for the one that knows the number, again.py makes
+one where backward has freed the graph, links.py has its edges with their numbers, local.py the partials of single elements,
+derive.py the steps and paths, text.py the words.  shapes.py tells where the dimensions of a tensor come from.  Nothing here is
+loaded before it is asked for.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ def explain(
 ) -> Explanation:
     """Derive a gradient or tangent step by step: which paths lead to it, with which local partials, and their numbers.
 
-    `explain(x.grad)`: a gradient or tangent that a living recording has seen, or whose graph backward has kept.
-    `explain(y, x)`: the derivative of y by x, while y's graph is there; nothing is accumulated.
+    `explain(x.grad)`: a gradient or tangent that a living recording has seen, or whose graph is there; one that backward
+    has freed is computed again from its leaves, where that gives the same numbers.
+    `explain(y, x)`: the derivative of y by x, from y's graph; nothing is accumulated.
     `explain(f, *inputs)`: the derivative of f's result by its first input, or by the one that `of` names or counts; with
     `tangents`, one for each input, the tangent of the result.  A result that is itself a gradient, as that of
     `func.grad(f)` is, is explained as such.

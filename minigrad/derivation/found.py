@@ -1,7 +1,8 @@
 """Which recording, or which living graph, knows the derivative that is asked for.
 
 Recordings of this thread are looked through while they are alive (program/recent.py).  Without one, a graph that backward
-has kept is found among the living objects of the process: that takes time when somebody asks, and none while programs run.
+has kept, or what it has left of one (again.py), is found among the living objects of the process: that takes time when somebody
+asks, and none while programs run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.edges import producer
+from ..core.edges import key, producer
 from ..core.node import Node
 from ..core.saved import Freed
 from ..core.tensor import Tensor, bottom, history
@@ -22,6 +23,7 @@ from ..errors import MinigradWarning, error
 from ..program.from_graph import older_first, record_of
 from ..program.recent import alive
 from ..program.recording import Record
+from .again import Lost, adopt, again, compare_gradients, compare_results
 from .names import value_of, variables
 
 RECORD = """record the program:
@@ -30,6 +32,7 @@ RECORD = """record the program:
     print(minigrad.explain(x.grad))"""
 RETAIN = "or keep it: loss.backward(retain_graph=True); the last backward under minigrad.debug() is kept, too"
 ROOTS = 8  # so many graphs are looked through
+AGAIN = "backward has freed the graph; it was computed again from the leaves, and gives what is still there of the first run"
 KEEP = "or ask for it while the graph is there: minigrad.explain(loss, x), before or instead of loss.backward()"
 
 
@@ -50,6 +53,7 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
     for rec in alive():
         if (asked := in_recording(rec, t)) is not None:
             return checked(asked, t)
+    gc.collect()  # what is found below has to be alive, and no graph of an earlier answer
     owner = next((o for o in gc.get_objects() if isinstance(o, Tensor) and o._grad is t), None)
     if owner is None:
         raise error(
@@ -59,17 +63,56 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
             "recording that is alive has it as a gradient or a tangent",
             f"{RECORD}\n  {KEEP}",
         )
-    asked = [a for root in roots(history(owner)) if (a := in_graph(root, owner)) is not None]
-    if not asked:
-        raise unknown(owner, next((name for name, value in variables(frame).items() if value is owner), "x"))
-    return next((a for a in asked if not checked(a, t).notes), asked[0])
+    name = next((name for name, value in variables(frame).items() if value is owner), "x")
+    return in_graphs(roots(history(owner)), owner, name)
 
 
-def in_graph(root: Any, owner: Tensor) -> Asked | None:
-    """The gradient of a tensor in the graph that leads to a root; None where a backward has freed that."""
-    rec, leaf = graph(root), history(owner)
-    value = rec.leaves.get(leaf)
-    return Asked(rec, "gradient", value, owned=True) if value in rec.gradients and not rec.notes else None
+def in_graphs(found: list, owner: Tensor, name: str) -> Asked:
+    """The gradient of a tensor in one of the graphs that lead to some roots, as they are or computed again."""
+    living, freed, lost = [], [], ""
+    for root in found:
+        rec = graph(root)
+        if rec.notes:  # a backward has freed it
+            freed.append(root)
+        elif (asked := in_graph(rec, owner)) is not None:
+            living.append(asked)
+    for asked in living:
+        if not checked(asked, owner._grad).notes:
+            return asked
+    for root in freed:
+        try:
+            return computed_again(root, owner, name)
+        except Lost as e:
+            lost = lost or str(e)
+    if living and not freed:
+        return living[0]
+    raise unknown(found, name, lost)
+
+
+def in_graph(rec: Record, owner: Tensor) -> Asked | None:
+    """The gradient of a tensor in the record of a graph."""
+    value = value_of(rec, history(owner))
+    return Asked(rec, "gradient", value, owned=True) if value in rec.gradients else None
+
+
+def computed_again(root: Node, owner: Tensor, name: str) -> Asked:
+    """The gradient of a tensor in the freed graph that leads to a root; Lost where the leaves give another one now."""
+    made = again(root)
+    rec = second(next(t for (node, _), t in made.items() if node is root and t._edge is not None), made)
+    asked = in_graph(rec, owner)
+    if asked is None:
+        raise Lost(f"no gradient of {name} comes from the leaves as they are")
+    compare_gradients(rec, owner, name)
+    asked.notes.append(AGAIN)
+    return asked
+
+
+def second(y: Tensor, made: dict) -> Record:
+    """The record of one of the results of a graph that was computed again."""
+    compare_results(made)
+    rec = graph(y)
+    adopt(rec, made)
+    return rec
 
 
 def graph(what: Any) -> Record:
@@ -81,11 +124,11 @@ def graph(what: Any) -> Record:
     return rec
 
 
-def unknown(owner: Tensor, name: str) -> Exception:
-    """The error for a gradient of which nobody knows any more how it came about."""
-    nodes = older_first(*roots(history(owner)))
-    places = [n._saved.place for n in nodes if type(n._saved) is Freed and n._saved.place]
+def unknown(found: list, name: str, lost: str) -> Exception:
+    """The error for a gradient of which nobody knows any more how it came about, and why that cannot be computed again."""
+    places = [n._saved.place for n in older_first(*found) if type(n._saved) is Freed and n._saved.place]
     by = f", which the backward at {places[-1]} has freed" if places else ", which is gone"
+    by += f"; it cannot be computed again from the leaves: {lost}" if lost else ""
     return error(
         ValueError,
         "explain",
@@ -137,10 +180,15 @@ def of_tensor(y: Tensor, x: Tensor, who: str = "explain") -> Asked:
             f"the first tensor, of shape {tuple(y.shape)}, has no graph: nothing that it depends on requires grad",
             "set requires_grad=True on what you differentiate by, before computing",
         )
-    rec, edge = graph(y), history(x)
+    rec, notes = graph(y), []
     if rec.notes:
-        raise error(ValueError, who, rec.notes[0], RECORD)
-    value = value_of(rec, edge)
+        try:
+            made = again(producer(history(y)))
+            rec, notes = second(made[key(history(y))], made), [AGAIN]
+        except Lost as e:
+            what = f"{rec.notes[0]}; it cannot be computed again from the leaves: {e}"
+            raise error(ValueError, who, what, RECORD) from None
+    value = value_of(rec, history(x))
     if value is None or value not in rec.gradients:
         raise error(
             ValueError,
@@ -148,7 +196,7 @@ def of_tensor(y: Tensor, x: Tensor, who: str = "explain") -> Asked:
             f"the tensor of shape {tuple(y.shape)} does not depend on the one of shape {tuple(x.shape)}",
             "look for a detach, a no_grad, or an operation without a derivative between them",
         )
-    return Asked(rec, "gradient", value)
+    return Asked(rec, "gradient", value, notes=notes)
 
 
 def roots(leaf: Any) -> list:

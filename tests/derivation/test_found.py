@@ -54,7 +54,7 @@ def test_of_several_graphs_the_one_with_the_numbers_is_taken():
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_freed_graph_is_an_error_with_the_code_to_type(keep):
     x = torch.tensor(1.0, requires_grad=True)
-    loss = x * x
+    loss = x * torch.tensor(2.0)
     loss.backward()
     if not keep:
         del loss
@@ -130,7 +130,7 @@ def test_recordings_of_other_threads_are_theirs():
 
     def program():
         with torch.record(passes=("forward", "backward")) as rec:
-            (x * x).backward()
+            (x * torch.tensor(2.0)).backward()
         kept.append(rec)
 
     thread = threading.Thread(target=program)

@@ -37,17 +37,31 @@ def flat_class(plan: Plan) -> type:
             return as_saved(kept, None)
         return ShapeOf(getattr(node, "s" + k)) if k in plan.shapes else None
 
+    def number_into(kept: Any, node: Any) -> None:
+        left = type(node._number) is tuple
+        kept[not left] = node._number[0] if left else node._number
+
     def saved(node: Any) -> Any:
         """As Full has it: per argument, then for the result, a Saved tensor or a plain value."""
         if node._freed is not None:
             return node._freed
         kept = [argument(node, k) for k in plan.names]
         if plan.counts_numbers and node._number is not None:
-            left = type(node._number) is tuple
-            kept[not left] = node._number[0] if left else node._number
+            number_into(kept, node)
         return (*kept, *[as_saved(getattr(node, k), i) if k in read else None for i, k in enumerate(outs)])
 
+<<<<<<< HEAD
     def forget(node: Any, freed: Freed) -> None:
+=======
+    def constants(node: Any) -> dict:
+        """As Full has it; here no backward frees them."""
+        found = {i: getattr(node, k) for i, k in enumerate(plan.names) if k in plain}
+        if plan.counts_numbers and node._number is not None:
+            number_into(found, node)
+        return found
+
+    def forget(node: Any, place: Any) -> None:
+>>>>>>> mh
         """Drop the saved tensors."""
         if node._freed is None and any([getattr(node, k) is not None for k in read]):
             node._freed = freed
@@ -61,6 +75,7 @@ def flat_class(plan: Plan) -> type:
         "places": tuple([plan.names.index(k) for k in operands]),
         "_edges": property(eval(f"lambda node: ({by_argument},)")),  # graphs are searched along these
         "_saved": property(saved),
+        "_constants": property(constants),
         "_free": forget,
         "__module__": cls.__module__,
     }
