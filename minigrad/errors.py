@@ -7,10 +7,13 @@ be silenced and looked up.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import linecache
 import os
 import re
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Iterable, Sequence
@@ -51,10 +54,52 @@ def user_place() -> Place | None:
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
 
 
+def raised_at(e: BaseException) -> Place | None:
+    """The innermost line of the user's that an exception came through."""
+    tb, found = users_part(e.__traceback__), None
+    while tb is not None:
+        found, tb = Place(tb.tb_frame.f_code.co_filename, tb.tb_lineno), tb.tb_next
+    return found
+
+
 def defined_at(f: Any) -> Place | None:
-    """Where a function of the user's begins; None for what is not written in Python."""
-    code = getattr(f, "__code__", None)
-    return None if code is None else Place(code.co_filename, code.co_firstlineno)
+    """The line of a function's `def`, below its decorators; None for what is not written in Python."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    if code is None:
+        return None
+    line = code.co_firstlineno
+    while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
+        line += 1
+    return Place(code.co_filename, line)
+
+
+def returned_at(f: Any) -> Place | None:
+    """The line where a function returns, to point at what it has returned; its `def` where there are several, or none."""
+    found, place = returns(f), defined_at(f)
+    return place._replace(line=found[0]) if place is not None and found is not None and len(found) == 1 else place
+
+
+def returns(f: Any) -> list[int] | None:
+    """The lines of a function's `return` statements; None where its source is not at hand."""
+    try:
+        lines, first = inspect.getsourcelines(f)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    if not tree.body or not isinstance(
+        tree.body[0], (ast.FunctionDef, ast.AsyncFunctionDef)
+    ):  # a lambda has no `return`
+        return None
+    found, todo = [], list[ast.AST](tree.body[:1])
+    for node in todo:
+        if isinstance(node, ast.Return):
+            found.append(first + node.lineno - 1)
+        inner = isinstance(node, SCOPES) and node is not tree.body[0]
+        todo += [] if inner else list(ast.iter_child_nodes(node))
+    return found
+
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)  # whose returns are their own
 
 
 # ---------------------------------------------------------------------- errors

@@ -56,12 +56,12 @@ class Conversions:
         Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
         forward of a Function).
         """
-        if not force and current().grad and self.requires_grad:
+        if not force and current().grad and self._layer is None and self.requires_grad:
             raise error(
                 RuntimeError,
                 "numpy",
-                "can't call numpy() on a tensor that requires grad",
-                "use tensor.detach().numpy()",
+                f"can't call numpy() on a tensor of shape {tuple(self.shape)} that requires grad",
+                "use tensor.detach().numpy(); a backward that computes in NumPy is marked with @once_differentiable",
             )
         return self._a
 

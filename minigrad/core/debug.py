@@ -12,11 +12,11 @@ import threading
 import zlib
 from collections.abc import Iterable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 import numpy as np
 
-from ..errors import Place, user_place
+from ..errors import user_place
 from .edges import Leaf, producer
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
@@ -30,7 +30,7 @@ class Mode(threading.local):
 
 
 mode = Mode()
-_origins: WeakKeyDictionary[Any, tuple[str, Place | None]] = WeakKeyDictionary()
+_origins: dict[int, tuple] = {}  # by id, as tensors are not compared; with a reference that takes a dead one out
 
 
 def note_origin(name: str, outs: Iterable) -> None:
@@ -38,16 +38,17 @@ def note_origin(name: str, outs: Iterable) -> None:
     place = user_place()
     for t in outs:
         if hasattr(t, "_edge"):
-            _origins[t] = (name, place)
+            key = id(t)
+            _origins[key] = name, place, ref(t, lambda _, key=key: _origins.pop(key, None))
 
 
 def origin(t: Any) -> str:
     """A line that says how a tensor came about: its operation, and its line if it is known."""
     edge = t._edge
-    while t not in _origins and getattr(t, "_layer", None) is not None:
+    while id(t) not in _origins and getattr(t, "_layer", None) is not None:
         t = t._value
-    if t in _origins:
-        name, place = _origins[t]
+    if id(t) in _origins:
+        name, place, _ = _origins[id(t)]
         return f"made by {name} at {place}"
     if edge is None or type(edge) is Leaf:
         return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..errors import error
+from ..errors import MinigradError, defined_at, error, raised_at, user_place
 from . import debug
 from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .dual import push_tangents
@@ -18,8 +18,8 @@ from .edges import Port
 from .guard import Guard
 from .inplace import twin
 from .node import Ctx, Full, describe, described
-from .tensor import Foreign, Tensor, history
-from .wiring import among, as_tuple, check_tangents, is_float, tensors_in, wire
+from .tensor import Foreign, Tensor, history, version
+from .wiring import among, as_tuple, check_tangents, check_unwritten, is_float, none_used, tensors_in, wire
 
 
 class Function:
@@ -112,12 +112,13 @@ class Function:
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """From the tangents of forward's arguments (None for those without) to one tangent per output."""
-        name = ctx._fn.__name__
+        takes = [f"{n}_t" for n in inspect.signature(ctx._fn.forward).parameters][ctx._fn.combined :]
         raise error(
             NotImplementedError,
-            name,
+            ctx._fn.__name__,
             "you must implement the jvp function for custom autograd.Function to use it with forward mode AD",
-            "add a static method jvp(ctx, *tangents)",
+            f"add a @staticmethod def jvp({', '.join(['ctx', *takes])}) that returns a tangent for each output; for second "
+            "derivatives by backward alone use jacrev(jacrev(f)) in place of hessian(f)",
         )
 
     @classmethod
@@ -177,12 +178,18 @@ class Function:
             tangents = [
                 p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents, strict=True)
             ]
+        versions = [0 if t is None else version(t) for t in tangents]
         ctx._jvp = True
         try:
             result = call_user(cls, "jvp", ctx, *tangents)
+        except (TypeError, AttributeError) as e:
+            if "NoneType" in str(e) and None in tangents and not isinstance(e, MinigradError):
+                raise none_used(cls, ctx, primals, tangents, e) from e
+            raise
         finally:
             ctx._jvp, ctx._forward = False, None
-        found = check_tangents(cls, ctx, as_tuple(result), outs)
+        check_unwritten(cls, ctx, primals, tangents, versions)
+        found = check_tangents(cls, ctx, result, outs)
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 
 
@@ -233,13 +240,13 @@ def call_user(cls: type[Function], name: str, *args: Any) -> Any:
             signature = inspect.signature(method)
             signature.bind(*args)
         except TypeError as wrong:
-            code = method.__code__
             raise error(
                 TypeError,
                 f"{cls.__name__}.{name}",
-                f"{wrong}: it is called with {len(args)} arguments, but is defined as "
-                f"{name}{signature} at {code.co_filename}:{code.co_firstlineno}",
+                f"{wrong}: it is called with {len(args)} arguments, but is defined as {name}{signature}",
                 CALLED_WITH[name],
+                defined_at(method),
+                [f"called at {user_place()}"],
             ) from None
         raise
 
@@ -254,6 +261,7 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
             f"runs under `{layer}`, where a tensor (of shape {shape}) has no memory for numpy() and the like",
             "make the method of minigrad operations and of Functions with a vmap staticmethod of their own, or write a "
             "vmap staticmethod in place of generate_vmap_rule=True",
+            raised_at(e),
         )
     return error(
         RuntimeError,
@@ -261,6 +269,7 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
         f"uses a tensor of shape {shape} that belongs to a `{layer}` transform around it and is not one of its inputs: "
         "what depends on it would be lost",
         f"pass it as an argument of {cls.__name__}.apply, and keep it with ctx.save_for_backward",
+        raised_at(e),
     )
 
 

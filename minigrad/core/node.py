@@ -173,9 +173,21 @@ class Ctx(Full):
     @property
     def saved_tensors(self) -> tuple:
         """In backward what save_for_backward kept; in jvp what save_for_forward kept, if it was called."""
-        if self._jvp and self._forward is not None:
-            return self._forward
+        if self._forward is not None:
+            if self._jvp:
+                return self._forward
+            if not self._saved:
+                raise self._saved_for_forward()
         return tuple([unpack(s, self) for s in self._alive()])
+
+    def _saved_for_forward(self) -> Exception:
+        n = len(self._forward)
+        return error(
+            RuntimeError,
+            self.name(),
+            f"nothing was saved for backward: save_for_forward has kept {n} tensor{'s' * (n != 1)}, for jvp only",
+            "call ctx.save_for_backward(...) as well",
+        )
 
     def tensor_inputs(self) -> list:
         """The positions of the arguments that are tensors."""

@@ -82,6 +82,26 @@ def described(x: Any) -> str:
     return f"a tuple of {len(x)}" if isinstance(x, tuple) else f"a {type(x).__name__}"
 
 
+def counted(items: Any, what: str) -> str:
+    """How many there are, in words."""
+    return f"{len(items)} {what}{'s' * (len(items) != 1)}"
+
+
+def shown(spec: Any) -> str:
+    """The structure of a tree, * standing for each leaf: (*, [*, *])."""
+    return repr(rebuild(spec, [STAR] * spec.num_leaves))
+
+
+class Star:
+    """A leaf, when a structure is shown."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+STAR = Star()
+
+
 def zeros(like: Tensor) -> Tensor:
     """The derivative by what has no influence."""
     return like.new_zeros(like.shape)

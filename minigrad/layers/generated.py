@@ -32,7 +32,7 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
 
     def under(name: str, ctx: Any, args: tuple, dims: tuple) -> Any:
         """A method that reads what was saved on single examples; its results have the batch dimension in front."""
-        saved = ctx.saved_tensors
+        saved = ctx.saved_tensors if name == "jvp" or ctx._saved else ()
         with push(layer):
             saved = boxed(saved, Batched.saved_dims if name == "backward" else Batched.forward_dims)
             out = call_user(cls, name, Example(ctx, saved), *boxed(args, dims))

@@ -74,8 +74,9 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
             raise error(
                 RuntimeError,
                 "stack",
-                f"stack expects each tensor to be equal size, but got {list(xs[0].shape)} at entry 0 and "
-                f"{list(x.shape)} at entry {i}",
+                f"stack expects each tensor to be equal size, but got {tuple(xs[0].shape)} at entry 0 and "
+                f"{tuple(x.shape)} at entry {i}",
+                "give all the same shape; cat(...) joins tensors that differ in the one dimension",
             )
     return Stack.apply(axis(dim, xs[0].ndim + 1, "stack"), *xs)
 

@@ -42,7 +42,10 @@ def axis(dim: Any, n: int, who: str) -> int:
     limit = max(n, 1)  # a 0-d tensor may be asked for dimension 0 or -1
     if not -limit <= d < limit:
         raise error(
-            IndexError, who, f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})"
+            IndexError,
+            who,
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})",
+            f"the tensor has {n} dimensions: pass dim=0 for its first, dim=-1 for its last",
         )
     return d % limit
 
