@@ -7,17 +7,16 @@ be silenced and looked up.
 
 from __future__ import annotations
 
-import ast
+import dis
 import inspect
 import linecache
 import os
 import re
 import sys
-import textwrap
 import traceback
 import warnings
-from collections.abc import Iterable, Sequence
-from types import FrameType, TracebackType
+from collections.abc import Iterable, Iterator, Sequence
+from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -62,44 +61,39 @@ def raised_at(e: BaseException) -> Place | None:
     return found
 
 
-def defined_at(f: Any) -> Place | None:
-    """The line of a function's `def`, below its decorators; None for what is not written in Python."""
+def users_code(f: Any) -> CodeType | None:
+    """The code of a function of the user's, below its decorators; None for minigrad's own and what is not in Python."""
     code = getattr(inspect.unwrap(f), "__code__", None)
-    if code is None:
+    return None if code is None or code.co_filename.startswith(PACKAGE) else code
+
+
+def defined_at(f: Any) -> Place | None:
+    """The line with the `def` of a function of the user's; None for minigrad's own and what is not in Python."""
+    if (code := users_code(f)) is None:
         return None
-    line = code.co_firstlineno
-    while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
-        line += 1
-    return Place(code.co_filename, line)
+    first, last = code.co_firstlineno, max(line for _, _, line in code.co_lines() if line is not None)
+    places = [Place(code.co_filename, line) for line in range(first, last + 1)]  # decorators stand first
+    return next((place for place in places if place.code.startswith("def ")), places[0])
+
+
+def steps(f: Any) -> Iterator[tuple[str, Any, Place]]:
+    """The bytecode of a function of the user's: instruction, what it works on, and its line."""
+    code = users_code(f)
+    for step in () if code is None else dis.get_instructions(code):
+        line = None if step.positions is None else step.positions.lineno
+        yield step.opname, step.argval, Place(code.co_filename, line or code.co_firstlineno)  # type: ignore[union-attr]
+
+
+def returns(f: Any) -> list[Place]:
+    """The lines at which a function of the user's says `return`; a lambda does so always."""
+    places = dict.fromkeys([place for name, _, place in steps(f) if name.startswith("RETURN_")])
+    return [place for place in places if not place.code or re.search(r"\b(return|lambda)\b", place.code)]
 
 
 def returned_at(f: Any) -> Place | None:
-    """The line where a function returns, to point at what it has returned; its `def` where there are several, or none."""
-    found, place = returns(f), defined_at(f)
-    return place._replace(line=found[0]) if place is not None and found is not None and len(found) == 1 else place
-
-
-def returns(f: Any) -> list[int] | None:
-    """The lines of a function's `return` statements; None where its source is not at hand."""
-    try:
-        lines, first = inspect.getsourcelines(f)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError):
-        return None
-    if not tree.body or not isinstance(
-        tree.body[0], (ast.FunctionDef, ast.AsyncFunctionDef)
-    ):  # a lambda has no `return`
-        return None
-    found, todo = [], list[ast.AST](tree.body[:1])
-    for node in todo:
-        if isinstance(node, ast.Return):
-            found.append(first + node.lineno - 1)
-        inner = isinstance(node, SCOPES) and node is not tree.body[0]
-        todo += [] if inner else list(ast.iter_child_nodes(node))
-    return found
-
-
-SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)  # whose returns are their own
+    """The line of its `return`, if there is just one, or else of its `def`."""
+    places = returns(f)
+    return places[0] if len(places) == 1 else defined_at(f)
 
 
 # ---------------------------------------------------------------------- errors

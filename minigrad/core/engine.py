@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Place, error, user_place
+from ..errors import Place, error, returned_at, user_place, warn
 from . import hooks
 from .context import OFF, ON, current, use
 from .edges import Leaf, Port, key, producer
@@ -23,7 +23,7 @@ from .fast import GENERIC
 from .function import call_user
 from .node import Ctx, anomaly
 from .sweep import bare, boxed, broadcast_axes, sweep
-from .tensor import Tensor, history, version, wrap
+from .tensor import Box, Tensor, bottom, history, levels, version, wrap
 
 running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None)  # the run that goes on in this thread
 
@@ -152,6 +152,8 @@ def pull(node: Any, gs: list) -> tuple:
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
+    if isinstance(node, Ctx) and current().grad:
+        look_at_history(node, gs, fitted)
     if node._trace is not None and anomaly.nan:
         check_nan(node, fitted)
     return fitted
@@ -223,6 +225,34 @@ def named(node: Ctx) -> str:
     """A user's node, and where its backward stands."""
     code = getattr(node._fn.backward, "__code__", None)
     return node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else "")
+
+
+def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
+    """Under create_graph, warn of a gradient that has lost the history of the one it was computed from.
+
+    A backward is linear in what it is given, so that its results, unless they are zero, are tracked where that is.
+    """
+    if not any(map(tracked, gs)):
+        return
+    for i, o in enumerate(outs):
+        if o is not None and not tracked(o) and bottom(o)._a.any():
+            warn(
+                "untracked-backward",
+                node.name(),
+                f"is computed under create_graph=True, but gradient {i}, of shape {tuple(o.shape)}, that it returned has no "
+                "history: second derivatives miss what goes through it",
+                "compute it with minigrad's operations, without detach(), no_grad() and NumPy; or mark backward with "
+                "@once_differentiable, which makes a second derivative an error",
+                returned_at(node._fn.backward),
+            )
+            return
+
+
+def tracked(t: Any) -> bool:
+    """Whether somebody follows a tensor: it has a history, or a tangent, as some transform around sees it."""
+    return t is not None and any(
+        [history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in levels(t)]
+    )
 
 
 def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
@@ -359,6 +389,7 @@ def edge_of(t: Any, what: str, i: int) -> Any:
             RuntimeError,
             what,
             f"element {i} of tensors does not require grad and does not have a grad_fn",
-            "set requires_grad=True on an input before computing, and do not compute under no_grad()",
+            "set requires_grad=True on an input before computing, and do not compute under no_grad(); if it is a gradient, or "
+            "was computed from one, pass create_graph=True where that was computed",
         )
     return edge

@@ -202,7 +202,7 @@ def none_used(cls: type[Function], ctx: Ctx, primals: tuple, tangents: list, e: 
         type(e),
         f"{cls.__name__}.jvp",
         f"tangent {i} is None, because {why}; {e}",
-        f"leave its term out: `if {name[0]} is None: ...`",
+        f"compute that part only `if {name[0]} is not None`",
         raised_at(e),
         [f"applied at {user_place()}"],
     )

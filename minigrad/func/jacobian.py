@@ -94,7 +94,7 @@ def hessian(func: Callable, argnums: int | tuple = 0) -> Callable:
 
 def choose(who: str, func: Callable, argnums: Any, args: tuple, kwargs: dict) -> tuple:
     """func as a function of the arguments to differentiate by alone, and these."""
-    nums = normalize(who, argnums, len(args))
+    nums = normalize(who, argnums, len(args), kwargs)
 
     def partial(*chosen: Any) -> Any:
         full = list(args)

@@ -50,7 +50,7 @@ def results(who: str, result: Any) -> list:
 
 def inputs(who: str, what: str, tree: Any) -> list:
     """The leaves of what is to be differentiated by: float tensors.  Others raise ValueError, integers RuntimeError."""
-    fix = "pass tensors there, and what is none by a closure or keyword"
+    fix = "pass minigrad.tensor(3.) for a number to differentiate by; pass what is no tensor by a closure or keyword"
     flat = tensors_only(ValueError, who, what, tree, fix)
     for leaf in flat:
         if leaf._np_dtype.kind != "f":

@@ -18,7 +18,7 @@ from ..core.context import OFF, ON, current
 from ..core.dtypes import default
 from ..core.fast import GENERIC
 from ..errors import Place, error, warn
-from ..func.tree import flatten
+from ..func.tree import described, flatten
 from .environment import Unwatched
 from .road import MISS, road
 from .specialise import Eager, Specialisation, kind
@@ -47,7 +47,12 @@ def compile(f: Callable | None = None, *, fullgraph: bool = False) -> Any:
     if f is None:
         return functools.partial(compile, fullgraph=fullgraph)
     if not callable(f):
-        raise error(TypeError, "compile", f"expected a function, got {type(f).__name__}")
+        raise error(
+            TypeError,
+            "compile",
+            f"expected a function, got {described(f)}",
+            "pass the function, and its arguments to what comes back: compile(f)(x)",
+        )
     return f if isinstance(f, Compiled) else Compiled(f, fullgraph)
 
 
@@ -103,9 +108,12 @@ class Compiled:
                 made = Eager(str(e), None, True)
             except Exception as e:  # the program's own error, or one of ours: eager code tells
                 result = self.function(*args, **kwargs)
-                self._reasons[f"its capture failed: {str(e).splitlines()[0] if str(e) else type(e).__name__}"] = None
-                made = Eager(f"its capture failed: {e}", None, True)
+                what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__
+                made = Eager(f"its capture failed: {what}", getattr(e, "place", None), True)
                 self._add(key, made)
+                if self.fullgraph:
+                    raise self.refused(made.why, made.place) from None
+                self._reasons[made.why] = None
                 made.say(self)
                 return result
             self._add(key, made)
@@ -131,14 +139,24 @@ class Compiled:
     def _eagerly(self, why: str, place: Place | None, loud: bool, args: tuple, kwargs: dict) -> Any:
         """Run the function itself, and say so once."""
         if self.fullgraph and loud:
-            fix = "change that, or compile it without fullgraph=True: then it runs eagerly"
-            raise error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {why}", fix, place)
+            raise self.refused(why, place)
         if why not in self._reasons:
             self._reasons[why] = None
             if loud:
                 at = f"\n  at {place}" if place is not None else ""
                 warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {why}{at}")
         return self.function(*args, **kwargs)
+
+    def refused(self, why: str, place: Place | None) -> Exception:
+        """The error for what cannot be compiled, with fullgraph=True."""
+        return error(
+            RuntimeError,
+            f"compile({self.name})",
+            f"cannot be compiled: {why}",
+            "use minigrad.where(condition, a, b) in place of `if` and minigrad's operations in place of NumPy's; or compile "
+            "it without fullgraph=True: then it runs eagerly",
+            place,
+        )
 
     # ------------------------------------------------------------------ what it shows
     def source(self, part: str = "forward") -> str:

@@ -126,8 +126,8 @@ def test_vjp_of_nested_primals():
     "f, args, kind, text",
     [
         (lambda x: x * 2, (torch.ones(3),), RuntimeError, r"scalar tensor, got shape \(3,\).*\.sum\(\)"),
-        (lambda x: 3.0, (torch.ones(3),), RuntimeError, "to return a tensor, got float"),
-        (lambda x: (x, x), (torch.ones(3),), RuntimeError, "to return a tensor, got tuple"),
+        (lambda x: 3.0, (torch.ones(3),), RuntimeError, "to return a tensor, got a float"),
+        (lambda x: (x, x), (torch.ones(3),), RuntimeError, "to return a tensor, got a tuple of 2"),
         (lambda x: x.sum().long(), (torch.ones(3),), RuntimeError, "floating-point tensors, got minigrad.int64"),
         (lambda x: x.sum(), (torch.ones(3).long(),), RuntimeError, "argument 0 has dtype minigrad.int64.*float()"),
         (lambda d: d["a"], ({"a": torch.ones(()), "b": {"c": 2}},), ValueError, "got int at b/c"),

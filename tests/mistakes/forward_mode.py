@@ -16,7 +16,7 @@ class JvpMissing(Mistake):
     says = NotImplementedError
     operation = "Square"
     numbers = ("jvp", "forward mode")
-    remedy = "def jvp(ctx, x_t)"
+    remedy = "def jvp(ctx"
 
     def wrong():
         class Square(torch.autograd.Function):
@@ -336,7 +336,7 @@ class TangentIsNone(Mistake):
     says = TypeError
     operation = "Power.jvp"
     numbers = ("tangent 1", "None", "float")
-    remedy = "if n_t is None"
+    remedy = "if n_t is not None"
 
     def wrong():
         class Power(torch.autograd.Function):
@@ -380,7 +380,7 @@ class TangentNotMaterialized(Mistake):
     says = TypeError
     operation = "Product.jvp"
     numbers = ("tangent 1", "None", "set_materialize_grads(False)")
-    remedy = "if y_t is None"
+    remedy = "if y_t is not None"
 
     def wrong():
         class Product(torch.autograd.Function):
