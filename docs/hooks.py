@@ -24,6 +24,10 @@ def on_page_markdown(markdown, page, config, files):
         return with_viewer(markdown)
     if page.file.src_uri == "drawing.md":
         return with_text_drawing(markdown)
+    if page.file.src_uri == "explain.md":
+        return with_explanations(markdown)
+    if page.file.src_uri == "errors.md":
+        return filled(markdown, "<!-- printed error -->", "text", printed_by_example(markdown, "program.py"))
     marker = TABLES.get(page.file.src_uri)
     if marker is None:
         return markdown
@@ -51,6 +55,15 @@ def with_generated_text(markdown):
     return filled(markdown, "<!-- explained step -->", "text", step.explain())
 
 
+def with_explanations(markdown):
+    """The page about explanations, with those of its own examples."""
+    derivation = names_of_example(markdown, "neuron.py")["derivation"]
+    last = re.findall(r"```python\n(.*?)```", markdown, re.DOTALL)[-1]
+    history = names_of_example(f"```python\nimport minigrad as torch\n{last}```", "net.py")["history"]
+    markdown = filled(markdown, "<!-- derivation -->", "text", str(derivation))
+    return filled(markdown, "<!-- shape -->", "text", str(history))
+
+
 def with_text_drawing(markdown):
     """The page about pictures, with what the command on it writes for the example on it."""
     command = [sys.executable, "-m", "viz.cli", *"render neuron.py:loss -p backward -f txt -o -".split()]
@@ -69,12 +82,22 @@ def example_of(markdown):
 
 def names_of_example(markdown, file):
     """Run the first example of a page as if it were this file; the names it leaves behind."""
+    return run_example(markdown, file)[0]
+
+
+def printed_by_example(markdown, file):
+    """What the first example of a page prints, run as if it were this file."""
+    return run_example(markdown, file)[1]
+
+
+def run_example(markdown, file):
+    """Run the first example of a page as if it were this file; its names and what it printed."""
     example = example_of(markdown)
     linecache.cache[file] = (len(example), None, example.splitlines(True), file)
-    names = {"__name__": file.removesuffix(".py")}
-    with contextlib.redirect_stdout(io.StringIO()):
+    names, printed = {"__name__": file.removesuffix(".py")}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
         exec(compile(example, file, "exec"), names)
-    return names
+    return names, printed.getvalue()
 
 
 def filled(markdown, marker, language, text):

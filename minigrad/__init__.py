@@ -50,6 +50,7 @@ from .core.dtypes import int32 as int
 from .core.dtypes import int64 as long
 from .core.printing import get_printoptions, printoptions, set_printoptions
 from .core.tensor import Tensor
+from .derivation import explain, explain_shape
 from .errors import MinigradError, MinigradWarning, silence
 from .errors import install as _install_traceback
 from .func import vmap

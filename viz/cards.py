@@ -183,10 +183,11 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
             rule = f"sum({rule})"
         elif 0 < graph.elements(edge.flow["upstream"]) < graph.elements(edge.flow["gives"]):  # it was summed up
             rule = f"expand({rule})"
-    gives = text.gist(graph.values.get(edge.flow["gives"]))
     lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)] if rule else []
     if "grads" not in graph.view.show:
         return lines
+    if told := edge.flow.get("told"):  # of an explanation: the equations of single elements
+        return lines + [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 6)]
     gives = text.gist(graph.values.get(edge.flow["gives"]))
     return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
 

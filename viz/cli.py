@@ -14,7 +14,7 @@ import sys
 
 from cyclopts import App, CycloptsError
 
-from .commands import care, diff, render, source, step
+from .commands import care, diff, explain, render, source, step
 from .program import Failure, Usage
 
 
@@ -29,6 +29,7 @@ EXAMPLES = """Examples:
   minigrad render net.py:loss              all passes, into loss.svg
   minigrad render net.py:loss -f txt -o -  the same as text, in the terminal
   minigrad step net.py:loss                one operation after the other
+  minigrad explain net.py:loss --of w      how the derivative of loss by w comes about
   minigrad diff before.json net.py:loss    what changed since before.json
 
 minigrad COMMAND --help says more about each."""
@@ -42,6 +43,7 @@ app = App(
 )
 app.command(render.render, help_epilogue=render.EXAMPLES)
 app.command(step.step, help_epilogue=step.EXAMPLES)
+app.command(explain.explain, help_epilogue=explain.EXAMPLES)
 app.command(diff.diff, help_epilogue=diff.EXAMPLES)
 app.command(source.source, help_epilogue=source.EXAMPLES)
 app.command(care.doctor, help_epilogue="")

@@ -50,6 +50,10 @@ def draw(
     >>> print(draw(w.tanh(), name="tanh").graph.nodes[1].key)
     op-0
     """
+    if isinstance(part := getattr(what, "record", None), dict):  # an explanation: its part of a record, and its pass
+        from minigrad.derivation.text import labelled
+
+        what, passes = labelled(what), part["program"]["passes"][-1]
     wanted = PASSES if passes == "all" else _known("pass", passes, PASSES)
     shown = _known("part", show, SHOW)
     (way,) = _known("rankdir", rankdir, RANKDIRS)

@@ -15,13 +15,15 @@ SMALL = 300  # operations: larger graphs are not drawn unasked
 
 
 def mimebundle(what: Any) -> dict[str, str]:
-    """What a notebook shows for a tensor, a node or a record: its text, and if it has a graph the viewer and the picture.
+    """What a notebook shows for a tensor, a node, a record or an explanation: its text, and of a graph viewer and picture.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
     >>> sorted(mimebundle(w * w)), sorted(mimebundle(tensor(1.0)))
     (['image/svg+xml', 'text/html', 'text/plain'], ['text/plain'])
     """
+    if isinstance(getattr(what, "record", None), dict):  # an explanation
+        return {**draw(what).shown(), "text/plain": str(what)}
     if hasattr(what, "to_dict"):
         return drawn(what.to_dict(), getattr(what, "notes", ())).shown()
     shown = {"text/plain": repr(what)}

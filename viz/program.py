@@ -69,7 +69,17 @@ class Program:
         self.names = module.__dict__
 
     def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
-        """Run it and record how its tensor `name` comes about, or its function `name` on `args`; with the recording's notes.
+        """Run it and record how its tensor `name` comes about, or its function `name` on `args`; with the recording's notes."""
+        rec = self.recording(name, passes, args)
+        if rec is None:
+            return self.record_function(name, passes, args)
+        made = leading_to_outputs(rec.to_dict())
+        if not any(op["phase"] == "forward" for op in made["ops"]):
+            raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of operations.")
+        return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+
+    def recording(self, name: str, passes: Sequence[str], args: str | None = None) -> Any:
+        """Run it under a recording, and run the passes from its tensor `name`; None where that is a function.
 
         A program that only defines the function is not recorded while it runs.
         """
@@ -81,19 +91,16 @@ class Program:
 
         if defines(self.text, name):
             program()
-            return self.record_function(name, passes, args)
+            return None
         rec = minigrad.record(program, passes=passes, name=name, inside=True)
         if not isinstance(self.names[name], minigrad.Tensor):
-            return self.record_function(name, passes, args)
+            return None
         if args is not None:
             raise Usage(f"--args is for functions, and {name} is a tensor.")
         called = names_of_tensors(self.names)
         for value in rec.values:
             value.name = value.name or called.get(id(value.tensor), "")
-        made = leading_to_outputs(rec.to_dict())
-        if not any(op["phase"] == "forward" for op in made["ops"]):
-            raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of operations.")
-        return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
+        return rec
 
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
         """Record what a function of the program does."""

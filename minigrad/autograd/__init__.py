@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core import debug as debugging
 from ..core import engine
-from ..core.context import current
+from ..core.context import EAGER, current
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
 from ..core.hooks import retain_grad
@@ -44,7 +45,7 @@ def backward(
     edges, seeds = roots(tensors, grad_tensors, "backward")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        engine.run(edges, seeds, None, keep, create_graph)
+        run(edges, seeds, None, keep, create_graph)
         return
     inputs = as_sequence(inputs, "backward")
     if not inputs:
@@ -55,11 +56,21 @@ def backward(
     for t, e in zip(inputs, targets):
         if isinstance(t, Tensor) and type(e) is not Leaf:
             retain_grad(t)
-    found = engine.run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
+    found = run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
     with set_grad_enabled(create_graph):
         for e in dict.fromkeys(targets):
             if type(e) is Leaf and (g := found.get(key(e))) is not None:
                 engine.reach(e, [g])
+
+
+def run(edges: list, seeds: list, wanted: set | None, keep: bool, create: bool) -> dict:
+    """engine.run; in debug mode plain code runs it under a record of the graph, in which `explain` finds its gradients."""
+    if debugging.mode.on and not create and current().layer is EAGER:
+        from ..program.recent import debugged
+
+        with debugged(edges):
+            return engine.run(edges, seeds, wanted, keep, create)
+    return engine.run(edges, seeds, wanted, keep, create)
 
 
 def grad(
@@ -124,7 +135,7 @@ def grad(
         )
     keep = create_graph if retain_graph is None else retain_graph
     keys = [key(e) for e in targets]
-    found = engine.run(edges, seeds, set(keys), keep, create_graph)
+    found = run(edges, seeds, set(keys), keep, create_graph)
     results = tuple([found.get(k) for k in keys])
     if not (allow_unused or materialize_grads):
         refuse_unused(results, targets)

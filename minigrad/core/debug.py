@@ -30,7 +30,7 @@ class Mode(threading.local):
 
 
 mode = Mode()
-_origins: dict[int, tuple] = {}  # by id, as tensors are not compared; with a reference that takes a dead one out
+_origins: dict[int, tuple] = {}  # by id, because tensors compare by their elements: weak reference, operation, place
 
 
 def note_origin(name: str, outs: Iterable) -> None:
@@ -39,7 +39,7 @@ def note_origin(name: str, outs: Iterable) -> None:
     for t in outs:
         if hasattr(t, "_edge"):
             key = id(t)
-            _origins[key] = name, place, ref(t, lambda _, key=key: _origins.pop(key, None))
+            _origins[key] = (ref(t, lambda _, key=key: _origins.pop(key, None)), name, place)
 
 
 def origin(t: Any) -> str:
@@ -48,7 +48,7 @@ def origin(t: Any) -> str:
     while id(t) not in _origins and getattr(t, "_layer", None) is not None:
         t = t._value
     if id(t) in _origins:
-        name, place, _ = _origins[id(t)]
+        _, name, place = _origins[id(t)]
         return f"made by {name} at {place}"
     if edge is None or type(edge) is Leaf:
         return ""

@@ -73,7 +73,11 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
             g = hooked(node, g)
         if targets is not None:
             if node in targets:
-                found.update(kept(node, g, pending.wanted) if type(g) is list else {(node, 0): boxed(g)})
+                mine = kept(node, g, pending.wanted) if type(g) is list else {(node, 0): boxed(g)}
+                found.update(mine)
+                if watch is not None:
+                    for (_, i), t in mine.items():
+                        watch.note_same(g[i] if type(g) is list else g, t._a)
             if node not in useful:
                 if note is not None:
                     note((node, g, None))
@@ -110,6 +114,8 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
         if note is not None:
             note((leaf, g, None))
         found[leaf, 0] = boxed(g)
+        if watch is not None:
+            watch.note_same(g, found[leaf, 0]._a)
     return found
 
 

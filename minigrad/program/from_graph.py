@@ -5,6 +5,7 @@ What no node has kept is not known any more: such values have an empty summary. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,13 +44,9 @@ def record_of(what: Tensor | Node) -> Record:
             f"a tensor of shape {tuple(what.shape)} that no recorded operation has made has no graph",
             "pass the result of operations on tensors that require grad",
         )
-    rec = Record(name="", file="")
-    known: dict[tuple, int] = {}  # edge key -> value
-    for node in older_first(producer(edge)):
-        note_node(rec, node, known)
-    rec.outputs = [known[key(edge)]]
+    rec = graph_of([edge])
     if isinstance(what, Tensor):
-        describe(rec, known[key(edge)], what)
+        describe(rec, rec.outputs[0], what)
     if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
         rec.notes.append(FREED)
     else:
@@ -59,9 +56,19 @@ def record_of(what: Tensor | Node) -> Record:
     return rec
 
 
-def older_first(root: Any) -> list:
-    """All nodes that root depends on, and itself, by creation."""
-    seen, stack = {root}, [root]
+def graph_of(edges: Sequence) -> Record:
+    """A record of the operations behind some edges; a backward that runs under it belongs to it."""
+    rec = Record(name="", file="")
+    known: dict[tuple, int] = {}  # edge key -> value
+    for node in older_first(*[producer(e) for e in edges if type(e) is not Leaf]):
+        note_node(rec, node, known)
+    rec.outputs = [known[key(e)] for e in edges if key(e) in known]
+    return rec
+
+
+def older_first(*roots: Any) -> list:
+    """All nodes that the roots depend on, and themselves, by creation."""
+    seen, stack = set(roots), list(roots)
     while stack:
         for e in stack.pop()._edges:
             if e is not None and type(e) is not Leaf and producer(e) not in seen:

@@ -141,9 +141,9 @@ class Ledger(Flows):
     def freeze(self, x: Tensor, copy: np.ndarray | None = None) -> None:
         """x's memory is about to be written: keep what the values there hold, as views of a copy or as summaries."""
         for noted in self.overlapping(x):
-            if noted.summary is None and noted.before is None:
+            if noted.before is None and not noted.lost:
                 if copy is None:
-                    noted.summary = schema.summary(noted.array)
+                    noted.summary, noted.lost = schema.summary(noted.array), True
                 else:
                     noted.before = same_view(noted.array, storage(bottom(x)), copy)
 

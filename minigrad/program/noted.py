@@ -19,10 +19,11 @@ class Noted:
     """A value of the program: the tensor it was, what it is, and what it held if the memory was written since.
 
     Tensor and array are None for a value of which only shape and dtype are known; a gradient has no tensor.  `before` is a
-    copy of what the array held, `summary` stands in its place where there is one.  `key` is what the ledger finds it by.
+    copy of what the array held, `summary` stands in its place where there is one; `lost` says that there is no more.
+    `key` is what the ledger finds it by.
     """
 
-    __slots__ = ("array", "before", "dtype", "index", "key", "kind", "name", "shape", "summary", "tensor")
+    __slots__ = ("array", "before", "dtype", "index", "key", "kind", "lost", "name", "shape", "summary", "tensor")
 
     def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any, key: int = 0):
         self.index, self.tensor, self.array, self.kind, self.shape, self.dtype = (
@@ -36,6 +37,7 @@ class Noted:
         self.key, self.name = key, ""
         self.before: np.ndarray | None = None
         self.summary: dict | None = None
+        self.lost = False
 
     def held(self) -> Any:
         """The array, or what it held before it was written."""

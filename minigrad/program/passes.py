@@ -13,6 +13,7 @@ from ..core.tensor import Tensor, history
 from ..core.wiring import tensors_in
 from ..errors import error, user_frame
 from .from_graph import FREED, older_first
+from .recent import remember
 from .recording import Record
 
 PASSES = ("forward", "backward", "jvp")
@@ -41,6 +42,7 @@ def record(
     rec = Record(
         "jvp" in wanted, name or getattr(fn, "__name__", ""), "" if frame is None else frame.f_code.co_filename, inside
     )
+    remember(rec)
     if fn is None:
         return rec
     if not tracks(fn, args):
@@ -89,15 +91,20 @@ def run_backward(rec: Record, outs: list) -> None:
 
 def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:
     """Note the arguments first, under the names of f's parameters."""
-    try:
-        names = [*inspect.signature(fn).parameters]
-    except (TypeError, ValueError):
-        names = []
-    for i, a in enumerate(args):
+    for name, a in zip(parameter_names(fn, len(args)), args):
         if isinstance(a, Tensor):
             rec.meet(a)
-            noted = rec.values[rec.ref(a)]
-            noted.name = names[i] if i < len(names) else f"arg{i}"
+            rec.values[rec.ref(a)].name = name
+
+
+def parameter_names(fn: Callable, count: int) -> list[str]:
+    """What a function calls its first arguments; arg0 and so on, as far as it does not tell."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        names = []
+    return [*names, *[f"arg{i}" for i in range(len(names), count)]][:count]
 
 
 def name_values(rec: Record, fn: Any) -> None:

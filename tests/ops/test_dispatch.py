@@ -60,7 +60,9 @@ def test_infinities_are_no_warnings_even_where_warnings_are_errors():
         warnings.simplefilter("error")
         y = 1.0 / x
         z = minigrad.log(x)
-        (y.sum() + z.sum()).backward()
+        y.sum().backward()
+        x.grad = None
+        z.sum().backward()
     assert (y[0].item(), z[0].item()) == (np.inf, -np.inf)
 
 

@@ -11,7 +11,8 @@ from .command import PROGRAM, minigrad, written
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("render",), ("step",), ("diff",), ("source",), ("completion",), ("doctor",), ("warmup",)]
+    "words",
+    [(), ("render",), ("step",), ("diff",), ("explain",), ("source",), ("completion",), ("doctor",), ("warmup",)],
 )
 def test_help_comes_at_once(tmp_path, words):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -23,7 +24,7 @@ def test_help_comes_at_once(tmp_path, words):
 
 
 def test_help_has_examples(tmp_path):
-    for words in ((), ("render",), ("step",), ("diff",), ("source",)):
+    for words in ((), ("render",), ("step",), ("diff",), ("explain",), ("source",)):
         assert b"Examples:" in minigrad(tmp_path, *words, "--help").stdout
 
 

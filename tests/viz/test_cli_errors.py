@@ -91,7 +91,6 @@ WRONG = {
     "Did you mean grads?": ["render", "net.py:loss", "--show", "values,gradss"],
     'Choose from: "TB"': ["render", "net.py:loss", "--rankdir", "UP"],
     "--open needs a file": ["render", "net.py:loss", "--open", "-o", "-"],
-    "--json needs a file": ["render", "net.py:loss", "--json", "-o", "-"],
     "--depth -1 is less than 0": ["render", "net.py:loss", "--depth", "-1"],
     'unable to convert "many" into int': ["render", "net.py:loss", "--max-nodes", "many"],
     "requires an argument": ["render"],
@@ -108,6 +107,12 @@ WRONG = {
 )
 def test_what_is_wrong_with_a_command_ends_with_2_and_says_what_to_do(net, message, words):
     assert message.replace("There", "cannot be read") in refused(net, *words)
+
+
+def test_with_json_an_error_is_json_on_stdout(net):
+    done = minigrad(net, "render", "net.py:loss", "--json", "-o", "-")
+    assert done.returncode == 2 and json.loads(done.stdout)["code"] == 2
+    assert "--json needs a file" in json.loads(done.stdout)["error"]
 
 
 def test_a_missing_folder_is_refused_before_the_program_runs(net):

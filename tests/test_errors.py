@@ -1,0 +1,173 @@
+"""How errors and warnings are built, printed and silenced."""
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import minigrad as torch
+from minigrad import errors
+
+
+def refused(f, *args):
+    with pytest.raises(torch.MinigradError) as raised:
+        f(*args)
+    return raised.value
+
+
+def test_an_error_is_of_pytorchs_type_and_goes_by_its_name():
+    e = refused(lambda: torch.ones(2) @ torch.ones(3))
+    assert isinstance(e, RuntimeError) and type(e).__name__ == "RuntimeError" and type(e) is errors.FAMILY[RuntimeError]
+    for kind, cls in errors.FAMILY.items():
+        assert issubclass(cls, kind) and issubclass(cls, torch.MinigradError) and getattr(errors, kind.__name__) is cls
+    with pytest.raises(AttributeError, match="SyntaxError"):
+        errors.SyntaxError  # noqa: B018
+
+
+def test_its_parts_stand_apart():
+    e = refused(lambda: torch.ones(2) @ torch.ones(3))
+    assert e.operation == "matmul" and "(2,)" in e.problem and e.remedy and e.place.file == __file__
+    lines = str(e).splitlines()
+    assert lines[0] == f"matmul: {e.problem}" and lines[-1] == f"  To fix: {e.remedy}"
+    assert f"{__file__}:{e.place.line}: e = refused(lambda: torch.ones(2) @ torch.ones(3))" in str(e)
+
+
+def test_it_survives_pickling():
+    e = refused(lambda: torch.ones(2) @ torch.ones(3))
+    again = pickle.loads(pickle.dumps(e))
+    assert type(again) is type(e) and str(again) == str(e) and again.place == e.place
+
+
+def test_a_key_error_is_printed_without_quotes():
+    e = errors.error(KeyError, "state", "'a' is not there", "use 'b'")
+    assert isinstance(e, KeyError) and str(e).startswith("state: 'a' is not there\n")
+
+
+def test_what_is_a_minigrad_error_already_keeps_its_class():
+    class Special(errors.MinigradRuntimeError):
+        pass
+
+    assert type(errors.error(Special, "f", "wrong")) is Special
+
+
+def test_shapes_that_cannot_be_broadcast_are_drawn():
+    e = refused(torch.add, torch.ones(5, 3, 4), torch.ones(4, 3))
+    drawn = [line[-5:].strip() for line in str(e).splitlines()[1:4]]
+    assert drawn == ["5 3 4", "4 3", "^ ^"], str(e)
+
+
+def test_the_transforms_around_are_named_outermost_first():
+    def f(x):
+        return torch.func.grad(lambda y: (y + torch.ones(3)).sum())(x)
+
+    e = refused(torch.vmap(f), torch.ones(2, 4))
+    assert e.transforms == ("vmap", "grad") and "  inside vmap > grad\n" in str(e)
+    assert refused(lambda: torch.ones(2) + torch.ones(3)).transforms == ()  # they are left again
+
+
+# ---------------------------------------------------------------------- warnings
+def mse():
+    return torch.nn.functional.mse_loss(torch.ones(3, 1), torch.ones(3))
+
+
+def test_a_warning_has_a_name_a_place_and_a_remedy():
+    with pytest.warns(torch.MinigradWarning) as told:
+        mse()
+    (w,) = told
+    assert w.message.name == "broadcast-loss" and w.filename == __file__
+    text = str(w.message)
+    assert text.startswith("mse_loss: ") and "(3, 1)" in text and "9 differences" in text
+    assert "To fix: " in text and "minigrad.silence('broadcast-loss')" in text and f"{__file__}:{w.lineno}" in text
+
+
+def test_it_is_given_once_for_each_line_whatever_its_numbers():
+    names = {"__name__": "somewhere", "torch": torch}
+    program = """
+for n in (3, 4, 5):
+    torch.nn.functional.mse_loss(torch.ones(n, 1), torch.ones(n))
+torch.nn.functional.mse_loss(torch.ones(3, 1), torch.ones(3))
+"""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        exec(compile(program, "program.py", "exec"), names)
+    assert [w.lineno for w in told] == [3, 4]
+
+
+def test_it_can_be_silenced_by_its_name_alone():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.silence("grad-of-non-leaf")
+        with pytest.raises(torch.MinigradWarning):
+            mse()
+        torch.silence("broadcast-loss")
+        mse()
+
+
+def test_one_name_is_not_the_beginning_of_another():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.silence("broadcast", "loss", "broadcast.loss")
+        with pytest.raises(torch.MinigradWarning):
+            mse()
+
+
+# ---------------------------------------------------------------------- tracebacks
+PROGRAM = """
+import minigrad as torch
+def f(x):
+    return x @ torch.ones(3)
+f(torch.ones(2))
+"""
+
+
+def traceback_of(tmp_path, **environment):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_an_uncaught_error_ends_at_the_users_line(tmp_path):
+    text = traceback_of(tmp_path)
+    assert "line 5, in <module>" in text and "line 4, in f" in text and "matmul.py" not in text
+    assert "During handling" not in text and text.rstrip().splitlines()[-1].startswith("  To fix: ")
+
+
+def test_the_whole_traceback_is_shown_when_asked_for(tmp_path):
+    assert "matmul.py" in traceback_of(tmp_path, MINIGRAD_FULL_TRACEBACK="1")
+
+
+def test_errors_of_the_users_own_keep_their_traceback(tmp_path):
+    (tmp_path / "program.py").write_text("import minigrad\nraise RuntimeError('mine')\n")
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True)
+    assert done.stderr.endswith("RuntimeError: mine\n")
+
+
+@pytest.fixture
+def shell():
+    pytest.importorskip("IPython")
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("colors", "nocolor")
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def test_a_notebooks_traceback_ends_at_the_users_line(shell, capsys, monkeypatch):
+    shell.run_cell(PROGRAM)
+    short = capsys.readouterr()
+    short = short.out + short.err
+    assert "matmul.py" not in short and "f(torch.ones(2))" in short and "To fix: " in short
+    monkeypatch.setenv("MINIGRAD_FULL_TRACEBACK", "1")
+    shell.run_cell(PROGRAM)
+    full = capsys.readouterr()
+    assert "matmul.py" in full.out + full.err
