@@ -119,6 +119,13 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value without its tangent, and the tangent (None if it has none, or its level has ended)."""
+    if not isinstance(tensor, Tensor):
+        raise error(
+            TypeError,
+            "unpack_dual",
+            f"expected a tensor, got a {type(tensor).__name__}",
+            "unpack the results one by one: [unpack_dual(t).tangent for t in results]",
+        )
     dual = current().dual
     if tensor._tan is not None and tensor._tan[0] is not dual and tensor._tan[1] is not None:
         warn(

@@ -70,6 +70,9 @@ def gradcheck(
             "a batched check needs the check of the same mode",
             "set check_backward_ad or check_forward_ad",
         )
+    from ..func.tree import check_function  # the transforms come after autograd
+
+    check_function("gradcheck", func, "gradcheck(f, x)")
     inputs = as_tuple(inputs)
     check_inputs(inputs)
     settings = Settings(eps, atol, rtol, nondet_tol)
@@ -199,6 +202,14 @@ def check_inputs(inputs: tuple) -> None:
 # ---------------------------------------------------------------------- comparisons
 def check_constant(func: Callable, inputs: tuple, settings: Settings) -> None:
     """No output requires grad: then no output may move."""
+    for k, o in enumerate(as_tuple(func(*inputs))):
+        if not isinstance(o, Tensor):
+            raise error(
+                TypeError,
+                "gradcheck",
+                f"output {k} is a {type(o).__name__}, not a tensor, so that it has no gradient to check",
+                "return tensors, without item(), numpy() and tolist()",
+            )
     for i, x in checked(inputs):
         for k, jacobian in numerical(func, inputs, x, settings.eps).items():
             if np.abs(jacobian).max(initial=0) > 0:

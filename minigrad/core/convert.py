@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import error
+from ..errors import error, warn
 from .context import current
 from .edges import Leaf
 
@@ -41,6 +41,19 @@ OPERATORS = {
 }
 
 
+def warn_tangent_lost(t: Tensor) -> None:
+    """In forward mode, warn of a tensor that becomes an array: what is computed from that has no tangent."""
+    from .dual import tangent_of
+
+    if tangent_of(t, current().dual) is not None:
+        warn(
+            "tangent-lost",
+            "numpy",
+            f"a tensor of shape {tuple(t.shape)} with a tangent becomes an array, which has none: derivatives end here",
+            "compute with minigrad's operations; where the numbers alone are wanted, say so: x.detach().numpy()",
+        )
+
+
 class Conversions:
     """The methods of Tensor that give something else than tensors."""
 
@@ -54,7 +67,7 @@ class Conversions:
         """The memory as a NumPy array, shared with the tensor.
 
         Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
-        forward of a Function).
+        forward of a Function); warns of one with a tangent in forward mode, which NumPy does not carry on.
         """
         if not force and current().grad and self._layer is None and self.requires_grad:
             raise error(
@@ -63,6 +76,8 @@ class Conversions:
                 f"can't call numpy() on a tensor of shape {tuple(self.shape)} that requires grad",
                 "use tensor.detach().numpy(); a backward that computes in NumPy is marked with @once_differentiable",
             )
+        if current().dual is not None and not force:
+            warn_tangent_lost(self)
         return self._a
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

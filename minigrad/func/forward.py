@@ -11,7 +11,19 @@ from ..errors import error
 from ..layers.grad import Tape, transpose
 from ..layers.jvp import Jvp
 from .reverse import pull
-from .tree import counted, described, flatten, inputs, rebuild, results, shown, split_aux, tree_map, zeros
+from .tree import (
+    check_function,
+    counted,
+    described,
+    flatten,
+    inputs,
+    rebuild,
+    results,
+    shown,
+    split_aux,
+    tree_map,
+    zeros,
+)
 
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
@@ -25,6 +37,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     >>> minigrad.func.jvp(lambda x: x * x, (minigrad.tensor(3.),), (minigrad.tensor(1.),))
     (tensor(9.), tensor(6.))
     """
+    check_function("jvp", func, "jvp(f, (x,), (tangent,))")
     if not isinstance(primals, tuple) or not primals:
         raise error(
             RuntimeError,

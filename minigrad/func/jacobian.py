@@ -14,7 +14,7 @@ from ..core.tensor import Tensor
 from ..ops.create import eye
 from .forward import jvp
 from .reverse import normalize, unwrap, vjp
-from .tree import flatten, rebuild
+from .tree import check_function, flatten, rebuild
 from .vmap import check_chunk_size, vmap
 
 
@@ -28,6 +28,7 @@ def jacrev(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    check_function("jacrev", func)
     check_chunk_size("jacrev", chunk_size)
 
     @functools.wraps(func)
@@ -53,6 +54,7 @@ def jacfwd(func: Callable, argnums: int | tuple = 0, has_aux: bool = False, *, r
 
     `randomness` is vmap's: what random operations in func do, as it is run for all of them.
     """
+    check_function("jacfwd", func)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from ..core.context import ON, current, push
 from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad
-from .tree import described, flatten, inputs, rebuild, results, shown, split_aux, tree_map, zeros
+from .tree import check_function, described, flatten, inputs, rebuild, results, shown, split_aux, tree_map, zeros
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
@@ -28,6 +28,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     >>> pull(minigrad.tensor(2.))
     (tensor(2.),)
     """
+    check_function("vjp", func)
     flat, spec = flatten(primals)
     if not flat:
         raise error(RuntimeError, "vjp", "got no tensors to differentiate by", "pass tensors as primals")
@@ -123,8 +124,8 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
         low = layer.inner(value)
         one = wrap(np.array(1.0, low._a.dtype)) if low._layer is None else low.new_ones(())
         found = pull(layer, [value], [one], boxes, keep=False)
-        if found[0] is None:
-            look_for_captured(who, low, nums, args)
+        if any([g is None for g in found]):
+            look_for_captured(who, low, [(n, a) for n in nums for a in flatten(args[n])[0]], found)
         gradients = rebuild(spec, [zeros(a) if g is None else g for g, a in zip(found, flat)])
         return unwrap(gradients, argnums), (low, tree_map(layer.inner, aux)) if has_aux else low
 
@@ -151,17 +152,6 @@ def grad(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Cal
         return (gradient, value[1]) if has_aux else gradient
 
     return wrapper
-
-
-def check_function(who: str, func: Any) -> None:
-    """A transform takes the function itself, not its value."""
-    if not callable(func):
-        raise error(
-            TypeError,
-            who,
-            f"expected a function, got {described(func)}",
-            f"pass the function, and its arguments to what comes back: {who}(f)(x)",
-        )
 
 
 def check_argnums(who: str, argnums: Any) -> tuple:
@@ -201,12 +191,15 @@ def unwrap(parts: tuple, argnums: Any) -> Any:
     return parts[0] if isinstance(argnums, int) else parts
 
 
-def look_for_captured(who: str, value: Tensor, nums: tuple, args: tuple) -> None:
-    """Warn of a result that depends on a tensor passed as an argument, but by a closure and not by the argument."""
+def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None:
+    """Warn of a result that depends on a tensor passed as an argument, but by a closure and not by the argument.
+
+    `given` are the tensors with their arguments' numbers, `found` their gradients, None where the argument is not used.
+    """
     edge = history(value) if value._layer is None else None
     leaves = set() if edge is None else engine.behind([edge])[1]
-    for n in nums:
-        if any([a._layer is None and a._edge in leaves for a in flatten(args[n])[0]]):
+    for (n, a), g in zip(given, found):
+        if g is None and a._layer is None and a._edge in leaves:
             warn(
                 "captured-argument",
                 who,

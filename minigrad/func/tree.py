@@ -11,6 +11,17 @@ from ..core.tensor import Tensor
 from ..errors import error
 
 
+def check_function(who: str, func: Any, call: str = "") -> None:
+    """A transform takes the function itself, not its value; `call` is how it is called."""
+    if not callable(func):
+        raise error(
+            TypeError,
+            who,
+            f"expected a function, got {described(func)}",
+            f"pass the function itself: {call or who + '(f)(x)'}",
+        )
+
+
 def flatten(tree: Any) -> tuple[list, Any]:
     """The leaves of a tree, and what is needed to rebuild it."""
     return optree.tree_flatten(tree, none_is_leaf=True)

@@ -13,7 +13,7 @@ from ..core.tensor import Box, Tensor
 from ..errors import error
 from ..layers.batch import Batch
 from ..ops.join import cat
-from .tree import counted, flatten, rebuild, shown
+from .tree import check_function, counted, flatten, rebuild, shown
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -31,6 +31,7 @@ def vmap(
     >>> minigrad.vmap(minigrad.dot)(minigrad.ones(3, 2), minigrad.ones(3, 2))
     tensor([2., 2., 2.])
     """
+    check_function("vmap", func)
     if randomness not in RANDOMNESS:
         raise error(RuntimeError, "vmap", f"randomness has to be one of {', '.join(RANDOMNESS)}, got {randomness!r}")
     check_chunk_size("vmap", chunk_size)

@@ -18,7 +18,7 @@ from ..core.context import OFF, ON, current
 from ..core.dtypes import default
 from ..core.fast import GENERIC
 from ..errors import Place, error, warn
-from ..func.tree import described, flatten
+from ..func.tree import check_function, flatten
 from .environment import Unwatched
 from .road import MISS, road
 from .specialise import Eager, Specialisation, kind
@@ -46,13 +46,7 @@ def compile(f: Callable | None = None, *, fullgraph: bool = False) -> Any:
     """
     if f is None:
         return functools.partial(compile, fullgraph=fullgraph)
-    if not callable(f):
-        raise error(
-            TypeError,
-            "compile",
-            f"expected a function, got {described(f)}",
-            "pass the function, and its arguments to what comes back: compile(f)(x)",
-        )
+    check_function("compile", f)
     return f if isinstance(f, Compiled) else Compiled(f, fullgraph)
 
 

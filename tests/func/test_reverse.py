@@ -203,3 +203,15 @@ def test_gradient_of_what_nobody_tracks_is_not_tracked():
     w = torch.ones(2, requires_grad=True)
     assert grad(lambda x: (x * w).sum())(torch.ones(2)).requires_grad
     assert grad(lambda x: (x * x).sum())(w).requires_grad
+
+
+def test_a_gradient_of_zero_is_no_mistake(recwarn):
+    w, x = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    grad(lambda y: w.sum())(x)  # depends on nothing of what was passed
+    grad(lambda y: (x.detach() * w).sum())(x)
+    grad(lambda y: grad(lambda z: (w * z).sum())(y).sum())(x)  # second derivatives of a linear function
+    grad(lambda y, z: (y * x).sum(), argnums=(0, 1))(x, w)
+    assert not recwarn.list
+    for f in (lambda y, z: (w * x.detach()).sum(), lambda y, z: (w * y).sum()):
+        with pytest.warns(torch.MinigradWarning, match="argument 1 is zero"):
+            grad(f, argnums=(0, 1))(torch.ones(2), w)

@@ -1,5 +1,7 @@
 """jvp and forward mode."""
 
+import numpy as np
+
 import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
 
@@ -688,3 +690,88 @@ class JvpOfAnInteger(Mistake):
     def right():
         x, n = torch.ones(2), torch.tensor(3)
         return torch.func.jvp(lambda x: torch.pow(x, n), (x,), (torch.ones(2),))
+
+
+class NumpyInForwardMode(Mistake):
+    """A dual tensor goes through NumPy.
+
+    NumPy computes the value alone, and the tangent is gone without a word: the derivative would be zero.
+    """
+
+    says = "tangent-lost"
+    operation = "numpy"
+    numbers = ("(2,)", "tangent")
+    remedy = "minigrad's operations"
+
+    def wrong():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            y = torch.from_numpy(np.sin(x.numpy()))  # <-
+            return fwAD.unpack_dual(y).tangent
+
+    def right():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            assert x.detach().numpy().sum() == 2
+            return fwAD.unpack_dual(x.sin()).tangent
+
+
+class UnpackedTuple(Mistake):
+    """unpack_dual gets the tuple of a function's results.
+
+    It takes one dual tensor apart.
+    """
+
+    says = TypeError
+    operation = "unpack_dual"
+    numbers = ("tuple",)
+    remedy = "one by one"
+
+    def wrong():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            return fwAD.unpack_dual((x.sin(), x.cos()))  # <-
+
+    def right():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            return [fwAD.unpack_dual(y).tangent for y in (x.sin(), x.cos())]
+
+
+class JvpAuxNotDeclared(Mistake):
+    """A function under func.jvp returns something beside its result, and jvp was not told.
+
+    With `has_aux=True` the second thing is passed through.
+    """
+
+    operation = "jvp"
+    numbers = ("float", "1")
+    remedy = "has_aux=True"
+
+    def wrong():
+        f = lambda x: (x.sin(), 2.0)
+        return torch.func.jvp(f, (torch.ones(2),), (torch.ones(2),))  # <-
+
+    def right():
+        f = lambda x: (x.sin(), 2.0)
+        return torch.func.jvp(f, (torch.ones(2),), (torch.ones(2),), has_aux=True)
+
+
+class JvpOfAValue(Mistake):
+    """func.jvp gets the value of the function in place of the function.
+
+    It runs the function itself, on values that carry tangents.
+    """
+
+    says = TypeError
+    operation = "jvp"
+    numbers = ("a tensor of shape (2,)",)
+    remedy = "jvp(f, (x,), (tangent,))"
+
+    def wrong():
+        x = torch.ones(2)
+        return torch.func.jvp(torch.sin(x), (x,), (torch.ones(2),))  # <-
+
+    def right():
+        x = torch.ones(2)
+        return torch.func.jvp(torch.sin, (x,), (torch.ones(2),))

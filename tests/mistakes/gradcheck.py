@@ -447,3 +447,43 @@ class WrongSecondDerivative(Mistake):
                 return g * 3 * x**2
 
         gradgradcheck(Cube.apply, torch.ones(2, dtype=float64, requires_grad=True))
+
+
+class GradcheckOfAValue(Mistake):
+    """gradcheck gets the value of the function in place of the function.
+
+    It calls the function again and again, on inputs that are moved a little.
+    """
+
+    says = TypeError
+    operation = "gradcheck"
+    numbers = ("a tensor of shape (2,)",)
+    remedy = "gradcheck(f, x)"
+
+    def wrong():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(torch.sin(x), x)  # <-
+
+    def right():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(torch.sin, x)
+
+
+class GradcheckOfANumber(Mistake):
+    """gradcheck of a function that returns a Python number.
+
+    A number has no gradient; there would be nothing to check, and the check would pass.
+    """
+
+    says = TypeError
+    operation = "gradcheck"
+    numbers = ("output 0", "float")
+    remedy = "item()"
+
+    def wrong():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(lambda x: (x * x).sum().item(), x)  # <-
+
+    def right():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(lambda x: (x * x).sum(), x)

@@ -935,3 +935,23 @@ class NumpyWithGeneratedRule(Mistake):
                 return Sort.apply(x.movedim(in_dims[0], 0)), 0
 
         return vmap(Sort.apply)(torch.ones(5, 3))
+
+
+class VmapOfAValue(Mistake):
+    """vmap gets the value of the function in place of the function.
+
+    It runs the function itself, on all examples at once.
+    """
+
+    says = TypeError
+    operation = "vmap"
+    numbers = ("a tensor of shape (3,)",)
+    remedy = "vmap(f)(x)"
+
+    def wrong():
+        x = torch.ones(3)
+        return vmap(torch.sin(x))(x)  # <-
+
+    def right():
+        x = torch.ones(3)
+        return vmap(torch.sin)(x)
