@@ -203,7 +203,8 @@ def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None
             warn(
                 "captured-argument",
                 who,
-                f"the gradient by argument {n} is zero: the function does not use it, but the same tensor from outside",
+                f"the gradient by a tensor of shape {tuple(a.shape)} in argument {n} is zero: the function does not use it as "
+                "its argument, but has the same tensor from outside",
                 "use the function's own parameter; with a module, functional_call(module, params, (x,)) in place of module(x)",
             )
             return
