@@ -190,7 +190,8 @@ class Conversions:
         return text(self)
 
     def __format__(self, spec: str) -> str:
-        return object.__format__(self, spec) if self.shape or self._layer is not None else format(self.item(), spec)
+        whole = self.shape or self._layer is not None and not spec  # a box of a transform shows what it is
+        return object.__format__(self, spec) if whole else format(self.item(), spec)
 
     def __reduce__(self):
         if not self.is_leaf:

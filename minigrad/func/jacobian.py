@@ -13,7 +13,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.create import eye
 from .forward import jvp
-from .reverse import normalize, unwrap, vjp
+from .reverse import normalize, pulled, unwrap
 from .tree import check_function, flatten, rebuild
 from .vmap import check_chunk_size, vmap
 
@@ -34,7 +34,7 @@ def jacrev(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = choose("jacrev", func, argnums, args, kwargs)
-        value, pull, *aux = vjp(partial, *chosen, has_aux=has_aux)
+        value, pull, *aux = pulled("jacrev", partial, chosen, has_aux)
         outs, out_spec = flatten(value)
         found = vmap(lambda *rows: pull(rebuild(out_spec, rows)), chunk_size=chunk_size)(*bases(outs))
         rows, in_spec = flatten(found)

@@ -28,19 +28,24 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     >>> pull(minigrad.tensor(2.))
     (tensor(2.),)
     """
-    check_function("vjp", func)
+    return pulled("vjp", func, primals, has_aux)
+
+
+def pulled(who: str, func: Callable, primals: tuple, has_aux: bool) -> tuple:
+    """vjp, as the transform that errors name."""
+    check_function(who, func)
     flat, spec = flatten(primals)
     if not flat:
-        raise error(RuntimeError, "vjp", "got no tensors to differentiate by", "pass tensors as primals")
+        raise error(RuntimeError, who, "got no tensors to differentiate by", "pass tensors as primals")
     for i, primal in enumerate(primals):
-        inputs("vjp", f"primal {i}", primal)
+        inputs(who, f"primal {i}", primal)
     with push(Grad()) as layer:
         boxes = [layer.variable(a) for a in flat]
         result = func(*rebuild(spec, boxes))
-        result, aux = split_aux("vjp", result) if has_aux else (result, None)
-        outs = results("vjp", result)
+        result, aux = split_aux(who, result) if has_aux else (result, None)
+        outs = results(who, result)
         for o in outs:
-            check_float("vjp", o)
+            check_float(who, o)
     value = tree_map(layer.inner, result)
     values, value_spec = flatten(value)
 
@@ -126,6 +131,7 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
         found = pull(layer, [value], [one], boxes, keep=False)
         if any([g is None for g in found]):
             look_for_captured(who, low, [(n, a) for n in nums for a in flatten(args[n])[0]], found)
+            look_for_cut(who, layer, found)
         gradients = rebuild(spec, [zeros(a) if g is None else g for g, a in zip(found, flat)])
         return unwrap(gradients, argnums), (low, tree_map(layer.inner, aux)) if has_aux else low
 
@@ -210,6 +216,23 @@ def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None
             return
 
 
+def look_for_cut(who: str, layer: Grad, found: list) -> None:
+    """Warn of a gradient that is zero because the function has taken a tensor out of its history.
+
+    Where values were read the function may have chosen a branch that is a constant.
+    """
+    if layer.cut is not None and not layer.read and not any([g is not None for g in found]):
+        how, shape, place = layer.cut
+        warn(
+            "untracked-result",
+            who,
+            f"the gradient is zero: the result depends on no argument, because {how} has taken a tensor of shape {shape} out "
+            "of its history",
+            "compute the result without detach() and no_grad(); return what is only to be looked at with has_aux=True",
+            place,
+        )
+
+
 def check_scalar(who: str, value: Any) -> None:
     """grad needs a 0-d float tensor."""
     if not isinstance(value, Tensor):
@@ -217,7 +240,7 @@ def check_scalar(who: str, value: Any) -> None:
             RuntimeError,
             who,
             f"expected the given function to return a tensor, got {described(value)}",
-            "return one scalar tensor, without .item(); with has_aux=True, (scalar, anything)",
+            "end it with `return loss`, a scalar tensor without .item(); with has_aux=True return (scalar, anything)",
         )
     if value.ndim:
         raise error(

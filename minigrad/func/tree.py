@@ -90,6 +90,8 @@ def described(x: Any) -> str:
     """A value in a few words."""
     if isinstance(x, Tensor):
         return f"a tensor of shape {tuple(x.shape)} and {x.dtype}"
+    if x is None:
+        return "None"
     return f"a tuple of {len(x)}" if isinstance(x, tuple) else f"a {type(x).__name__}"
 
 

@@ -215,3 +215,18 @@ def test_a_gradient_of_zero_is_no_mistake(recwarn):
     for f in (lambda y, z: (w * x.detach()).sum(), lambda y, z: (w * y).sum()):
         with pytest.warns(torch.MinigradWarning, match="in argument 1 is zero"):
             grad(f, argnums=(0, 1))(torch.ones(2), w)
+
+
+def test_a_zero_gradient_of_a_branch_is_no_mistake(recwarn):
+    grad(lambda x: torch.zeros(()) if x.detach().sum() < 5 else x.sum())(torch.ones(2))
+    grad(lambda x, y: (x.detach() * y).sum(), argnums=(0, 1))(torch.ones(2), torch.ones(2))
+    grad(lambda x: grad(lambda y: 3 * y)(x.sum()))(torch.ones(2))
+    assert not recwarn.list
+
+
+def test_numbers_in_text_and_copies_inside_a_transform():
+    said = []
+    grad(lambda x: (said.append(f"{x:.2f}"), x * x)[1])(torch.tensor(1.5))
+    assert said == ["1.50"]
+    with pytest.warns(torch.MinigradWarning, match="copy"):
+        assert torch.vmap(lambda x: torch.tensor(x) * 2)(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]

@@ -552,3 +552,82 @@ class StateInTheWrongMode(Mistake):
     def right():
         models = [torch.nn.Linear(2, 1).eval(), torch.nn.Linear(2, 1).eval()]
         return stack_module_state(models)
+
+
+class LossDetached(Mistake):
+    """The loss is cut off from the argument by detach().
+
+    Then it is a constant for the transform, whose gradient is zero everywhere.
+    """
+
+    says = "untracked-result"
+    operation = "grad"
+    numbers = ("zero", "detach()", "(3,)")
+    remedy = "without detach()"
+
+    def wrong():
+        def loss(x):
+            y = (x * x).detach()  # <-
+            return y.sum()
+
+        return grad(loss)(torch.ones(3))
+
+    def right():
+        seen = []
+
+        def loss(x):
+            y = x * x
+            seen.append(y.detach())
+            return y.sum()
+
+        return grad(loss)(torch.ones(3))
+
+
+class LossUnderNoGrad(Mistake):
+    """The loss is computed under no_grad.
+
+    Nothing is recorded there, so that grad finds nothing to differentiate.
+    """
+
+    says = "untracked-result"
+    operation = "grad"
+    numbers = ("zero", "no_grad", "(3,)")
+    remedy = "no_grad()"
+
+    def wrong():
+        @torch.no_grad()
+        def loss(x):
+            return x.prod()  # <-
+
+        return grad(loss)(torch.ones(3))
+
+    def right():
+        def loss(x):
+            with torch.no_grad():
+                largest = x.max()
+            return (x / largest).prod()
+
+        return grad(loss)(torch.ones(3))
+
+
+class NothingReturned(Mistake):
+    """The loss is computed and not returned.
+
+    Python returns None then.
+    """
+
+    operation = "grad"
+    numbers = ("None",)
+    remedy = "return loss"
+
+    def wrong():
+        def loss(x):
+            (x * x).sum()
+
+        return grad(loss)(torch.ones(3))  # <-
+
+    def right():
+        def loss(x):
+            return (x * x).sum()
+
+        return grad(loss)(torch.ones(3))

@@ -955,3 +955,29 @@ class VmapOfAValue(Mistake):
     def right():
         x = torch.ones(3)
         return vmap(torch.sin)(x)
+
+
+class FormatOfBatched(Mistake):
+    """A value that differs between the examples is formatted as a number.
+
+    There is one number per example. Print after vmap, or print the tensor itself.
+    """
+
+    operation = "vmap"
+    numbers = ("5 examples",)
+    remedy = "outside of vmap"
+
+    def wrong():
+        def loss(x):
+            print(f"{x.sum():.2f}")  # <-
+            return x.sum()
+
+        return vmap(loss)(torch.ones(5, 3))
+
+    def right():
+        def loss(x):
+            assert f"{x.sum()}"
+            return x.sum()
+
+        losses = vmap(loss)(torch.ones(5, 3))
+        assert f"{losses[0]:.2f}" == "3.00"
