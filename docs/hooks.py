@@ -22,6 +22,8 @@ def on_page_markdown(markdown, page, config, files):
         return with_generated_text(markdown)
     if page.file.src_uri == "viewer.md":
         return with_viewer(markdown)
+    if page.file.src_uri == "check.md":
+        return with_check(markdown)
     if page.file.src_uri == "drawing.md":
         return with_text_drawing(markdown)
     if page.file.src_uri == "explain.md":
@@ -66,13 +68,34 @@ def with_explanations(markdown):
 
 def with_text_drawing(markdown):
     """The page about pictures, with what the command on it writes for the example on it."""
-    command = [sys.executable, "-m", "viz.cli", *"render neuron.py:loss -p backward -f txt -o -".split()]
+    said = output_of("render neuron.py:loss -p backward -f txt -o -", "neuron.py", example_of(markdown))
+    return filled(markdown, "<!-- text drawing -->", "text", said)
+
+
+def output_of(words, file, program):
+    """What the command minigrad writes in a folder that has this program in it."""
+    command = [sys.executable, "-m", "viz.cli", *words.split()]
     root = str(pathlib.Path(__file__).parent.parent)
     with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "neuron.py").write_text(example_of(markdown))
-        environment = {**os.environ, "PYTHONPATH": root}
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-    return filled(markdown, "<!-- text drawing -->", "text", done.stdout)
+        (pathlib.Path(folder) / file).write_text(program)
+        environment = {**os.environ, "PYTHONPATH": root, "COLUMNS": "100"}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if not done.stdout:
+        raise ValueError(f"minigrad {words}: {done.stderr}")
+    return done.stdout.replace(f"{pathlib.Path(folder).resolve()}{os.sep}", "")
+
+
+def with_check(markdown):
+    """The page about checking, with what the command says of its example, and the rows with what they ask."""
+    from minigrad.testing.battery import TABLE
+
+    said = output_of("check cube.py:Cube", "cube.py", example_of(markdown))
+    markdown = filled(markdown, "<!-- check cube -->", "text", said)
+    rows = [f"| {row.group} | {row.name} | {row.about} |" for row in TABLE]
+    marker = "<!-- rows -->"
+    if marker not in markdown:
+        raise ValueError(f"docs/check.md has no line {marker}")
+    return markdown.replace(marker, "\n".join(["| group | row | asks |", "| --- | --- | --- |", *rows]))
 
 
 def example_of(markdown):

@@ -7,6 +7,7 @@ be silenced and looked up.
 
 from __future__ import annotations
 
+import copy
 import dis
 import inspect
 import linecache
@@ -19,7 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# code that calls minigrad on behalf of the user's line: np.mean(losses), copy.deepcopy(loss)
+BETWEEN = (PACKAGE, os.path.dirname(np.__file__) + os.sep, copy.__file__)
 
 
 # ---------------------------------------------------------------------- where
@@ -40,9 +45,9 @@ class Place(NamedTuple):
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost running frame that is not minigrad's own."""
+    """The innermost running frame of the user's, who may call minigrad through NumPy or copy."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(BETWEEN):
         frame = frame.f_back
     return frame
 
@@ -94,6 +99,26 @@ def returned_at(f: Any) -> Place | None:
     """The line of its `return`, if there is just one, or else of its `def`."""
     places = returns(f)
     return places[0] if len(places) == 1 else defined_at(f)
+
+
+def return_of(f: Any) -> list[str]:
+    """A note of the line at which a function of the user's returns, if there is just one, or else of its `def`."""
+    places = returns(f)
+    return noted("it returns", places[0]) if len(places) == 1 else noted("it is defined", defined_at(f))
+
+
+def attribute_at(f: Any, does: tuple[str, ...], name: str) -> Place | None:
+    """The line that stores (does=STORES) or reads (READS) an attribute called so, if just one does, or else the `def`."""
+    places = {place for step, which, place in steps(f) if step in does and which == name}
+    return places.pop() if len(places) == 1 else defined_at(f)
+
+
+STORES, READS = ("STORE_ATTR",), ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def noted(what: str, place: Place | None) -> list[str]:
+    """A note for an error that says where something is; none where that is not known."""
+    return [] if place is None else [f"{what} at {place}"]
 
 
 # ---------------------------------------------------------------------- errors
@@ -173,6 +198,7 @@ KINDS = (
     ValueError,
     IndexError,
     KeyError,
+    NameError,
     AttributeError,
     NotImplementedError,
     BufferError,

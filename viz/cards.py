@@ -315,6 +315,8 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
             lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), 50, 2)]
         elif not terms and value in graph.outputs:
             lines += [Line([("here backward starts", "sum")])]
+        if gradient and "note" in gradient:  # what `minigrad check` has to say of it
+            lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], 50, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
             lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]
         blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))

@@ -14,7 +14,7 @@ import sys
 
 from cyclopts import App, CycloptsError
 
-from .commands import care, diff, explain, render, source, step
+from .commands import care, check, diff, explain, render, source, step
 from .program import Failure, Usage
 
 
@@ -31,6 +31,7 @@ EXAMPLES = """Examples:
   minigrad step net.py:loss                one operation after the other
   minigrad explain net.py:loss --of w      how the derivative of loss by w comes about
   minigrad diff before.json net.py:loss    what changed since before.json
+  minigrad check functions.py:MyCube       whether a custom Function is right
 
 minigrad COMMAND --help says more about each."""
 
@@ -45,6 +46,7 @@ app.command(render.render, help_epilogue=render.EXAMPLES)
 app.command(step.step, help_epilogue=step.EXAMPLES)
 app.command(explain.explain, help_epilogue=explain.EXAMPLES)
 app.command(diff.diff, help_epilogue=diff.EXAMPLES)
+app.command(check.check, help_epilogue=check.EXAMPLES)
 app.command(source.source, help_epilogue=source.EXAMPLES)
 app.command(care.doctor, help_epilogue="")
 app.command(care.warmup, help_epilogue="")

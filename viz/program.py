@@ -137,19 +137,24 @@ class Program:
             )
         return what
 
-    def arguments(self, name: str, text: str | None) -> tuple:
-        """A function's arguments: from the command line, else the program's `example_inputs`."""
+    def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
+        """A function's arguments: from the command line, else the program's `example_inputs`.
+
+        These are a tuple, or a dictionary of such by the function's name.  The text may use what the library, minigrad
+        unless it is given, defines.
+        """
         if text is None:
             if "example_inputs" not in self.names:
                 raise Usage(
                     f"{name} is a function: give its arguments with --args, or let {self.file} define example_inputs."
                 )
             given = self.names["example_inputs"]
+            given = given.get(name, ()) if isinstance(given, dict) else given
             return tuple(given) if isinstance(given, (tuple, list)) else (given,)
         import minigrad
 
         try:
-            return eval(f"{text},", {**vars(minigrad), **self.names}) if text.strip() else ()
+            return eval(f"{text},", {**vars(library or minigrad), **self.names}) if text.strip() else ()
         except Exception as error:
             raise Usage(f"--args {text!r} is not a list of Python values: {type(error).__name__}: {error}.") from error
 

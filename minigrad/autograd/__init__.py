@@ -16,6 +16,7 @@ from ..core import engine
 from ..core.context import EAGER, current
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
+from ..core.growth import note_retained
 from ..core.hooks import retain_grad
 from ..core.invalid import hint_at_loss
 from ..core.tensor import Tensor, history, wrap
@@ -43,9 +44,8 @@ def backward(
     """
     tensors = as_sequence(tensors, "backward")
     edges, seeds = roots(tensors, grad_tensors, "backward")
-    keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        run(edges, seeds, None, keep, create_graph)
+        run("backward", edges, seeds, None, retain_graph, create_graph)
         return
     inputs = as_sequence(inputs, "backward")
     if not inputs:
@@ -56,21 +56,23 @@ def backward(
     for t, e in zip(inputs, targets):
         if isinstance(t, Tensor) and type(e) is not Leaf:
             retain_grad(t)
-    found = run(edges, seeds, {key(e) for e in targets}, keep, create_graph)
+    found = run("backward", edges, seeds, {key(e) for e in targets}, retain_graph, create_graph)
     with set_grad_enabled(create_graph):
         for e in dict.fromkeys(targets):
             if type(e) is Leaf and (g := found.get(key(e))) is not None:
                 engine.reach(e, [g])
 
 
-def run(edges: list, seeds: list, wanted: set | None, keep: bool, create: bool) -> dict:
+def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
     """engine.run; in debug mode plain code runs it under a record of the graph, in which `explain` finds its gradients."""
+    keep = create if retain is None else retain
+    place = note_retained(who, edges, wanted) if retain and not create and edges else None
     if debugging.mode.on and not create and current().layer is EAGER:
         from ..program.recent import debugged
 
         with debugged(edges):
-            return engine.run(edges, seeds, wanted, keep, create)
-    return engine.run(edges, seeds, wanted, keep, create)
+            return engine.run(edges, seeds, wanted, keep, create, place)
+    return engine.run(edges, seeds, wanted, keep, create, place)
 
 
 def grad(
@@ -133,9 +135,8 @@ def grad(
             f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(inputs[i].shape)}",
             "call requires_grad_() on it before computing with it",
         )
-    keep = create_graph if retain_graph is None else retain_graph
     keys = [key(e) for e in targets]
-    found = run(edges, seeds, set(keys), keep, create_graph)
+    found = run("grad", edges, seeds, set(keys), retain_graph, create_graph)
     results = tuple([found.get(k) for k in keys])
     if not (allow_unused or materialize_grads):
         refuse_unused(results, targets)

@@ -54,8 +54,9 @@ class detect_anomaly(set_detect_anomaly):
 class debug:
     """Turn on the costly checks and the notes of lines; acts at once, and as a context manager until its end.
 
-    While it is on, errors say at which line each tensor was made, and tensors saved for backward are compared with what
-    they were, so that a write through `.data` or NumPy is found.  Operations take about ten times as long.
+    While it is on, errors say at which line each tensor was made.  Writes through `.data` or NumPy are found: tensors saved
+    for backward, the arguments of a custom forward and the gradients that a backward is given are compared with what they
+    were.  Hooks that drop what they compute are warned of.  Operations take about ten times as long.
     MINIGRAD_DEBUG=1 in the environment turns it on for a whole program, in every thread.
 
     >>> import minigrad

@@ -16,7 +16,6 @@ from typing import Any
 from ..core.context import current
 from ..core.function import Function
 from ..core.node import Ctx, describe
-from ..core.saved import unpack
 from ..core.tensor import Box, Tensor, history, levels
 from ..core.wiring import as_tuple, tensors_in
 from ..errors import defined_at, error
@@ -75,7 +74,7 @@ def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
     read = list(tensors_in(grads))
     ctx = ctx._context() if isinstance(ctx, NestedIOFunction) else ctx
     whose = ctx.name(), defined_at(ctx._fn.backward)
-    saved = list(tensors_in([unpack(s, ctx) for s in ctx._alive()]))
+    saved = list(tensors_in(ctx.saved_tensors))
 
     def refused(o: Any) -> Any:
         if not isinstance(o, Tensor):

@@ -100,7 +100,7 @@ class no_grad(NoParentheses):
 
 
 class enable_grad(NoParentheses):
-    """Record again, inside no_grad; without effect inside inference_mode."""
+    """Record again, inside no_grad; inside inference_mode nothing is recorded, though is_grad_enabled() is True."""
 
     def change(self, frame: Any) -> Any:
         return frame.all_grad(True)
@@ -137,7 +137,7 @@ class set_grad_enabled(Mode):
 class inference_mode(Mode):
     """Record nothing, and make tensors that can never be recorded: cheaper than no_grad, and checked.
 
-    `inference_mode(False)` inside switches it off.
+    `inference_mode(False)` inside switches it off, and gradients on.
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -151,15 +151,15 @@ class inference_mode(Mode):
         self.mode = mode
 
     def change(self, frame: Any) -> Any:
-        return frame.but(grad=False if self.mode else frame.grad or frame.inference, inference=self.mode)
+        return frame.but(grad=not self.mode, asked=False, inference=self.mode)
 
     def clone(self) -> Mode:
         return inference_mode(self.mode)
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded here."""
-    return current().grad
+    """Whether operations are recorded here; under inference_mode whether enable_grad stands inside of it, as in PyTorch."""
+    return current().grad or current().asked
 
 
 def is_inference_mode_enabled() -> bool:

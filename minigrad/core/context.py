@@ -51,7 +51,8 @@ class Frame:
     # watched: how many look at each node as it is made (anomaly detection, debug mode, saved_tensors_hooks)
     # quick: whether operations may run here by their written-out road (ops/dispatch/): in eager code without other modes,
     # also under a recording, whose `note` is then called with the operation, its arguments and its result
-    __slots__ = ("dual", "grad", "inference", "layer", "note", "parent", "quick", "watched")
+    # asked: under inference_mode, where grad is off, whether enable_grad was asked for, which is_grad_enabled tells of
+    __slots__ = ("asked", "dual", "grad", "inference", "layer", "note", "parent", "quick", "watched")
 
     def __init__(
         self, layer: Layer, grad: bool = True, dual: Any = None, inference: bool = False, parent: Frame | None = None
@@ -59,12 +60,12 @@ class Frame:
         self.layer, self.grad, self.dual, self.inference, self.parent = layer, grad, dual, inference, parent
         self.watched = 0 if parent is None else parent.watched
         self.note: Any = None
-        self.quick = False
+        self.quick = self.asked = False
 
     def but(self, **changes: Any) -> Frame:
         """This frame with some modes changed; the plain eager ones are always the constants ON and OFF."""
         new = Frame(self.layer, self.grad, self.dual, self.inference, self.parent)
-        new.watched = self.watched
+        new.watched, new.asked = self.watched, self.asked
         for name, value in changes.items():
             setattr(new, name, value)
         if new.layer is EAGER and new.dual is None and not new.inference and not new.watched:
@@ -85,14 +86,14 @@ class Frame:
         if self is ON or self is OFF:
             return ON if grad else OFF
         parent = None if self.parent is None else self.parent.all_grad(grad)
-        return self.but(grad=grad and not self.inference, parent=parent)
+        return self.but(grad=grad and not self.inference, asked=grad and self.inference, parent=parent)
 
     def grad_of(self, other: Frame) -> Frame:
         """The whole chain with the gradient modes that `other`'s chain has."""
         if (self is ON or self is OFF) and (other is ON or other is OFF):
             return other
         parent = self.parent if self.parent is None or other.parent is None else self.parent.grad_of(other.parent)
-        return self.but(grad=other.grad, inference=other.inference, parent=parent)
+        return self.but(grad=other.grad, asked=other.asked, inference=other.inference, parent=parent)
 
     def has(self, layer: Layer) -> bool:
         """Whether `layer` is still running, here or further out."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import error, warn
+from . import debug
 from .context import current
-from .edges import Leaf
+from .edges import Leaf, name_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -73,9 +74,16 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "numpy",
-                f"can't call numpy() on a tensor of shape {tuple(self.shape)} that requires grad",
-                "use tensor.detach().numpy(); a backward that computes in NumPy is marked with @once_differentiable",
+                f"can't call numpy() on a tensor that requires grad, of shape {tuple(self.shape)}",
+                "use tensor.detach().numpy(); "
+                + (
+                    "keep losses as numbers: loss.item()"
+                    if self.numel() == 1
+                    else "a backward that computes in NumPy is marked with @once_differentiable"
+                ),
             )
+        if debug.mode.on:
+            debug.lend(storage(self._a), "numpy()")
         if current().dual is not None and not force:
             warn_tangent_lost(self)
         return self._a
@@ -198,7 +206,7 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "pickle",
-                f"only leaf tensors can be pickled: this one is the result of {self.grad_fn.name()}",
+                f"only leaf tensors can be pickled: this one is the result of {type(self.grad_fn).__name__}",
                 "use .detach() first",
             )
         a, whole, notes = self._a, storage(self._a), self.__dict__ or None
@@ -212,8 +220,9 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "deepcopy",
-                f"only leaf tensors can be deep-copied: this one is the result of {self.grad_fn.name()}",
-                "use .detach().clone()",
+                "only leaf tensors can be deep-copied: this one of shape "
+                f"{tuple(self.shape)} is the result of {name_of(self.grad_fn)}",
+                "use x.detach().clone()",
             )
         if id(self) not in memo:
             grad = None if self._grad is None else self._grad.__deepcopy__(memo)

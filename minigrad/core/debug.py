@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 import zlib
 from collections.abc import Iterable
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -29,8 +29,25 @@ class Mode(threading.local):
     on = ALWAYS
 
 
+class Notes:
+    """What is noted about objects that are compared by identity; it goes when they go."""
+
+    def __init__(self):
+        self._table: dict[int, tuple[weakref.ref, Any]] = {}
+
+    def __setitem__(self, o: Any, note: Any) -> None:
+        k, table = id(o), self._table
+        table[k] = weakref.ref(o, lambda _: table.pop(k, None)), note
+
+    def get(self, o: Any) -> Any:
+        """The last note about the object, or None."""
+        ref, note = self._table.get(id(o), (None, None))
+        return note if ref is not None and ref() is o else None
+
+
 mode = Mode()
-_origins: dict[int, tuple] = {}  # by id, because tensors compare by their elements: weak reference, operation, place
+_origins = Notes()  # tensor -> name of the operation that made it, place
+_lent = Notes()  # array that owns memory -> how a user got hold of it last, place
 
 
 def note_origin(name: str, outs: Iterable) -> None:
@@ -38,17 +55,16 @@ def note_origin(name: str, outs: Iterable) -> None:
     place = user_place()
     for t in outs:
         if hasattr(t, "_edge"):
-            key = id(t)
-            _origins[key] = (ref(t, lambda _, key=key: _origins.pop(key, None)), name, place)
+            _origins[t] = name, place
 
 
 def origin(t: Any) -> str:
     """A line that says how a tensor came about: its operation, and its line if it is known."""
     edge = t._edge
-    while id(t) not in _origins and getattr(t, "_layer", None) is not None:
+    while (noted := _origins.get(t)) is None and getattr(t, "_layer", None) is not None:
         t = t._value
-    if id(t) in _origins:
-        _, name, place = _origins[id(t)]
+    if noted is not None:
+        name, place = noted
         return f"made by {name} at {place}"
     if edge is None or type(edge) is Leaf:
         return ""
@@ -61,6 +77,17 @@ def made(tensors: dict[str, Any]) -> list[str]:
     """Notes for an error: how the tensors, which go by these names in it, came about."""
     lines = {name: origin(t) for name, t in tensors.items()}
     return [f"{name}: {line}" for name, line in lines.items() if line]
+
+
+def lend(memory: np.ndarray, how: str) -> None:
+    """Remember how, and at which line, the user got hold of this memory, in which writes are not noticed."""
+    _lent[memory] = how, user_place()
+
+
+def lent(memory: np.ndarray) -> list[str]:
+    """A note for an error: how and where the user last got hold of this memory."""
+    noted = _lent.get(memory)
+    return [] if noted is None else [f"its memory was last handed out by {noted[0]} at {noted[1]}"]
 
 
 def fingerprint(a: np.ndarray) -> int:

@@ -18,16 +18,20 @@ next_number = count().__next__  # creation numbers of nodes and leaves: what is 
 
 
 class Version:
-    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one."""
+    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one.
 
-    __slots__ = ("n", "place", "writer")
+    `at` is a creation number: nodes with a smaller one are older than the last write.
+    """
+
+    __slots__ = ("at", "n", "place", "writer")
 
     def __init__(self):
-        self.n, self.writer, self.place = 0, "", None
+        self.n, self.at, self.writer, self.place = 0, 0, "", None
 
     def bump(self, writer: str, place: Place | None) -> None:
         """Note one more write, by which operation and at which of the user's lines."""
         self.n += 1
+        self.at = next_number()
         self.writer, self.place = writer, place
 
 
@@ -108,6 +112,11 @@ class ViewOf:
 
 
 Leaf.__name__ = "AccumulateGrad"  # what programs that walk through a graph find by type(node).__name__
+
+
+def name_of(node: Any) -> str:
+    """A node's name, also where a user has given their ctx an attribute `name`."""
+    return type(node).name(node)
 
 
 def producer(edge: Any) -> Any:

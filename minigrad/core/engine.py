@@ -15,13 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Place, error, returned_at, user_place, warn
-from . import hooks
+from ..errors import Place, defined_at, error, noted, returned_at, user_place, warn
+from . import debug, hooks, results
+from .calls import call_user, running_method
 from .context import OFF, ON, current, use
+from .convert import storage
+from .debug import fingerprint
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
-from .function import call_user
-from .node import Ctx, anomaly
+from .node import Ctx, anomaly, passed_over
+from .saved import Freed, Saved
 from .sweep import bare, boxed, broadcast_axes, sweep
 from .tensor import Box, Tensor, bottom, history, levels, version, wrap
 
@@ -31,12 +34,12 @@ running: ContextVar[Pending | None] = ContextVar("minigrad.engine", default=None
 class Pending:
     """The gradients that wait at each node, and the heap that says which node is next.  It is `running` while entered."""
 
-    __slots__ = ("__weakref__", "grads", "heap", "roots", "targets", "token", "useful", "wanted")
+    __slots__ = ("__weakref__", "grads", "heap", "place", "roots", "targets", "token", "useful", "wanted")
 
-    def __init__(self, roots: Sequence, wanted: set | None):
+    def __init__(self, roots: Sequence, wanted: set | None, place: Place | None):
         self.grads: dict[Any, list] = {}
         self.heap: list = []
-        self.roots, self.wanted = roots, wanted
+        self.roots, self.wanted, self.place = roots, wanted, place
         self.targets = None if wanted is None else {node for node, _ in wanted}
         self.useful = None if wanted is None else on_paths(roots, wanted, self.targets)
 
@@ -68,20 +71,28 @@ class Pending:
         return node, self.grads.pop(node)
 
 
-def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool = False, create: bool = False) -> dict:
+def run(
+    roots: Sequence,
+    grads: Sequence,
+    wanted: set | None = None,
+    keep: bool = False,
+    create: bool = False,
+    place: Place | None = None,
+) -> dict:
     """Push `grads` back from the edges `roots`.
 
     Without `wanted` every leaf that is reached accumulates into its `.grad`.  With it, nothing is accumulated and the
-    gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.
+    gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.  `place` is
+    the user's line, where that is known already.
     """
     here = current()
-    pending, place = Pending(roots, wanted), user_place()
+    pending = Pending(roots, wanted, place or user_place())
     plain = here is ON or here is OFF
     watch, useful, found = None if plain else watcher(here), pending.useful, {}
     end = reach if watch is None else watch.accumulating(reach)
     on_arrays = (plain or watch is not None and watch.lies_on_plain(here)) and not create and not GENERIC
     if on_arrays and all([type(g) is Tensor for g in grads]):
-        return sweep(pending, roots, grads, keep, place, step, reach, watch)
+        return sweep(pending, roots, grads, keep, step, reach, watch)
     with (
         nullcontext() if watch is None else watch.running(),
         pending,
@@ -89,6 +100,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     ):
         for edge, g in zip(roots, grads, strict=True):
             pending.give(edge, g)
+        free = None if keep else Freed(pending.place, -pending.heap[0][0] if pending.heap else 0)
         while pending.heap:
             node, gs = pending.take()
             if node._hooks is not None:
@@ -101,7 +113,11 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
                 if wanted is None and gs[0] is not None:
                     end(node, gs)
             elif useful is None or node in useful:
-                for edge, g in zip(node._edges, step(node, gs, keep, place, watch), strict=True):
+                outs = step(node, gs, free, watch)
+                pairs: Any = zip(node._edges, outs, strict=True)
+                if isinstance(node, Ctx):
+                    pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs)]]
+                for edge, g in pairs:
                     if (
                         edge is not None
                         and g is not None
@@ -111,7 +127,7 @@ def run(roots: Sequence, grads: Sequence, wanted: set | None = None, keep: bool 
     return found
 
 
-def step(node: Any, gs: list, keep: bool, place: Place | None, watch: Any) -> tuple:
+def step(node: Any, gs: list, free: Freed | None, watch: Any) -> tuple:
     """One node's backward with its hooks, and the memory of what it saved given up."""
     if node._hooks is not None:
         gs = hooks.pre(node, gs)
@@ -123,8 +139,8 @@ def step(node: Any, gs: list, keep: bool, place: Place | None, watch: Any) -> tu
         watch.note_edges(node, gs, outs)
     if node._hooks is not None:
         outs = hooks.post(node, outs, gs)
-    if not keep:
-        node._free(place)
+    if free is not None:
+        node._free(free)
     return outs
 
 
@@ -140,15 +156,20 @@ def watcher(frame: Any) -> Any:
 def pull(node: Any, gs: list) -> tuple:
     """One node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
     before = [0 if g is None else version(g) for g in gs]
+    watched = node._trace is not None and debug.mode.on
+    marks = [fingerprint(bottom(g)._a) if g is not None else 0 for g in gs] if watched else ()
     try:
         outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
-            e.add_note(f"The forward call that this backward belongs to ({node.name()}) was at {node._trace}")
+            e.add_note(f"The forward call that this backward belongs to ({type(node).__name__}) was at {node._trace}")
         raise
     for i, (g, n) in enumerate(zip(gs, before)):
         if g is not None and version(g) != n:
-            raise written(node, i)
+            raise written(node, i, g)
+    for i, (g, mark) in enumerate(zip(gs, marks)):
+        if g is not None and fingerprint(bottom(g)._a) != mark:
+            raise written(node, i, g)
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
@@ -163,19 +184,25 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
     """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
         gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
+    for check in node._checks:
+        check()
     outs = call_user(node._fn, "backward", node, *gs)
+    if outs is None:
+        results.nothing(node)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     n = len(node._edges)
+    for s in node._saved:
+        if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
+            check_private(node, s)
     if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
-        raise error(
-            RuntimeError,
-            named(node),
-            f"returned an incorrect number of gradients (expected {n}, got {len(outs)})",
-            f"return one gradient, or None, for each of the {n} arguments of forward (none for ctx)",
-        )
+        raise results.wrong_number(node, outs)
     for i, o in enumerate(outs[:n]):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
-            raise not_a_gradient(node, o, i)
+            raise results.not_a_gradient(node, o, i)
+    if debug.mode.on:
+        results.exchanged(node, gs, outs)
+    if node._fn._unread is not False:
+        results.unused(node, gs, outs)
     return outs[:n]
 
 
@@ -183,48 +210,56 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     """A user's node in the sweep: pairs of edge and gradient."""
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
     if node._trace is not None:  # made while anomalies were looked for
-        return [(e, bare(o)) for e, o in zip(node._edges, step(node, gs, free is None, free and free.place, None))]
+        outs = step(node, gs, free, None)
+        return [(e, bare(o)) for e, o in zip(node._edges, outs)] + passed_over(node, outs)
     outs, pairs = pull_custom(node, gs), []
     for i, t in enumerate(gs):
         if t is not None and t._ver is not None and t._ver.n:
-            raise written(node, i)
+            raise written(node, i, t)
     if free is not None:
-        node._free(free.place)
+        node._free(free)
     for i, (o, e) in enumerate(zip(outs, node._edges)):
         if o is not None and e is not None:
             pairs.append((e, bare(fit(o, e, node, i))))
-    return pairs
+    return pairs if len(pairs) == len(outs) else pairs + passed_over(node, outs)
 
 
 Ctx.pull = pull_user
 
 
-def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
-    """The error for what a user's backward returned in place number i."""
-    if not isinstance(o, Tensor):
-        return error(RuntimeError, named(node), f"expected a tensor or None as gradient {i}, got {type(o).__name__}")
-    return error(
-        RuntimeError,
-        named(node),
-        f"returned a gradient different from None at position {i}, but the corresponding forward input was not a tensor",
-        "return None there",
-    )
-
-
-def written(node: Any, i: int) -> Exception:
+def written(node: Any, i: int, g: Tensor) -> Exception:
     """The error for a user's backward that has written to a gradient that it was given."""
+    counter = bottom(g)._ver
+    counted = counter is not None and counter.n
+    how = f"in place by {counter.writer}" if counted else "through NumPy or .data"
     return error(
         RuntimeError,
-        named(node),
-        f"has modified gradient {i}, which it was given, in place; the same memory may be the gradient of other tensors",
-        "clone() it first, or use the out-of-place form of that operation",
+        type(node).__name__,
+        f"has modified gradient {i}, of shape {tuple(g.shape)}, which it was given, {how}; the same memory may be the "
+        "gradient of other tensors",
+        "make a new tensor, g = g * 2 for g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
+        counter.place if counted else None,
+        [
+            *noted("its backward is", defined_at(node._fn.backward)),
+            *([] if counted else debug.lent(storage(bottom(g)._a))),
+        ],
     )
 
 
-def named(node: Ctx) -> str:
-    """A user's node, and where its backward stands."""
-    code = getattr(node._fn.backward, "__code__", None)
-    return node.name() + (f" (defined at {code.co_filename}:{code.co_firstlineno})" if code else "")
+def check_private(node: Ctx, saved: Saved) -> None:
+    """A user's backward may have written to a saved tensor only if nobody else has it."""
+    i, counter = node._saved.index(saved), saved.tensor._ver
+    if i in node._private:
+        return
+    raise error(
+        RuntimeError,
+        type(node).__name__,
+        f"has modified saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place by {counter.writer}; it is "
+        f"{'the result' if saved.index is not None else 'an argument'} of forward, which now has other numbers",
+        "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
+        counter.place,
+        noted("its backward is", defined_at(node._fn.backward)),
+    )
 
 
 def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
@@ -262,15 +297,13 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
         return g
     if g._sizes != shape:
         if not broadcastable(shape, g._sizes):
-            raise error(
-                RuntimeError,
-                node.name(),
-                f"returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape "
-                f"compatible with {list(shape)}",
-                "return a gradient of the input's shape",
-            )
+            raise results.wrong_shape(node, i, g._sizes, shape)
         g = sum_to(g, shape)
-    return g if g._np_dtype == dtype else g.to(dtype)
+    if g._np_dtype == dtype:
+        return g
+    if g._np_dtype.kind != "f":
+        results.no_float(node, i, g, dtype)
+    return g.to(dtype)
 
 
 def sum_to(g: Tensor, shape: tuple) -> Tensor:
@@ -301,8 +334,8 @@ def check_nan(node: Any, outs: tuple) -> None:
         if o is not None and o._layer is None and np.isnan(o._a).any():
             raise error(
                 RuntimeError,
-                node.name(),
-                f"Function '{node.name()}' returned nan values in its {i}th output; the forward call "
+                type(node).__name__,
+                f"Function '{type(node).__name__}' returned nan values in its {i}th output; the forward call "
                 f"was at {node._trace}",
                 "look for a division by zero, a logarithm or root of 0, or inf - inf there",
             )
@@ -385,11 +418,16 @@ def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
     edge = edge_or_none(t, what, i)
     if edge is None:
+        said, fix = f"element {i} of tensors does not require grad and does not have a grad_fn", ""
+        if (method := running_method()) and not current().grad:
+            said += f"; inside {method} gradients are off"
+            fix = "compute it inside `with minigrad.enable_grad():`, from x = x.detach().requires_grad_()"
         raise error(
             RuntimeError,
             what,
-            f"element {i} of tensors does not require grad and does not have a grad_fn",
-            "set requires_grad=True on an input before computing, and do not compute under no_grad(); if it is a gradient, or "
-            "was computed from one, pass create_graph=True where that was computed",
+            said,
+            fix
+            or "set requires_grad=True on an input before computing, and do not compute under no_grad(); if it is a gradient, "
+            "or was computed from one, pass create_graph=True where that was computed",
         )
     return edge

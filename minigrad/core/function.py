@@ -10,16 +10,27 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..errors import MinigradError, defined_at, error, raised_at, user_place
+from ..errors import error, return_of, warn
 from . import debug
+from .calls import call_user, check_names, guarded, miscalled, missing
 from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .dual import push_tangents
 from .edges import Port
 from .guard import Guard
 from .inplace import twin
 from .node import Ctx, Full, describe, described
-from .tensor import Foreign, Tensor, history, version
-from .wiring import among, as_tuple, check_tangents, check_unwritten, is_float, none_used, tensors_in, wire
+from .tensor import Tensor, history, version
+from .wiring import (
+    among,
+    as_tuple,
+    check_prints,
+    check_tangents,
+    check_unwritten,
+    is_float,
+    prints,
+    tensors_in,
+    wire,
+)
 
 
 class Function:
@@ -50,12 +61,15 @@ class Function:
     is_traceable = False
     vmap: Any = None
     primitive = False  # built-in: its impl works on arrays
-    node = ""  # what PyTorch calls a built-in's node, where not by the class's name
+    node = ""  # what PyTorch calls a built-in's node, where not by the class's name; with Backward and a number in full
     # a first-order backward needs no tensors (sweep.py): True where the formulas run on arrays as they stand, or a function
     # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
     arrays: Any = False
     combined = True  # forward takes ctx
     _watched = False  # forward has run under the Guard
+    _unread: Any = (
+        None  # backward's parameters for gradients if it never reads them, else False; None: not looked at yet
+    )
     _both = False  # backward and vjp are defined, which is one too many
     Node: Any = Ctx
 
@@ -67,10 +81,13 @@ class Function:
             cls.backward = own["vjp"]
         elif "backward" in own:
             cls.vjp = own["backward"]
-        cls._watched = False
+        if not cls.primitive and ("forward" in own or "setup_context" in own):
+            guard_forward(cls)
+        cls._watched, cls._unread = False, None
         cls.combined = cls.setup_context is Function.setup_context
         base = Full if cls.primitive else Ctx
         name = f"{cls.node or cls.__name__}Backward0" if cls.primitive else f"{cls.__name__}Backward"
+        name = cls.node if cls.primitive and "Backward" in cls.node else name
         cls.Node = type(
             name,
             (cls.Node if cls.Node is not Ctx else base,),
@@ -81,9 +98,13 @@ class Function:
         raise error(
             RuntimeError,
             type(self).__name__,
-            "a Function is not instantiated: its methods are static and it holds no data",
-            f"call {type(self).__name__}.apply(...)",
+            "a Function has no instances: its methods are static and it holds no data",
+            f"call {type(self).__name__}.apply(...), with settings among the arguments of forward",
         )
+
+    def __call__(self, *_: Any) -> Any:
+        """Not what a Function is for; only the NestedIOFunction of old code is called so."""
+        Function.__init__(self)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -98,13 +119,11 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """From the gradients of the outputs to one gradient, or None, per argument of forward."""
-        name = ctx._fn.__name__
-        raise error(
-            NotImplementedError,
-            name,
-            "you must implement either the backward or vjp method for your custom autograd.Function "
-            "to use it with backward mode AD",
-            "add a static method backward(ctx, *grad_outputs)",
+        raise missing(
+            ctx._fn,
+            "backward",
+            "you must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD",
         )
 
     vjp = backward
@@ -112,13 +131,10 @@ class Function:
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """From the tangents of forward's arguments (None for those without) to one tangent per output."""
-        takes = [f"{n}_t" for n in inspect.signature(ctx._fn.forward).parameters][ctx._fn.combined :]
-        raise error(
-            NotImplementedError,
-            ctx._fn.__name__,
+        raise missing(
+            ctx._fn,
+            "jvp",
             "you must implement the jvp function for custom autograd.Function to use it with forward mode AD",
-            f"add a @staticmethod def jvp({', '.join(['ctx', *takes])}) that returns a tangent for each output; for second "
-            "derivatives by backward alone use jacrev(jacrev(f)) in place of hessian(f)",
         )
 
     @classmethod
@@ -137,6 +153,11 @@ class Function:
         return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
 
     @classmethod
+    def node_name(cls, node: Any) -> str:
+        """What PyTorch calls this node, for the operations that it divides more finely."""
+        return type(node).__name__
+
+    @classmethod
     def keeps_number(cls, node: Any) -> bool:
         """Whether a number among the operands counts as saved; users' Functions keep numbers as attributes, as they like."""
         return False
@@ -147,26 +168,33 @@ class Function:
         ctx = cls.Node(None, needs_of(cls, frame, args))
         plain = frame is ON or frame is OFF
         inside = OFF if plain else frame.but(grad=False, dual=None)
-        if (
-            not cls._watched or not plain and current() is not frame
-        ):  # it costs time: in plain code at the first call only
-            inside = Frame(Guard(cls, args), False, None, frame.inference, inside)
-        cls._watched = True
+        guard, first = None, not cls._watched
+        if first or not plain and (current() is not frame or debug.mode.on):  # it costs time
+            guard = Guard(cls, args, ctx._needs)
+            inside = Frame(guard, False, None, frame.inference, inside)
+        if first:
+            check_names(cls)
+            cls._watched = True
+        marks = prints(args, ctx._needs) if frame.watched and frame.grad and debug.mode.on else ()
         with use(inside):
             returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
-            if not cls.combined:
-                call_user(cls, "setup_context", ctx, args, returned)
+            if not cls.combined and (value := call_user(cls, "setup_context", ctx, args, returned)) is not None:
+                note_returned(cls, ctx, value)
         given = as_tuple(returned)
+        if guard is not None:
+            guard.look_back(ctx, given, first)
         before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args]) if ctx._dirty else args
         needs = frame.grad and True in ctx._needs
         outs = wire(ctx, args, before, given, needs)
         if frame.dual is not None:
             push_tangents(frame, cls, args, outs, ctx)
         if frame.watched and debug.mode.on:
+            check_prints(ctx, args, marks)
             debug.note_origin(cls.__name__, outs)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle
+        ctx._forward = None
         if not isinstance(returned, (tuple, list)):
             return outs[0]
         return type(returned)(outs) if type(returned) in (tuple, list) else outs
@@ -182,15 +210,33 @@ class Function:
         ctx._jvp = True
         try:
             result = call_user(cls, "jvp", ctx, *tangents)
-        except (TypeError, AttributeError) as e:
-            if "NoneType" in str(e) and None in tangents and not isinstance(e, MinigradError):
-                raise none_used(cls, ctx, primals, tangents, e) from e
-            raise
         finally:
-            ctx._jvp, ctx._forward = False, None
+            ctx._jvp = False
         check_unwritten(cls, ctx, primals, tangents, versions)
         found = check_tangents(cls, ctx, result, outs)
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
+
+
+def guard_forward(cls: Any) -> None:
+    """Let forward notice that it is called directly; one that is no plain or static method stays as it is."""
+    own = next(vars(base)["forward"] for base in cls.__mro__ if "forward" in vars(base))
+    f = own.__func__ if isinstance(own, staticmethod) else own
+    if inspect.isfunction(f) and f is not Function.__dict__["forward"].__func__:
+        direct = guarded(cls, getattr(f, "plain", f))
+        cls.forward = staticmethod(direct) if isinstance(own, staticmethod) else direct
+
+
+def note_returned(cls: type[Function], ctx: Any, value: Any) -> None:
+    """Warn that tensors, or the ctx, which setup_context returns are not looked at."""
+    if value is not ctx and next(tensors_in(value), None) is None:
+        return
+    warn(
+        "setup-context-returns",
+        f"{cls.__name__}.setup_context",
+        f"returns a {type(value).__name__}, which is not looked at: it is there to put what backward needs on the ctx",
+        "leave the return out, and keep tensors with ctx.save_for_backward(...), all else as attributes, ctx.n = n",
+        notes=return_of(cls.setup_context),
+    )
 
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
@@ -198,7 +244,7 @@ STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 def complete(f: Any, args: tuple) -> bool:
     """Whether a plain function takes just these arguments, so that nothing has to be filled in."""
-    code = getattr(f, "__code__", None)
+    code = getattr(getattr(f, "plain", f), "__code__", None)
     return (
         code is not None and code.co_argcount == len(args) and not (code.co_kwonlyargcount or code.co_flags & STARRED)
     )
@@ -207,79 +253,28 @@ def complete(f: Any, args: tuple) -> bool:
 def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
     """Keyword arguments and defaults of forward put into their places."""
     lead = (None,) if cls.combined else ()
+    signature = inspect.signature(cls.forward)
     try:
-        bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
+        bound = signature.bind(*lead, *args, **kwargs)
     except TypeError as e:
+        if not kwargs:
+            raise miscalled(cls, "forward", args) from None
+        names = list(signature.parameters)[len(lead) :]
         raise error(
             TypeError,
             f"{cls.__name__}.apply",
-            f"{e}; forward is defined as forward{inspect.signature(cls.forward)}",
-            "pass the arguments that forward takes",
+            f"{e}; forward is defined as forward{signature}",
+            f"the arguments of apply are called {', '.join(names)}",
         ) from None
     bound.apply_defaults()
     if bound.kwargs:
         raise error(
             TypeError,
             f"{cls.__name__}.apply",
-            f"keyword-only arguments {', '.join(bound.kwargs)} cannot be tracked",
-            "let forward take them by position",
+            f"keyword-only arguments {', '.join(bound.kwargs)} cannot be tracked: backward returns gradients by position",
+            f"let forward take them by position too: def forward({', '.join(signature.parameters)})",
         )
     return bound.args[len(lead) :]
-
-
-def call_user(cls: type[Function], name: str, *args: Any) -> Any:
-    """Call one of the user's methods; if its parameters cannot take the arguments, say so with both numbers."""
-    method = getattr(cls, name)
-    run = recordings[-1].watching(cls, name, method) if recordings else method
-    try:
-        return run(*args)
-    except Foreign as e:
-        raise foreign(cls, name, e) from None
-    except TypeError:
-        try:
-            signature = inspect.signature(method)
-            signature.bind(*args)
-        except TypeError as wrong:
-            raise error(
-                TypeError,
-                f"{cls.__name__}.{name}",
-                f"{wrong}: it is called with {len(args)} arguments, but is defined as {name}{signature}",
-                CALLED_WITH[name],
-                defined_at(method),
-                [f"called at {user_place()}"],
-            ) from None
-        raise
-
-
-def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
-    """The error for a tensor of a transform in a user's method, which can do nothing with it."""
-    shape, layer = tuple(e.box.shape), e.box._layer.name
-    if e.runs:
-        return error(
-            RuntimeError,
-            f"{cls.__name__}.{name}",
-            f"runs under `{layer}`, where a tensor (of shape {shape}) has no memory for numpy() and the like",
-            "make the method of minigrad operations and of Functions with a vmap staticmethod of their own, or write a "
-            "vmap staticmethod in place of generate_vmap_rule=True",
-            raised_at(e),
-        )
-    return error(
-        RuntimeError,
-        f"{cls.__name__}.{name}",
-        f"uses a tensor of shape {shape} that belongs to a `{layer}` transform around it and is not one of its inputs: "
-        "what depends on it would be lost",
-        f"pass it as an argument of {cls.__name__}.apply, and keep it with ctx.save_for_backward",
-        raised_at(e),
-    )
-
-
-CALLED_WITH = {
-    "forward": "make it a @staticmethod that takes ctx and then the arguments of apply (without ctx beside a setup_context)",
-    "setup_context": "make it a @staticmethod setup_context(ctx, inputs, output)",
-    "backward": "make it a @staticmethod that takes ctx and then one gradient for each output of forward",
-    "jvp": "make it a @staticmethod that takes ctx and then one tangent for each argument of forward",
-    "vmap": "make it a @staticmethod that takes info, in_dims, and then the arguments of forward",
-}
 
 
 def needs_of(cls: type[Function], frame: Frame, args: tuple) -> tuple:

@@ -11,15 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import error, user_place
+from ..errors import error, user_place, warn
 from .context import EAGER, OFF, ON, Frame, current, use
-from .edges import INFERENCE, Leaf, ViewOf
+from .edges import INFERENCE, Leaf, ViewOf, name_of
 from .fast import GENERIC
+from .growth import spent
 from .hooks import move_retained
 from .quiet import restore, silence
 from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
 NO_GRAD = "it was made under no_grad"  # why the history of such a view may not be derived again
+ANEW = {  # what makes a new tensor instead
+    **{"add_": "x = x + ...", "sub_": "x = x - ...", "mul_": "x = x * ...", "div_": "x = x / ..."},
+    **dict.fromkeys(("masked_fill_", "index_put_", "copy_"), "x = minigrad.where(mask, value, x)"),
+}
 
 
 def link_view(frame: Frame, fn: Any, args: tuple, out: Tensor) -> None:
@@ -114,8 +119,27 @@ def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         fn.compute(x._a, *arrays, into=fn.update)
     memory(x).bump(name, user_place())
     if tracked:
+        if x._a.size == 1 and len(others) == 1:
+            warn_if_kept(name, before, others[0])
         regraph(None, fn, before, x, tuple(with_memory))
     return x
+
+
+def warn_if_kept(name: str, total: Tensor, loss: Any) -> None:
+    """Warn if a running total of tracked losses holds graphs through which backward has gone already."""
+    if not isinstance(loss, Tensor) or history(loss) is None:
+        return
+    node = spent(total._edge) or spent(loss._edge)
+    if node is not None:
+        place = node._saved.place
+        warn(
+            "kept-graph",
+            name,
+            f"a result of shape {tuple(loss.shape)} that requires grad is added to a running total, which keeps the graphs "
+            f"of all rounds and cannot be differentiated, for what {name_of(node)} saved there is freed",
+            "add the number: total += loss.item(), or total += loss.detach()",
+            notes=[f"freed by backward at {place}"] if place else [],
+        )
 
 
 def copied_tangent(frame: Frame, x: Tensor) -> tuple | None:
@@ -141,7 +165,7 @@ def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
         raise error(
             RuntimeError,
             name,
-            "an in-place update of an inference tensor outside inference_mode is not allowed",
+            f"an in-place update of an inference tensor of shape {tuple(x.shape)} outside inference_mode is not allowed",
             "clone() it first",
         )
     root, leaf = x, type(history(x)) is Leaf
@@ -151,13 +175,20 @@ def check_writable(frame: Frame, x: Tensor, tracked: bool, name: str) -> None:
         root = root._view.parent
         leaf = leaf or type(history(root)) is Leaf
     if tracked and leaf:
-        what = "a leaf Variable" if root is x else "a view of a leaf Variable"
         raise error(
             RuntimeError,
             name,
-            f"{what} that requires grad is being used in an in-place operation",
-            "use the out-of-place form, or work under no_grad()",
+            f"{of_leaf(x, root)}, is being used in an in-place operation",
+            "change its numbers inside `with minigrad.no_grad():`"
+            + (f"; in a calculation make a new tensor, {ANEW[name]}" if name in ANEW else ""),
         )
+
+
+def of_leaf(x: Tensor, root: Tensor) -> str:
+    """A leaf, or a view of one, in words."""
+    if root is x:
+        return f"a leaf Variable that requires grad, of shape {tuple(x.shape)}"
+    return f"a view of a leaf Variable that requires grad, of shape {tuple(x.shape)} of {tuple(root.shape)}"
 
 
 def of_fixed_view(x: Tensor, name: str) -> Exception:
@@ -166,7 +197,7 @@ def of_fixed_view(x: Tensor, name: str) -> Exception:
     return error(
         RuntimeError,
         name,
-        f"a view is being modified in place, but {x._view.fixed}, so its base would not know",
+        f"a view of shape {tuple(x.shape)} is being modified in place, but {x._view.fixed}, so its base would not know",
         "make the view outside, or clone() it first",
     )
 
@@ -190,14 +221,14 @@ def check_result(x: Tensor, result: np.ndarray, name: str) -> None:
             RuntimeError,
             name,
             f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}",
-            "use the out-of-place form, whose result may be larger",
+            "write x = x + ... for x += ..., whose result may be larger",
         )
     if result.dtype.kind == "f" and x._a.dtype.kind != "f" or x._a.dtype.kind == "b" and result.dtype.kind != "b":
         raise error(
             RuntimeError,
             name,
             f"result type {result.dtype} can't be cast to the desired output type {x._a.dtype}",
-            "use the out-of-place form, or convert the tensor first",
+            "convert the tensor first, x = x.float(), or write x = x + ... for x += ...",
         )
 
 

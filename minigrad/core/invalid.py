@@ -51,10 +51,10 @@ def hint(nodes: dict, gradients: Iterable[tuple]) -> None:
     node = nodes.get("inf", last)
     made = "its backward made a NaN of other numbers (0 * inf, 0 / 0 or inf - inf)"
     if node is not last:
-        made = f"its backward made an infinity, of which {last.name()} made NaN (0 * inf or inf - inf)"
+        made = f"its backward made an infinity, of which {type(last).__name__} made NaN (0 * inf or inf - inf)"
     warn(
         "nan-gradient",
-        node.name(),
+        type(node).__name__,
         f"{made}; it reaches {int(np.isnan(g).sum())} of {g.size} elements of the gradient of a tensor of shape {shape}",
         advice(node),
         notes=made_at(node),
@@ -81,7 +81,7 @@ def made_at(node: Any) -> list[str]:
 def hint_at_loss(t: Tensor) -> None:
     """Warn that what is about to be differentiated is NaN, and which operation made it so, as far as its graph can tell."""
     node = origin(t._edge)
-    who, made = ("backward", "") if node is None else (node.name(), "; this operation made the first NaN")
+    who, made = ("backward", "") if node is None else (type(node).__name__, "; this operation made the first NaN")
     place: Place | None = None if node is None else node._trace
     warn(
         "nan-loss",

@@ -11,11 +11,15 @@ import threading
 import weakref
 from typing import Any
 
-from ..errors import Place, error, user_place
+import numpy as np
+
+from ..errors import error, user_place
 from . import debug
-from .edges import next_number, place_of, producer
+from .edges import name_of, next_number, place_of, producer
 from .hooks import Handle, hooks_of
-from .saved import Freed, Saved, freed, save, unpack
+from .kept import look_at_ctx, no_attribute, not_a_tensor, place_among
+from .saved import Freed, Saved, save, unpack
+from .stale import freed
 from .tensor import Tensor
 
 
@@ -47,10 +51,10 @@ class Node:
 
     def name(self) -> str:
         """The name of the operation with `Backward` behind it, as PyTorch prints it."""
-        return type(self).__name__
+        return self._fn.node_name(self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {id(self):#x}>"
+        return f"<{name_of(self)} object at {id(self):#x}>"
 
     @property
     def next_functions(self) -> tuple:
@@ -89,7 +93,7 @@ class Node:
 
     def __getattr__(self, name: str) -> Any:
         """A tensor that a built-in operation has saved: _saved_self (its first operand), _saved_other, _saved_result."""
-        if not name.startswith("_saved_") or isinstance(self, Ctx):
+        if not name.startswith("_saved_"):
             return object.__getattribute__(self, name)  # says that there is none
         operands = zip(("_saved_self", "_saved_other"), sorted(self._fn.formulas))
         i = {**dict(operands), "_saved_result": len(self._edges)}.get(name)
@@ -102,10 +106,10 @@ class Node:
             raise freed(self)
         return self._saved
 
-    def _free(self, place: Place | None) -> None:
-        """Drop saved tensors; a later backward through here says where this one was called."""
+    def _free(self, freed: Freed) -> None:
+        """Drop saved tensors; a later backward through here finds a note of this one."""
         if type(self._saved) is tuple and (any([type(s) is Saved for s in self._saved]) or self._fn.keeps_number(self)):
-            self._saved = Freed(place)
+            self._saved = freed
 
     @property
     def metadata(self) -> dict:
@@ -131,11 +135,25 @@ class Ctx(Full):
     """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx."""
 
     # _given (shape, dtype) of each argument, None for those that are no tensors
-    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff")
+    # _checks what is to be looked at before backward: functions without arguments
+    # _private numbers of the saved tensors that are no arguments nor results of forward: backward may write to them
+    __slots__ = (
+        "__dict__",
+        "_checks",
+        "_dirty",
+        "_forward",
+        "_given",
+        "_jvp",
+        "_materialize",
+        "_needs",
+        "_nondiff",
+        "_private",
+    )
 
     def __init__(self, layer: Any, needs: tuple):
         Full.__init__(self, layer, ())
         self._needs, self._given, self._dirty, self._nondiff = needs, (), (), ()
+        self._checks, self._private = (), ()
         self._forward, self._jvp, self._materialize = None, False, True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -145,48 +163,55 @@ class Ctx(Full):
         """
         self._check(tensors, "save_for_backward")
         if self._saved:
-            raise error(
-                RuntimeError,
-                self.name(),
-                f"save_for_backward was called twice; the first call saved {len(self._saved)} tensors",
-                "save all tensors in one call",
-            )
+            raise self._twice("save_for_backward", self._saved)
         self._saved = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for jvp, where `ctx.saved_tensors` gives them back.  At most once."""
         self._check(tensors, "save_for_forward")
         if self._forward is not None:
-            raise error(RuntimeError, self.name(), "save_for_forward was called twice", "save all tensors in one call")
+            raise self._twice("save_for_forward", self._forward)
         self._forward = tensors
 
     def _check(self, tensors: tuple, method: str, kind: type[Exception] = TypeError) -> None:
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise error(
-                    kind,
-                    self.name(),
-                    f"{method} only takes tensors, but argument {i} is of type {type(t).__name__}",
-                    "unpack lists with *, and keep numbers as attributes: ctx.n = n",
-                )
+                raise not_a_tensor(self, method, i, t, kind)
+
+    def _twice(self, method: str, before: tuple) -> Exception:
+        """The error for saving a second time, which would replace what was saved before."""
+        tensors = "1 tensor" if len(before) == 1 else f"{len(before)} tensors"
+        return error(
+            RuntimeError,
+            self._where(),
+            f"{method} is called a second time; the first call has saved {tensors}",
+            f"save all tensors in one call: ctx.{method}(a, b)",
+        )
+
+    def _where(self) -> str:
+        """The method that works on this ctx after or in forward."""
+        return f"{self._fn.__name__}.{'forward' if self._fn.combined else 'setup_context'}"
+
+    def __getattr__(self, name: str) -> Any:
+        """Only called for what is not there."""
+        if name.startswith("_"):
+            return object.__getattribute__(self, name)  # Python's own questions get Python's own answer
+        raise no_attribute(self, name)
 
     @property
     def saved_tensors(self) -> tuple:
         """In backward what save_for_backward kept; in jvp what save_for_forward kept, if it was called."""
-        if self._forward is not None:
-            if self._jvp:
-                return self._forward
-            if not self._saved:
-                raise self._saved_for_forward()
+        if self._jvp and self._forward is not None:
+            return self._forward
         return tuple([unpack(s, self) for s in self._alive()])
 
-    def _saved_for_forward(self) -> Exception:
-        n = len(self._forward)
-        return error(
-            RuntimeError,
-            self.name(),
-            f"nothing was saved for backward: save_for_forward has kept {n} tensor{'s' * (n != 1)}, for jvp only",
-            "call ctx.save_for_backward(...) as well",
+    @saved_tensors.setter
+    def saved_tensors(self, value: Any) -> None:
+        raise error(
+            AttributeError,
+            type(self).__name__,
+            "ctx.saved_tensors cannot be set: backward reads there what save_for_backward was given",
+            "ctx.save_for_backward(a, b)",
         )
 
     def tensor_inputs(self) -> list:
@@ -240,15 +265,32 @@ class Ctx(Full):
             else:
                 j = place_among(s, given)
                 kept.append(save(s if j is None else before[j]))
+                if j is None:
+                    self._private = (*self._private, len(kept) - 1)
         self._saved = tuple(kept)
+        if self.__dict__ or self._nondiff:
+            look_at_ctx(self, given, returned, outs)
 
 
-def place_among(t: Any, group: tuple) -> int | None:
-    """Where t itself stands among others."""
-    for i, s in enumerate(group):
-        if s is t:
-            return i
-    return None
+def passed_over(node: Any, grads: Any) -> list:
+    """A user's backward that gives None leaves the users' Functions behind it without a gradient: pairs of edge and zeros.
+
+    PyTorch calls the backward of those all the same, and what it makes of zeros is a gradient; built-in operations on the
+    way there pass the None on.
+    """
+    if not isinstance(node, Ctx):
+        return []
+    edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
+    found, seen = [], set()
+    while edges:
+        edge = edges.pop()
+        behind = producer(edge)
+        if not isinstance(behind, Ctx):
+            edges += [] if behind in seen else [e for e in behind._edges if e is not None]
+        elif behind._materialize and behind not in seen:
+            found.append((edge, np.zeros(*behind._meta[place_of(edge)])))
+        seen.add(behind)
+    return found
 
 
 def describe(outs: tuple) -> tuple:

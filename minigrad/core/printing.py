@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import error
 from . import dtypes
 from .context import current
+from .edges import name_of
 
 
 @dataclass
@@ -170,7 +171,7 @@ def suffixes(t: Any, a: np.ndarray) -> list[str]:
     if a.dtype not in plain:
         found.append(f"dtype={t.dtype}")
     if t.grad_fn is not None:
-        found.append(f"grad_fn=<{type(t.grad_fn).__name__}>")
+        found.append(f"grad_fn=<{name_of(t.grad_fn)}>")
     elif t.requires_grad:
         found.append("requires_grad=True")
     if current().dual is not None:

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..errors import Place, error
+from ..errors import Place, defined_at, error
 from . import debug
 from .context import current, enter, use
-from .edges import INFERENCE, Port
+from .edges import INFERENCE, Port, name_of, next_number
+from .stale import modified, modified_unseen
 from .tensor import Box, Tensor, bottom, history, memory, version
 
 _hooks: ContextVar[tuple] = ContextVar("minigrad.saved_tensors_hooks", default=())
@@ -22,16 +23,22 @@ _disabled: ContextVar[str | None] = ContextVar("minigrad.saved_tensors_hooks.dis
 
 
 class Freed:
-    """In place of saved tensors once a backward has freed them: says which one did."""
+    """In place of saved tensors once a backward has freed them: says which one did.
 
-    __slots__ = ("place",)
+    `root` is the creation number of the youngest node that it began from; what has a number above `at` is younger.
+    """
 
-    def __init__(self, place: Place | None):
-        self.place = place
+    __slots__ = ("at", "place", "root")
+
+    def __init__(self, place: Place | None, root: int):
+        self.place, self.root, self.at = place, root, next_number()
 
 
 class Saved:
-    """One saved tensor.  `index` is the node's own output it is, or None; `unpack` the user's hook for a packed one."""
+    """One saved tensor.  `index` is the node's own output it is, or None; `unpack` the user's hook for a packed one.
+
+    `mark` is what it has to be like when it is used: a plain one's fingerprint, in debug mode; a packed one's shape, dtype.
+    """
 
     __slots__ = ("edge", "index", "mark", "tensor", "unpack", "version")
 
@@ -62,10 +69,13 @@ def save(t: Any, index: int | None = None) -> Any:
             raise error(
                 RuntimeError,
                 "saved_tensors_hooks",
-                "a saved tensor pack hook is modifying its input in place",
-                "clone() it there first",
+                f"a saved tensor pack hook is modifying its input, of shape {tuple(t.shape)}, in place",
+                "clone() it there first: t.clone()",
+                memory(t).place,
             )
-        return Saved(packed, index, history(t) if index is None else None, unpack)
+        kept = Saved(packed, index, history(t) if index is None else None, unpack)
+        kept.mark = t._sizes, t._np_dtype
+        return kept
     if index is None:
         return Saved(t, None)
     memory(t)  # the twin has to share its counter
@@ -80,8 +90,7 @@ def unpack(saved: Any, node: Any) -> Any:
     if saved.unpack is not None:
         with use(current().plain().all_grad(False)):
             t = saved.unpack(t)
-        if not isinstance(t, Tensor):
-            raise error(TypeError, "saved_tensors_hooks", f"the unpack hook returned {type(t).__name__}, not a tensor")
+        check_unpacked(t, saved, node)
         return with_edge(t, saved.edge if saved.index is None else output_edge(node, saved.index))
     if version(t) != saved.version:
         raise modified(node, saved)
@@ -94,6 +103,19 @@ def unpack(saved: Any, node: Any) -> Any:
     return with_edge(t if layer is None else layer.box(t), output_edge(node, saved.index))
 
 
+def check_unpacked(t: Any, saved: Saved, node: Any) -> None:
+    """What a user's unpack hook has returned has to be a tensor like the one that was packed."""
+    shape, dtype = saved.mark
+    was = f"for {name_of(node)}, not the tensor of shape {shape} and {dtype} that was packed"
+    where, who = defined_at(saved.unpack), "saved_tensors_hooks"
+    if not isinstance(t, Tensor):
+        fix = "return a tensor from the unpack hook, minigrad.from_numpy(array) for an array"
+        raise error(TypeError, who, f"the unpack hook returned {type(t).__name__} {was}", fix, where)
+    if t._sizes != shape or t._np_dtype != dtype:
+        what = f"the unpack hook returned a tensor of shape {tuple(t.shape)} and {t._np_dtype} {was}"
+        raise error(RuntimeError, who, what, "undo in the unpack hook what the pack hook has done", where)
+
+
 def with_edge(t: Tensor, edge: Any) -> Tensor:
     """A tensor on t's memory with the given history."""
     out = t if type(t) is Box else t.detach()
@@ -104,47 +126,6 @@ def with_edge(t: Tensor, edge: Any) -> Tensor:
 def output_edge(node: Any, index: int) -> Any:
     """The edge that leads to one output of a node."""
     return node if len(node._meta) == 1 else Port(node, index)
-
-
-def modified(node: Any, saved: Saved) -> Exception:
-    """The error for a saved tensor that was written to: who saved it, who wrote and where."""
-    t = saved.tensor
-    while type(t) is Box:
-        t = t._value
-    which = "its own result" if saved.index is not None else "one of its inputs"
-    wrote = f", last by {t._ver.writer} at {t._ver.place}" if t._ver.writer else ""
-    made = f" (made at {node._trace})" if node._trace is not None else ""
-    return error(
-        RuntimeError,
-        node.name(),
-        f"{which}, a tensor of shape {tuple(t.shape)} that it saved for backward{made}, has been "
-        f"modified by an inplace operation: it is at version {version(t)}, expected version {saved.version}{wrote}",
-        "use the out-of-place form of that operation, or clone() the tensor before it",
-    )
-
-
-def modified_unseen(node: Any, saved: Saved) -> Exception:
-    """The error for a saved tensor whose memory was written past the version counter, which only debug mode finds."""
-    made = f" (made at {node._trace})" if node._trace is not None else ""
-    return error(
-        RuntimeError,
-        node.name(),
-        f"a tensor of shape {tuple(saved.tensor.shape)} that it saved for backward{made} has other values now, though no "
-        "in-place operation of minigrad has changed it: its memory was written through .data or a NumPy array",
-        "write `with minigrad.no_grad(): x.copy_(...)`, which is noticed, and after backward; or clone() the tensor before",
-    )
-
-
-def freed(node: Any) -> Exception:
-    """The error for asking a node for what an earlier backward has freed."""
-    first = node._saved.place
-    return error(
-        RuntimeError,
-        node.name(),
-        "trying to backward through the graph a second time, but its saved tensors were freed "
-        f"by the first backward{f' at {first}' if first else ''}",
-        "specify retain_graph=True in the first call, or compute the forward pass again",
-    )
 
 
 class saved_tensors_hooks:

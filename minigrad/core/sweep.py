@@ -18,6 +18,7 @@ import numpy as np
 from . import hooks, invalid
 from .context import OFF, current, enter
 from .edges import Leaf, Port, producer
+from .node import passed_over
 from .quiet import restore
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
@@ -25,9 +26,7 @@ from .tensor import Tensor, memory, wrap
 UNWATCHED = nullcontext()
 
 
-def sweep(
-    pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any, watch: Any = None
-) -> dict:
+def sweep(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: Any, watch: Any = None) -> dict:
     """Push `grads` back from the edges `roots`, like engine.run, whose `step` and `reach` do what is out of the ordinary.
 
     `watch` is a recording, or None.  Its log gets a node, what has arrived there and what it gives on, as they are: so no
@@ -37,7 +36,7 @@ def sweep(
     enter(OFF)
     try:
         with pending, UNWATCHED if watch is None else watch.sweeping():
-            found = walk(pending, roots, grads, keep, place, step, reach, watch)
+            found = walk(pending, roots, grads, keep, step, reach, watch)
         if nodes := invalid.found.get():
             invalid.hint(nodes, gradients(pending, found))
         return found
@@ -55,7 +54,7 @@ def gradients(pending: Any, found: dict) -> list:
     return [(g._sizes, g._a) for g in found.values() if type(g) is Tensor]
 
 
-def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any, reach: Any, watch: Any) -> dict:
+def walk(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: Any, watch: Any) -> dict:
     """The loop: the youngest node's gradient goes through its pull, and on to its inputs."""
     note, end = (None, finish) if watch is None else (watch.log.append, watch.accumulating(finish))
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
@@ -63,9 +62,10 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
     heap: list = []
     useful, targets, found = pending.useful, pending.targets, {}
     allowed = None if targets is None else useful | targets
-    free = None if keep else Freed(place)
     for edge, g in zip(roots, grads, strict=True):
         give(waiting, heap, edge, bare(g) if watch is None else stripped(g, watch))
+    place = pending.place
+    free = None if keep else Freed(place, -heap[0][0] if heap else 0)
     while heap:
         node = heappop(heap)[1]
         g = waiting.pop(node)
@@ -91,7 +91,7 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
             if note is not None and pairs is not None:
                 note((node, g, tuple([d for _, d in pairs])))
         if pairs is None:
-            pairs = pull_aside(node, g, keep, place, step, watch)
+            pairs = pull_aside(node, g, free, step, watch)
         for edge, g in pairs:
             if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
                 continue
@@ -119,7 +119,7 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, place: Any, step: Any
     return found
 
 
-def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any) -> list:
+def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> list:
     """The backward of a node that has none written out, or has hooks, or runs a user's method under a recording."""
     if (
         watch is not None
@@ -128,9 +128,9 @@ def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any)
         and node._hooks is None
         and type(g) is np.ndarray
     ):
-        return watch.pull(node, g, None if keep else Freed(place))
+        return watch.pull(node, g, free)
     if node._hooks is None and node._fn.arrays:
-        pairs = on_arrays(node, g, keep, place)
+        pairs = on_arrays(node, g, free)
         if pairs is not None:
             if watch is not None:
                 watch.note_pairs(node, g, pairs)
@@ -138,11 +138,12 @@ def pull_aside(node: Any, g: Any, keep: bool, place: Any, step: Any, watch: Any)
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
     if watch is not None:
         watch.note_boxed(node, g, gs)
-    outs = step(node, gs, keep, place, watch)
-    return [(e, bare(x) if watch is None else stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
+    outs = step(node, gs, free, watch)
+    pairs = [(e, bare(x) if watch is None else stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
+    return pairs + passed_over(node, outs)
 
 
-def on_arrays(node: Any, g: Any, keep: bool, place: Any) -> list | None:
+def on_arrays(node: Any, g: Any, free: Freed | None) -> list | None:
     """One node's backward where the operation has one on arrays; None where it leaves that to its formulas on tensors."""
     fn, edges = node._fn, node._edges
     bound = tuple([bare(unpack(s, node)) if type(s) is Saved else s for s in node._alive()])
@@ -153,8 +154,8 @@ def on_arrays(node: Any, g: Any, keep: bool, place: Any) -> list | None:
         outs = fn.arrays(gs, bound)
         if outs is None:
             return None
-    if not keep:
-        node._free(place)
+    if free is not None:
+        node._free(free)
     return [(e, None if e is None or d is None else fitted(d, e)) for e, d in zip(edges, outs)]
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MinigradRuntimeError, error
-from . import dtypes
+from ..errors import MinigradRuntimeError, error, user_place
+from . import debug, dtypes
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .device import CPU, Size, device, strided
@@ -164,7 +164,16 @@ class Tensor(Conversions):
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
+        if not isinstance(flag, bool):
+            raise error(RuntimeError, "requires_grad", f"must be a bool, not {type(flag).__name__}")
         self.requires_grad_(flag)
+        if not self.is_leaf:
+            raise error(
+                RuntimeError,
+                "requires_grad",
+                f"you can only change requires_grad flags of leaf variables, and this is the result of {self.grad_fn}",
+                "call .retain_grad() for its .grad, or set it on y.detach(), where a new graph is to begin",
+            )
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for `.grad` (leaves only), in place.  Raises RuntimeError for integer tensors and for results of operations."""
@@ -266,6 +275,8 @@ class Tensor(Conversions):
     @property
     def data(self) -> Tensor:
         """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
+        if debug.mode.on:
+            debug.lend(storage(self._a), ".data")
         return wrap(self._a)
 
     @data.setter
@@ -280,6 +291,12 @@ class Tensor(Conversions):
                 "assign x.float(), or call requires_grad_(False) first",
             )
         replacing()
+        before, self._ver = (
+            version(self),
+            Version(),
+        )  # what has saved this tensor notices; the old memory was not written
+        self._ver.n = before
+        self._ver.bump(".data =", user_place())
         self._a = other._a
         if type(self._edge) is Leaf:
             self._edge._shape, self._edge._dtype = tuple(self.shape), self._np_dtype
@@ -294,7 +311,10 @@ class Tensor(Conversions):
         """Forget how this tensor was computed, in place.  Raises RuntimeError for views."""
         if self._view is not None:
             raise error(
-                RuntimeError, "detach_", "cannot detach a view in place", "use .detach(), which makes a new tensor"
+                RuntimeError,
+                "detach_",
+                f"cannot detach a view, of shape {tuple(self.shape)}, in place",
+                "use x.detach(), which makes a new tensor",
             )
         self._edge = None
         return self

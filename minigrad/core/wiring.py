@@ -4,15 +4,18 @@ is what its jvp returns.
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import error, raised_at, returned_at, returns, user_place
+from ..errors import READS, attribute_at, error, noted, return_of, returned_at, returns, user_place, warn
+from . import debug
+from .convert import storage
 from .edges import Leaf, Port, ViewOf
 from .hooks import move_retained
-from .inplace import rebase
+from .inplace import of_leaf, rebase
+from .kept import method_of, place_among
 from .node import Ctx, describe
-from .tensor import Box, Tensor, history, memory, version, wrap
+from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
 if TYPE_CHECKING:
     from .function import Function
@@ -52,17 +55,15 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
     """The outputs as the caller gets them: with the node as their history where a gradient is wanted."""
     if ctx._dirty:
         check_dirty(ctx, args, given, needs)
+    if needs:  # an input that was changed in forward has to be marked: else its history is no longer true
+        for a, need in zip(args, ctx._needs):
+            if need and (v := a._ver) is not None and v.at > ctx._seq and not among(a, ctx._dirty):
+                raise unmarked(ctx, args, a, f"by {v.writer}", v.place)
     outs: Any = []
     for i, o in enumerate(given):
         if not isinstance(o, Tensor):
-            if needs and any(is_float(t) for t in tensors_in(o)):
-                raise error(
-                    TypeError,
-                    ctx._fn.__name__,
-                    f"output {i} of forward is a {type(o).__name__} that contains tensors, which "
-                    "cannot be tracked there",
-                    "return the tensors themselves, as a tuple, or use NestedIOFunction",
-                )
+            if needs:
+                check_other_output(ctx, args, given, i)
         elif among(o, ctx._dirty):
             if history(o) is not None and not (needs and is_float(o) and not among(o, ctx._nondiff)):
                 o = o.detach()  # written, but not by anything with a derivative: the result is not tracked
@@ -82,6 +83,38 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
             edge = None if not tracked else ctx if len(outs) == 1 else Port(ctx, i)
             set_history(ctx, o, edge, dirty=among(r, ctx._dirty))
     return outs
+
+
+def check_other_output(ctx: Ctx, args: tuple, given: tuple, i: int) -> None:
+    """An output that is no tensor holds none either, and is not all that there is where a gradient is wanted."""
+    o, who = given[i], f"{ctx._fn.__name__}.forward"
+    if o is ctx:
+        raise error(
+            TypeError,
+            who,
+            f"returned the ctx as output {i}: minigrad keeps it itself, and hands it to backward",
+            "return only the outputs",
+            notes=return_of(ctx._fn.forward),
+        )
+    if any(is_float(t) for t in tensors_in(o)):
+        raise error(
+            TypeError,
+            who,
+            f"output {i} is a {type(o).__name__} that contains tensors, which cannot be tracked there",
+            "return the tensors themselves, as a tuple, or use NestedIOFunction",
+            notes=return_of(ctx._fn.forward),
+        )
+    if i == 0 and not any(isinstance(t, Tensor) for t in given):
+        wanting = ctx._needs.index(True)
+        kinds = ", ".join(["None" if o is None else type(o).__name__ for o in given])
+        warn(
+            "no-tensor-output",
+            who,
+            f"returned {kinds} and no tensor, so that argument {wanting}, of shape {tuple(args[wanting].shape)}, can have no "
+            "gradient through it",
+            "return the result as a tensor; of a NumPy array, minigrad.from_numpy(...) of it",
+            notes=return_of(ctx._fn.forward),
+        )
 
 
 def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
@@ -110,31 +143,65 @@ def alias(t: Tensor, ctx: Ctx) -> Tensor:
     return out
 
 
+def prints(args: tuple, needs: tuple) -> list:
+    """Fingerprints of the arguments that require grad."""
+    return [debug.fingerprint(bottom(a)._a) if need else None for a, need in zip(args, needs)]
+
+
+def check_prints(ctx: Ctx, args: tuple, before: Sequence) -> None:
+    """The same in debug mode for writes that are not counted, by what the numbers were before."""
+    for a, mark in zip(args, before):
+        if mark is not None and debug.fingerprint(bottom(a)._a) != mark and not among(a, ctx._dirty):
+            raise unmarked(ctx, args, a, "through NumPy or .data", None, debug.lent(storage(bottom(a)._a)))
+
+
+def unmarked(ctx: Ctx, args: tuple, a: Tensor, how: str, where: Any, notes: Sequence[str] = ()) -> Exception:
+    """The error for an input that forward has changed and not marked."""
+    cls: Any = ctx._fn
+    i = place_among(a, args)
+    assert i is not None
+    code = getattr(cls.forward, "__code__", None)
+    names = () if code is None else code.co_varnames[cls.combined : code.co_argcount]
+    name = names[i] if i < len(names) else "x"
+    return error(
+        RuntimeError,
+        f"{cls.__name__}.forward",
+        f"has changed argument {i} ({name}), a tensor of shape {tuple(a.shape)} that requires grad, in place {how}, and not "
+        "said so: gradients would be computed as if it were what it was",
+        f"call ctx.mark_dirty({name}) and return {name}, or work on a copy: {name}.clone(), {name}.numpy().copy()",
+        where,
+        notes,
+    )
+
+
 def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
     """mark_dirty is for inputs that were changed in place, are returned, and are not leaves that require grad."""
+    who = f"{ctx._fn.__name__}.forward"
     for d in ctx._dirty:
         if not among(d, args):
             raise error(
                 RuntimeError,
-                ctx._fn.__name__,
-                "mark_dirty was given a tensor that is not an input",
-                "mark only inputs that forward has changed in place",
+                who,
+                f"mark_dirty was given a tensor of shape {tuple(d.shape)} that is not one of its inputs",
+                "give mark_dirty only inputs that forward has changed in place, and leave it out for new tensors",
+                notes=noted("marked", attribute_at(method_of(ctx), READS, "mark_dirty")),
             )
         if not among(d, outs):
             raise error(
                 RuntimeError,
-                ctx._fn.__name__,
-                "some elements marked as dirty during the forward method were not returned as output",
+                who,
+                f"some elements marked as dirty during the forward method were not returned as output: mark_dirty was given "
+                f"an input of shape {tuple(d.shape)}, and something else is returned",
                 "return the input that was modified in place",
+                notes=return_of(ctx._fn.forward),
             )
         root = d._base if d._base is not None else d
         if type(history(root)) is Leaf and needs:
-            what = "a leaf Variable" if root is d else "a view of a leaf Variable"
             raise error(
                 RuntimeError,
                 ctx._fn.__name__,
-                f"{what} that requires grad is being used in an in-place operation (mark_dirty)",
-                "pass a clone(), or work under no_grad()",
+                f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty)",
+                f"pass a copy, {ctx._fn.__name__}.apply(x.clone()), or work inside `with minigrad.no_grad():`",
             )
 
 
@@ -190,19 +257,3 @@ def check_unwritten(cls: type[Function], ctx: Ctx, primals: tuple, tangents: lis
                 memory(t).place,
                 [f"applied at {user_place()}"],
             )
-
-
-def none_used(cls: type[Function], ctx: Ctx, primals: tuple, tangents: list, e: Exception) -> Exception:
-    """The error for a jvp that has computed with a tangent that is None."""
-    i = next(i for i, t in enumerate(tangents) if t is None)
-    name = [*inspect.signature(cls.jvp).parameters][i + 1 : i + 2] or ["tangent"]
-    kind = f"argument {i} of forward is a {type(primals[i]).__name__}"
-    why = "set_materialize_grads(False) asks for None in place of zeros" if is_float(primals[i]) else kind
-    return error(
-        type(e),
-        f"{cls.__name__}.jvp",
-        f"tangent {i} is None, because {why}; {e}",
-        f"compute that part only `if {name[0]} is not None`",
-        raised_at(e),
-        [f"applied at {user_place()}"],
-    )

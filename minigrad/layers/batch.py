@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core.batching import lift
+from ..core.calls import call_user
 from ..core.context import Frame, push, use
-from ..core.function import call_user
 from ..core.inplace import inplace_at
 from ..core.tensor import Box, Tensor, version
 from ..errors import MinigradError, error, returned_at, user_place

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.calls import call_user
 from ..core.context import push
-from ..core.function import Function, call_user
+from ..core.function import Function
 from ..core.tensor import Box, Tensor
 from ..core.wiring import as_tuple
 from .batch import Batch, in_front
@@ -32,7 +33,7 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
 
     def under(name: str, ctx: Any, args: tuple, dims: tuple) -> Any:
         """A method that reads what was saved on single examples; its results have the batch dimension in front."""
-        saved = ctx.saved_tensors if name == "jvp" or ctx._saved else ()
+        saved = ctx.saved_tensors
         with push(layer):
             saved = boxed(saved, Batched.saved_dims if name == "backward" else Batched.forward_dims)
             out = call_user(cls, name, Example(ctx, saved), *boxed(args, dims))

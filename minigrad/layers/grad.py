@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
+from ..core.calls import call_user
 from ..core.context import Frame, apply_at, current, push, recordings, use
 from ..core.edges import Leaf, Port
-from ..core.function import call_user, describe, record
+from ..core.function import record
 from ..core.inplace import check_writable, inplace_at, link_view, rebase, regraph, shares, twin
+from ..core.node import describe
 from ..core.tensor import Box, Tensor, history
 from ..core.wiring import among, as_tuple, check_dirty, is_float
 from ..errors import user_place

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.calls import call_user
 from ..core.context import Frame, apply_at, use
 from ..core.edges import ViewOf
-from ..core.function import call_user
 from ..core.inplace import inplace, inplace_at, of_fixed_view, shares
 from ..core.tensor import Box, Tensor, layers_of, version
 from ..core.wiring import among, as_tuple, is_float

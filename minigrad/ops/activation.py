@@ -48,6 +48,7 @@ class Activation(Pointwise):
 class Relu(Pointwise):
     """x where it is positive, else 0; the derivative at 0 is 0."""
 
+    tied = True
     accepts, flag, advice = "iuf", True, "Boolean inputs not supported for relu"
     kernel = lambda x: where(x <= 0, 0.0, x)
     dx = lambda g, out: where(out <= 0, 0.0, g)
@@ -57,6 +58,7 @@ class Relu(Pointwise):
 class Hardtanh(Activation):
     """x limited to the range from lo to hi; the derivative on its border is 0."""
 
+    tied = True
     accepts, advice = "iuf", "Bool inputs not supported for hardtanh"
     kernel = lambda x, lo, hi: where(x < lo, lo, where(x > hi, hi, x))
     dx = lambda g, x, lo, hi: where((x <= lo) | (x >= hi), 0.0, g)
@@ -66,6 +68,7 @@ class Hardtanh(Activation):
 class LeakyRelu(Activation):
     """x where it is positive, else negative_slope * x."""
 
+    tied = True
     flag = True
     kernel = lambda x, negative_slope: where(x > 0, x, x * negative_slope)
     dx = lambda g, x, negative_slope: where(x > 0, g, g * negative_slope)
@@ -93,6 +96,7 @@ class Gelu(Activation):
 class GeluTanh(Activation):
     """The approximation of gelu by tanh.  Source: Hendrycks and Gimpel, Gaussian Error Linear Units (2016)."""
 
+    node = "Gelu"
     name = "gelu"
     kernel = lambda x: 0.5 * x * (1 + tanh(ROOT_TWO_OVER_PI * (x + CUBE * x * x * x)))
     dx = lambda x: (
@@ -141,6 +145,7 @@ class Softsign(Activation):
 class Logsigmoid(Activation):
     """log(sigmoid(x)), without overflow."""
 
+    node = "LogSigmoid"
     kernel = lambda x: where(x < 0, x, 0.0) - log1p(exp(-abs(x)))
     dx = lambda x: sigmoid(-x)
 
@@ -176,6 +181,7 @@ class Tanhshrink(Activation):
 class Hardshrink(Activation):
     """x, but 0 where |x| <= lambd; the derivative there is 0."""
 
+    tied = True
     torch, method = "", True
     kernel = lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, x)
     dx = lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g)
@@ -186,6 +192,7 @@ class Hardshrink(Activation):
 class Softshrink(Activation):
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
 
+    tied = True
     kernel = lambda x, lambd: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
     dx = lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g)
     statics = 1
@@ -194,6 +201,7 @@ class Softshrink(Activation):
 class Threshold(Activation):
     """x where it is above the threshold, else value."""
 
+    tied = True
     accepts, flag, torch = "iuf", True, ""
     kernel = lambda x, threshold, value: where(x <= threshold, value, x)
     dx = lambda g, x, threshold: where(x <= threshold, 0.0, g)
@@ -231,9 +239,11 @@ class Glu(Operation):
 class Prelu(Activation):
     """x where it is positive, else weight * x."""
 
+    node = "PreluKernel"
+    tied = True
     kernel = lambda x, weight: where(x > 0, x, weight * x)
     dx = lambda g, x, weight: where(x > 0, g, weight * g)
-    dweight = lambda g, x: where(x > 0, 0.0, x * g)
+    dweight = lambda g, x, weight: where(x > 0, 0.0, x * g)
 
 
 (relu, leaky_relu, silu, mish, softplus, softsign, logsigmoid, hardsigmoid, hardswish, tanhshrink, hardshrink) = (

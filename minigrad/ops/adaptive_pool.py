@@ -19,6 +19,8 @@ from .registry import op
 class AdaptiveMaxPool(Operation):
     """The largest element of each of `number` even parts of the last dimensions, and its place when flattened."""
 
+    tied = True
+
     @staticmethod
     def impl(x: np.ndarray, number: tuple) -> tuple:
         n, size = len(number), x.shape[x.ndim - len(number) :]
@@ -30,13 +32,13 @@ class AdaptiveMaxPool(Operation):
         found = np.take_along_axis(np.broadcast_to(table, values.shape), best, -1)[..., 0]
         return np.take_along_axis(values, best, -1)[..., 0], found
 
-    dx = lambda g0, shape, out1, number: put(g0, shape, out1, len(number))
+    dx = lambda g0, x, out1, number: put(g0, x._sizes, out1, len(number))
     batch = lambda x, number: (x, number)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
         """The gradient of the largest elements, on arrays."""
-        dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], tuple(bound[0]), len(bound[1]))
+        dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], bound[0].shape, len(bound[1]))
         return None if dx is None else (dx, None)
 
 

@@ -34,6 +34,8 @@ class Geometry(NamedTuple):
 class Conv(Bilinear):
     """out[n, o, i] = sum over c and k of x[n, c, i * stride + k * dilation - padding] * w[o, c, k]."""
 
+    node = "Convolution"
+
     @staticmethod
     def impl(x: np.ndarray, w: np.ndarray, geometry: Geometry) -> np.ndarray:
         kernel = w.shape[2:]
@@ -54,6 +56,7 @@ class Conv(Bilinear):
 class ConvBias(Operation):
     """Conv, and a number added to each channel of the result."""
 
+    node = "Convolution"
     name = "conv"
 
     @staticmethod
@@ -95,6 +98,8 @@ class ConvBias(Operation):
 
 class ConvInput(Bilinear):
     """The input of spatial shape `size` that goes with an output y and a weight: Conv's transpose by its input."""
+
+    node = "Convolution"
 
     @staticmethod
     def impl(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Geometry) -> np.ndarray:

@@ -26,6 +26,8 @@ from .softmax import log_softmax
 class NLL(Linear):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
 
+    node = "NllLoss"
+    tied = True
     integers = ("target",)
 
     @staticmethod
@@ -33,13 +35,15 @@ class NLL(Linear):
         valid, where = found(target, x.shape, dim, ignore)
         return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
 
-    dx = lambda g, target, shape, dim, ignore: AtTarget.apply(-g, target, shape, dim, ignore)
+    dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x._sizes, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
 
 
 class MeanNLL(Linear):
     """The mean of that over all dimensions but the first `lead`, leaving out what is `ignore`."""
 
+    node = "NllLoss"
+    tied = True
     integers = ("target",)
 
     @staticmethod
@@ -53,8 +57,8 @@ class MeanNLL(Linear):
         total = add_up(loss, tuple(range(lead, loss.ndim)), False)
         return total / CountValid.impl(target, ignore, loss.dtype, lead)
 
-    dx = lambda g, target, shape, dim, ignore, lead: AtTarget.apply(
-        -shared(g, target, ignore, lead), target, shape, dim, ignore
+    dx = lambda g, x, target, dim, ignore, lead: AtTarget.apply(
+        -shared(g, target, ignore, lead), target, x._sizes, dim, ignore
     )
     batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
 
@@ -77,6 +81,7 @@ class AtTarget(Linear):
 class CrossEntropy(Operation):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
+    node = "NllLoss"
     integers = ("target",)
 
     @staticmethod
@@ -134,6 +139,7 @@ class FromLogits(Operation):
 class MeanCrossEntropy(Operation):
     """The mean of that loss over all dimensions but the first `lead`, leaving out what is `ignore`; and the log_softmax."""
 
+    node = "NllLoss"
     integers = ("target",)
 
     @staticmethod

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import debug, dtypes
 from ..core.context import current
+from ..core.convert import storage
 from ..core.edges import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
@@ -126,6 +127,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "the array is not writable, so writing to the tensor will fail",
             "pass array.copy()",
         )
+    if debug.mode.on and not debug.lent(memory := storage(array)):
+        debug.lend(memory, "from_numpy")
     return made(array)
 
 

@@ -25,6 +25,7 @@ from .registry import op
 class Cholesky(Operation):
     """The lower triangular L with A = L L^T."""
 
+    node = "LinalgCholeskyEx"
     impl = lambda x: guarded("linalg.cholesky", np.linalg.cholesky, x)
     dx = lambda g, out: cholesky_gradient(g, out)
     batch = lambda x: (x,)
@@ -33,6 +34,7 @@ class Cholesky(Operation):
 class Qr(Operation):
     """Q and R; the mode is NumPy's."""
 
+    node = "LinalgQr"
     impl = lambda x, mode: factors(x, mode)
     dx = lambda g0, g1, out0, out1, mode: qr_gradient(g0, g1, out0, out1, mode)
     batch = lambda x, mode: (x, mode)
@@ -49,6 +51,7 @@ class Eigh(Operation):
 class Eigvalsh(Operation):
     """Eigenvalues alone, at a fraction of the time; their derivative asks for the vectors."""
 
+    node = "LinalgEigh"
     impl = lambda x, UPLO: guarded("linalg.eigvalsh", np.linalg.eigvalsh, x, UPLO)
     dx = lambda g, x, UPLO: eigh_gradient(g, None, *Eigh.apply(x, UPLO))
     batch = lambda x, UPLO: (x, UPLO)
@@ -65,6 +68,7 @@ class Svd(Operation):
 class Svdvals(Operation):
     """Singular values alone."""
 
+    node = "LinalgSvd"
     impl = lambda x: guarded("linalg.svdvals", np.linalg.svdvals, x)
     dx = lambda g, x: svd_gradient(None, g, None, *Svd.apply(x, False))
     batch = lambda x: (x,)

@@ -26,6 +26,8 @@ class Diagonal(View):
 class Undiagonal(Linear):
     """Zeros of a shape with a diagonal filled in: the transpose of Diagonal."""
 
+    node = "DiagEmbed"
+
     @staticmethod
     def impl(x: np.ndarray, size: tuple, offset: int, i: int, j: int) -> np.ndarray:
         out = np.zeros(size, x.dtype)

@@ -20,6 +20,7 @@ class Embed(Linear):
     """Rows of a table by index.  The row `padding` (or None) gets no gradient; with `even` each row gets the mean of the
     gradients of its uses, not their sum."""
 
+    node = "Embedding"
     integers = ("indices",)
 
     @staticmethod

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.tensor import Tensor
 from ..errors import MinigradError, error
 
 KINDS = {IndexError: IndexError, TypeError: TypeError, NotImplementedError: NotImplementedError}
@@ -28,6 +29,35 @@ def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
         )
     kind = next((k for t, k in KINDS.items() if isinstance(cause, t)), RuntimeError)
     return error(kind, name, f"{cause} (called with {described})")
+
+
+def check_keepdim(cls: Any, arrays: tuple) -> None:
+    """Raise TypeError where a second dimension has come in the place of keepdim: x.sum(0, 1)."""
+    given = arrays[cls.names.index("keepdim")]
+    if not isinstance(given, (bool, np.bool_)):
+        name = cls.function_name()
+        what = f"argument 'keepdim' must be bool, not {type(given).__name__}"
+        raise error(TypeError, name, what, f"several dimensions are a tuple: {name}(x, (0, 1))")
+
+
+OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a tensor in `x + y`
+
+
+def refused(name: str, x: Tensor, other: Any) -> Any:
+    """The answer to an operator beside something else: NotImplemented, so that Python asks there.
+
+    Tuples and lists that hold tensors have nothing sensible to say, except that an integer may repeat them, so they are a
+    TypeError here.
+    """
+    if not isinstance(other, (tuple, list)) or x._np_dtype.kind != "f" or not any(isinstance(t, Tensor) for t in other):
+        return NotImplemented
+    kind, one = type(other).__name__, len(other) == 1
+    raise error(
+        TypeError,
+        name,
+        f"a tensor of shape {tuple(x.shape)} stands beside a {kind} of {len(other)} tensor{'s' * (not one)}",
+        f"take the {kind} apart first, {'(x,)' if one else 'a, b'} = ctx.saved_tensors, if that is where it comes from",
+    )
 
 
 def describe(a: Any) -> str:

@@ -16,6 +16,9 @@ argument's derivative.  The names of a formula's parameters say what it reads, a
 | Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
 | NonDifferentiable | none | none |
 
+An operation with `tied = True` has gradients that count as depending on their operand though they do not change with it; its
+formulas read that operand, or the result (primitive.Tied).
+
 Formulas are made of operations on Tensors; a Pointwise one also runs on arrays and in Numba's kernels, from the same text.
 Under vmap an operation gets its tensors with the batch dimension in front, and `batch(*args)` says what changes.
 """
@@ -135,7 +138,7 @@ class Pointwise(Primitive):
         return frame.layer.elementwise(
             frame,
             lambda bound, grads: tuple(
-                [None if e is None else cls.evaluate(i, bound, n, grads) for i, e in enumerate(edges)]
+                [None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(edges)]
             ),
             bound,
             grads,

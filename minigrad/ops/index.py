@@ -30,6 +30,16 @@ class Index(View):
     dx = lambda g, shape, index: Unindex.apply(g, shape, index)
     batch = lambda x, index: (x, (WHOLE, *index))
 
+    @classmethod
+    def node_name(cls, node: Any) -> str:
+        """By the last member that does something, for PyTorch applies them one after the other."""
+        kinds = [
+            "Unsqueeze" if i is None else "Slice" if isinstance(i, slice) else "Select"
+            for i in node._saved[1]
+            if i != WHOLE
+        ]
+        return f"{kinds[-1] if kinds else 'Alias'}Backward0"
+
 
 class Unindex(Linear):
     """Zeros of a shape with a part of it filled in: the transpose of Index."""
@@ -47,6 +57,7 @@ class Unindex(Linear):
 class Take(Linear):
     """The elements at places: index tensors, broadcast together, for some dimensions, and all of the others."""
 
+    node = "Index"
     impl = lambda x, dims, *indices: take_at(x, dims, indices)
     dx = lambda g, shape, dims, indices: Untake.apply(g, shape, dims, *indices)
 

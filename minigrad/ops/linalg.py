@@ -31,6 +31,7 @@ class LinAlgError(MinigradRuntimeError):
 class Inv(Operation):
     """The inverse of each matrix.  Singular ones raise LinAlgError if `strict`, else give NaN."""
 
+    node = "LinalgInvEx"
     impl = lambda x, strict: inverses(x, strict)
     dx = lambda g, out: -(out.mT @ g @ out.mT)
     batch = lambda x, strict: (x, strict)
@@ -39,6 +40,7 @@ class Inv(Operation):
 class Solve(Operation):
     """The solution X of A X = B for batches that are broadcast."""
 
+    node = "LinalgSolveEx"
     impl = lambda a, b: guarded("linalg.solve", np.linalg.solve, a, b)
     da = lambda g, a, out, shape: sum_to(-(Solve.apply(a.mT, g) @ out.mT), shape)
     db = lambda g, a, shape: sum_to(Solve.apply(a.mT, g), shape)
@@ -52,6 +54,7 @@ class Solve(Operation):
 class SolveTriangular(Operation):
     """The solution X of A X = B where A's upper (or lower) triangle is the matrix, its diagonal 1 if `unit`."""
 
+    node = "LinalgSolveTriangular"
     impl = lambda a, b, upper, unit: substitute(a, b, upper, unit)
     da = lambda g, a, out, upper, unit, shape: sum_to(
         triangle(-(transposed_solve(a, g, upper, unit) @ out.mT), upper, int(unit)), shape
@@ -67,6 +70,7 @@ class SolveTriangular(Operation):
 class Det(Operation):
     """The determinant of each matrix."""
 
+    node = "LinalgDet"
     impl = lambda x: np.linalg.det(x)
     dx = lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * Cofactors.apply(x)
     batch = lambda x: (x,)
@@ -83,6 +87,7 @@ class Cofactors(Operation):
 class Slogdet(Operation):
     """Sign and log of the absolute value of each matrix's determinant; the derivative of the sign is 0."""
 
+    node = "LinalgSlogdet"
     impl = lambda x: tuple(np.linalg.slogdet(x))
     dx = lambda g1, x: x.new_zeros(x.shape) if g1 is None else g1.unsqueeze(-1).unsqueeze(-1) * Inv.apply(x, False).mT
     batch = lambda x: (x,)

@@ -17,6 +17,7 @@ from .registry import op
 class Affine(Primitive):
     """x @ weight.T + bias, for a weight that is a matrix and any number of examples."""
 
+    node = "Addmm"
     arrays = quiet = True
     dx = lambda g, weight: multiply(g, weight)
     dweight = lambda g, x: multiply(rows(g).mT, rows(x))

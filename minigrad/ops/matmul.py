@@ -34,6 +34,13 @@ class MatMul(Bilinear):
     dy = lambda g, x, shape: right_gradient(g, x, shape)
 
     @classmethod
+    def node_name(cls, node: Any) -> str:
+        """PyTorch's names of the products of vectors and matrices; that of stacks it reshapes."""
+        if cls is not MatMul:  # it was asked for by its name
+            return super().node_name(node)
+        return f"{['Dot', 'Mv', 'Mm', 'UnsafeView'][min(len(node._shape), 3)]}Backward0"
+
+    @classmethod
     def partial_text(cls, i: int) -> str:
         """What the formulas come to for matrices."""
         return ("g @ y.mT", "x.mT @ g")[i]
@@ -67,6 +74,7 @@ class Dot(MatMul):
 class Cross(Bilinear):
     """The vector product along a dimension of size 3, by (x × y) · g = x · (y × g) its own transpose but for order."""
 
+    node = "LinalgCross"
     impl = lambda x, y, dim: np.cross(x, y, axis=dim)
     dx = lambda g, y, dim: Cross.apply(y, g, dim)
     dy = lambda g, x, dim: Cross.apply(g, x, dim)

@@ -29,6 +29,7 @@ class Clone(Linear):
 class Contiguous(Linear):
     """A copy in row-major order."""
 
+    node = "Clone"
     arrays = quiet = True
     impl = lambda x: x.copy(order="C")
     dx = lambda g: g
@@ -38,6 +39,7 @@ class Contiguous(Linear):
 class To(Linear):
     """The elements converted to another dtype (its gradient is converted back by the engine)."""
 
+    node = "ToCopy"
     impl = lambda x, dtype: x.astype(dtype, "C" if 0 in x.strides else "K")
     dx = lambda g: g
     batch = lambda x, dtype: (x, dtype)

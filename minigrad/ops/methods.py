@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..core import hooks
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
@@ -27,6 +25,7 @@ from . import (
     slices,
     storage,
 )
+from .explain import OPERAND, refused
 from .families import Pointwise
 
 # operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
@@ -53,13 +52,19 @@ def binary(cls: type[Pointwise], swap: bool) -> Any:
 
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(other, OPERAND):
-            return NotImplemented
+            return refused(cls.function_name(), self, other)
         return cls.apply(other, self) if swap else cls.apply(self, other)
 
     return registry.named(method, cls.function_name())
 
 
-OPERAND = (Tensor, int, float, np.ndarray, np.generic)
+def comparison(cls: type[Pointwise]) -> Any:
+    """`x == y`, which any two things may be asked."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        return cls.apply(self, other) if isinstance(other, OPERAND) else NotImplemented
+
+    return registry.named(method, cls.function_name())
 
 
 def in_place(cls: type[Pointwise]) -> Any:
@@ -89,12 +94,16 @@ def positive(self: Tensor) -> Tensor:
 
 def matmul(self: Tensor, other: Any) -> Any:
     """`x @ y`."""
-    return registry.TABLE["matmul"].function(self, other) if isinstance(other, OPERAND) else NotImplemented
+    if not isinstance(other, OPERAND):
+        return refused("matmul", self, other)
+    return registry.TABLE["matmul"].function(self, other)
 
 
 def rmatmul(self: Tensor, other: Any) -> Any:
     """`y @ x` where Python asks the right operand."""
-    return registry.TABLE["matmul"].function(other, self) if isinstance(other, OPERAND) else NotImplemented
+    if not isinstance(other, OPERAND):
+        return refused("matmul", self, other)
+    return registry.TABLE["matmul"].function(other, self)
 
 
 def install_operators(T: Any) -> None:
@@ -107,7 +116,7 @@ def install_operators(T: Any) -> None:
         setattr(T, f"__r{name}__", binary(cls, True))
         setattr(T, f"__i{name}__", in_place(cls))
     for name, op in COMPARE.items():
-        setattr(T, f"__{name}__", binary(table[op].cls, False))
+        setattr(T, f"__{name}__", comparison(table[op].cls))
     for name, op in UNARY.items():
         setattr(T, f"__{name}__", table[op].function)
     T.__pos__, T.__invert__ = positive, invert

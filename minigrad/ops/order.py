@@ -47,6 +47,7 @@ class Whole(Reduce):
 class MaxOfAll(Whole):
     """The maximum of all elements."""
 
+    node = "MaxBackward1"
     name = "max"
     impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim)
 
@@ -54,6 +55,7 @@ class MaxOfAll(Whole):
 class MinOfAll(Whole):
     """The minimum of all elements."""
 
+    node = "MinBackward1"
     name = "min"
     impl = lambda x, dims, keepdim: reduced("minimum", np.minimum, x, dims, keepdim)
 

@@ -24,6 +24,8 @@ from .sliding import padded as surrounded
 class Pad(Linear):
     """A number around the tensor; `widths` says how often, before and after, for every dimension."""
 
+    node = "ConstantPadNd"
+
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, value: Any) -> np.ndarray:
         before, after = ([w[k] for w in widths] for k in (0, 1))
@@ -41,6 +43,8 @@ class Pad(Linear):
 class Surround(Linear):
     """The last two dimensions with more of themselves around, as `mode` says; `widths` are not negative."""
 
+    tied = True
+
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, mode: str) -> np.ndarray:
         rows, columns = sources(x.shape[-2:], widths, mode)
@@ -50,12 +54,18 @@ class Surround(Linear):
     batch = lambda x, widths, mode: (x, widths, mode)
 
     @staticmethod
-    def dx(g: Tensor, shape: tuple, widths: tuple, mode: str) -> Tensor:
+    def dx(g: Tensor, x: Tensor, widths: tuple, mode: str) -> Tensor:
         """Each element gets the gradients of all its copies: first those of its column, then those of its row."""
-        n = len(shape)
+        shape, n = x._sizes, len(x._sizes)
         rows, columns = sources(shape[-2:], widths, mode)
         g = Untake.apply(g, (*g.shape[:-1], shape[-1]), (n - 1,), wrap(columns)) if any(widths[1]) else g
-        return Untake.apply(g, tuple(shape), (n - 2,), wrap(rows)) if any(widths[0]) else g
+        return Untake.apply(g, shape, (n - 2,), wrap(rows)) if any(widths[0]) else g
+
+
+class Wrapped(Surround):
+    """The same in mode "circular", which PyTorch puts together from slices."""
+
+    tied = False
 
 
 def sources(size: tuple, widths: tuple, mode: str) -> list:
@@ -121,7 +131,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
                 )
     images = rank > 1 and not any([w for pair in pairs[:-2] for w in pair]) and min(widths) >= 0 and any(widths)
     if images:
-        return Surround.apply(input, tuple(pairs[-2:]), mode)
+        return (Wrapped if mode == "circular" else Surround).apply(input, tuple(pairs[-2:]), mode)
     for d, widths_of_d in enumerate(pairs):
         if any(widths_of_d):
             (places,) = sources((input.shape[d],), (widths_of_d,), mode)

@@ -22,6 +22,9 @@ from .sliding import add_windows, count, element, padded, per_dim, reach
 class MaxPool(Operation):
     """The largest element of each window over the last dimensions, and its place in the flattened input."""
 
+    node = "MaxPool2DWithIndices"
+    tied = True
+
     @staticmethod
     def impl(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, number: tuple) -> tuple:
         if (by_kernel := kernels.max_pool(x, kernel, stride, padding, dilation, number)) is not None:
@@ -39,18 +42,20 @@ class MaxPool(Operation):
             np.copyto(found, flat(places(offset, number, stride, padding, dilation), size), where=better)
         return best, found
 
-    dx = lambda g0, shape, out1, kernel: put(g0, shape, out1, len(kernel))
+    dx = lambda g0, x, out1, kernel: put(g0, x._sizes, out1, len(kernel))
     batch = lambda x, *settings: (x, *settings)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
         """The gradient of the largest elements, on arrays."""
-        dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], tuple(bound[0]), len(bound[1]))
+        dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], bound[0].shape, len(bound[1]))
         return None if dx is None else (dx, *[None] * 5)
 
 
 class WindowSum(Linear):
     """The sum of each window over the last dimensions."""
+
+    tied = True
 
     @staticmethod
     def impl(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, number: tuple) -> np.ndarray:
@@ -61,9 +66,7 @@ class WindowSum(Linear):
             total += x[element(offset, number, stride, ones)]
         return total
 
-    dx = lambda g, shape, kernel, stride, padding: SpreadWindows.apply(
-        g, tuple(shape[-len(kernel) :]), kernel, stride, padding
-    )
+    dx = lambda g, x, kernel, stride, padding: SpreadWindows.apply(g, x._sizes[-len(kernel) :], kernel, stride, padding)
     batch = lambda x, *settings: (x, *settings)
 
 

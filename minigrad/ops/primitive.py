@@ -22,7 +22,7 @@ from ..core.edges import INFERENCE
 from ..core.function import Function, record
 from ..core.inplace import link_view
 from ..core.saved import save, unpack
-from ..core.tensor import Box, Tensor, bottom, history, wrap
+from ..core.tensor import Box, Tensor, bottom, history, levels, wrap
 from ..errors import MinigradError, error
 from ..kernels import formula
 from . import explain
@@ -38,6 +38,9 @@ class Primitive(Function):
     """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
 
     primitive, view, differentiable = True, False, True
+    # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
+    # derivative is zeros and not None: so it is in PyTorch where the backward is a kernel that takes the operand
+    tied = False
     elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
     names: tuple = ()  # impl's parameters
     variadic: int | None = None  # the position from which all arguments share the last name
@@ -125,6 +128,8 @@ class Primitive(Function):
     @classmethod
     def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
         """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
+        if "keepdim" in cls.names:
+            explain.check_keepdim(cls, arrays)
         try:
             if cls.view:
                 return cls.impl(*arrays)
@@ -191,7 +196,15 @@ class Primitive(Function):
         """One gradient per tracked argument."""
         cls, n = ctx._fn, len(ctx._edges)
         bound = tuple([unpack(s, ctx) for s in ctx._alive()])
-        return tuple([None if e is None else cls.evaluate(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
+        return tuple([None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
+
+    @classmethod
+    def gradient(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        """The formula of argument i in a backward on tensors; see `tied`."""
+        d = cls.evaluate(i, bound, n_args, grads)
+        if not cls.tied:
+            return d
+        return tied(d, bound[i] if isinstance(bound[i], Tensor) else bound[n_args])  # its formula reads one of them
 
     @classmethod
     def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
@@ -265,3 +278,27 @@ def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None
         low = low._value
     shared = low._view is not None or any([s is not None and bottom(s) is low for s in tangents])
     return t.clone() if shared else t
+
+
+class Tied(Primitive):
+    """d, as a function of x that is constant: the derivative by x is zeros."""
+
+    impl = lambda d, x: d[...]
+    dd = lambda g: g
+    dx = lambda g, shape: g.new_zeros(shape)
+    batch = lambda d, x: (d, x)
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        return outs[0].new_zeros(outs[0].shape) if tangents[0] is None else tangents[0]
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """In words as short as the thing."""
+        return "10"[i]
+
+
+def tied(d: Tensor, x: Tensor) -> Tensor:
+    """A gradient that a second backward shall find to depend on x, where that can have one."""
+    tracked = current().grad and any([history(t) is not None for t in levels(x)])
+    return Tied.apply(d, x) if tracked else d

@@ -24,6 +24,7 @@ from .registry import op
 class MedianOfAll(Whole):
     """The lower median of all elements."""
 
+    node = "Median"
     name = "median"
     impl = lambda x, dims, keepdim: take_last(x, dims, median_place)
 
@@ -31,6 +32,7 @@ class MedianOfAll(Whole):
 class NanmedianOfAll(Whole):
     """The lower median of all elements that are not NaN."""
 
+    node = "Nanmedian"
     name = "nanmedian"
     impl = lambda x, dims, keepdim: take_last(x, dims, nanmedian_place)
 
@@ -38,12 +40,14 @@ class NanmedianOfAll(Whole):
 class Median(Selection):
     """Lower medians along a dimension, and where they stand."""
 
+    node = "MedianBackward1"
     place = staticmethod(lambda x, dim: median_place(x, dim))
 
 
 class Nanmedian(Selection):
     """Lower medians along a dimension of what is not NaN, and where they stand."""
 
+    node = "NanmedianBackward1"
     place = staticmethod(lambda x, dim: nanmedian_place(x, dim))
 
 

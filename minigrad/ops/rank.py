@@ -17,6 +17,7 @@ from .registry import op
 class Pinv(Operation):
     """The pseudo-inverse, singular values up to max(atol, rtol * the largest) taken for 0."""
 
+    node = "LinalgPinv"
     impl = lambda x, atol, rtol: pseudo_inverse(x, atol, rtol)
     dx = lambda g, x, out: pinv_gradient(g, x, out)
     batch = lambda x, atol, rtol: (x, atol, rtol)

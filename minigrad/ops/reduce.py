@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.context import current
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import reductions, scans
@@ -50,10 +51,17 @@ def axis(dim: Any, n: int, who: str) -> int:
     return d % limit
 
 
-def result_dtype(input: Tensor, dtype: Any) -> Tensor:
-    """The input converted to the dtype in which it is to be summed: integers and bools to int64."""
+def result_dtype(input: Tensor, dtype: Any, who: str) -> Tensor:
+    """The input converted to the dtype in which it is to be summed: integers and bools to int64.
+
+    Raises RuntimeError where that would end the graph of a tracked tensor.
+    """
     if dtype is not None:
-        return input.to(dtype)
+        found = input.to(dtype)
+        if found._np_dtype.kind != "f" and current().grad and input.requires_grad:
+            what = f"autograd does not support the dtype {found.dtype} of its result: the input requires grad"
+            raise error(RuntimeError, who, what, f"x.detach().{who}(...), or a floating-point dtype")
+        return found
     return input if input._np_dtype.kind == "f" else input.to(dtypes.int64)
 
 
@@ -98,7 +106,16 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
 
 
-class Sum(Reduce):
+class OverAll(Reduce):
+    """A reduction of which PyTorch has two: over all elements, and over dimensions."""
+
+    @classmethod
+    def node_name(cls, node: Any) -> str:
+        _, dims, keepdim = node._saved[:3]
+        return f"{cls.__name__}Backward{int(keepdim or len(dims) != len(node._edges[0]._shape))}"
+
+
+class Sum(OverAll):
     """The sum over dimensions."""
 
     arrays = quiet = True
@@ -106,7 +123,7 @@ class Sum(Reduce):
     dx = lambda: 1
 
 
-class Mean(Reduce):
+class Mean(OverAll):
     """The arithmetic mean over dimensions."""
 
     arrays = quiet = True
@@ -130,6 +147,7 @@ class Prod(Reduce):
 class NanSum(Reduce):
     """The sum over dimensions of what is not NaN."""
 
+    node = "Nansum"
     name = "nansum"
 
     @staticmethod
@@ -186,7 +204,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> minigrad.sum(minigrad.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([4, 6])
     """
-    return Sum.apply(result_dtype(input, dtype), axes(input, dim, "sum"), keepdim)
+    return Sum.apply(result_dtype(input, dtype, "sum"), axes(input, dim, "sum"), keepdim)
 
 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "I(3, 4, 9), 0, dtype=torch.float32", "T(6)[1::2]",
@@ -223,7 +241,7 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         if input.ndim
         else axes(input, dim, "prod")
     )
-    return Prod.apply(result_dtype(input, dtype), dims, keepdim)
+    return Prod.apply(result_dtype(input, dtype, "prod"), dims, keepdim)
 
 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 9)",
@@ -235,7 +253,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     >>> minigrad.nansum(minigrad.tensor([1., float("nan"), 2.]))
     tensor(3.)
     """
-    source, dims = result_dtype(input, dtype), axes(input, dim, "nansum")
+    source, dims = result_dtype(input, dtype, "nansum"), axes(input, dim, "nansum")
     return (NanSum if source._np_dtype.kind == "f" else Sum).apply(source, dims, keepdim)
 
 

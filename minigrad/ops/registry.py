@@ -234,7 +234,7 @@ def write_out(name: str, result: Any, out: Any) -> Any:
             name,
             "functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad",
-            "leave out= away, or work under no_grad()",
+            f"call it without out=, y = {name}(...), or inside `with minigrad.no_grad():`",
         )
     check_cast(name, result, out)
     if out.shape != result.shape:

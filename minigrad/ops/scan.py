@@ -157,7 +157,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     >>> minigrad.cumsum(minigrad.tensor([1., 2., 3.]), 0)
     tensor([1., 3., 6.])
     """
-    return along(Cumsum, result_dtype(input, dtype), dim, "cumsum", False)
+    return along(Cumsum, result_dtype(input, dtype, "cumsum"), dim, "cumsum", False)
 
 
 @op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 9), 1", "T(4, 3).mT, 1",
@@ -170,7 +170,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     >>> minigrad.cumprod(minigrad.tensor([1., 2., 3.]), 0)
     tensor([1., 2., 6.])
     """
-    return along(Cumprod, result_dtype(input, dtype), dim, "cumprod", False)
+    return along(Cumprod, result_dtype(input, dtype, "cumprod"), dim, "cumprod", False)
 
 
 @op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "100 * T(5), 0", "T(4, 3).mT, 1", out=True)

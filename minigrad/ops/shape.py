@@ -33,6 +33,14 @@ class Reshape(View):
     dx = lambda g, shape: g.reshape(shape)
     batch = lambda x, size: (x, (x.shape[0], *size))
 
+    @classmethod
+    def node_name(cls, node: Any) -> str:
+        """Where only dimensions of size 1 come or go it is an unsqueeze or squeeze."""
+        before, after = node._edges[0]._shape, node._shape
+        if len(before) == len(after) or [n for n in before if n != 1] != [n for n in after if n != 1]:
+            return "ViewBackward0"
+        return "UnsqueezeBackward0" if len(before) < len(after) else "SqueezeBackward0"
+
 
 class Permute(View):
     """Dimensions in another order."""

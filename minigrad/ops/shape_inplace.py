@@ -12,7 +12,7 @@ from typing import Any
 from ..core.context import replacing
 from ..core.edges import Leaf
 from ..core.hooks import move_retained
-from ..core.inplace import twin
+from ..core.inplace import of_leaf, twin
 from ..core.tensor import Box, Tensor, history
 from ..errors import error
 from . import registry
@@ -35,7 +35,12 @@ def reshaping(view: Callable) -> Callable:
                 f"use the out-of-place form: x = x.{view.__name__}(...)",
             )
         if type(history(self)) is Leaf:
-            raise error(RuntimeError, name, "a leaf Variable that requires grad is being used in an in-place operation")
+            raise error(
+                RuntimeError,
+                name,
+                f"{of_leaf(self, self)}, is being used in an in-place operation",
+                f"use the out-of-place form: x.{view.__name__}()",
+            )
         replacing()
         old = self._edge
         new = view(twin(self), *args, **kwargs)

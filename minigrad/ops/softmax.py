@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import error, warn
 from ..kernels import rows
 from .elementary import exp
 from .families import Operation, Reduce
@@ -93,10 +93,18 @@ def behind(dims: tuple) -> tuple:
     return tuple([d + 1 for d in dims])
 
 
+def implicit(n: int, who: str) -> int:
+    """The dimension that PyTorch's nn.functional takes where none is named: 0 of 0, 1 or 3 dimensions, else 1."""
+    dim = 0 if n in (0, 1, 3) else 1
+    what = f"implicit dimension choice for {who} has been deprecated; of {n} dimensions it is dim={dim}"
+    warn("implicit-dim", who, what, f"name the dimension: {who}(x, dim={dim}), or dim=-1 for the last one")
+    return dim
+
+
 def prepared(input: Tensor, dim: Any, dtype: Any, who: str) -> tuple:
     """The arguments of Softmax.apply and LogSoftmax.apply."""
     x = input if dtype is None else input.to(dtype)
-    d = axis(dim, x.ndim, who)
+    d = axis(implicit(x.ndim, who) if dim is None else dim, x.ndim, who)
     if x._np_dtype.kind != "f":
         raise error(NotImplementedError, who, f"not implemented for {x.dtype.name}", "pass dtype=minigrad.float32")
     return x, (d,) if x.ndim else ()
@@ -104,10 +112,11 @@ def prepared(input: Tensor, dim: Any, dtype: Any, who: str) -> tuple:
 
 @op("T(3, 4), 1", "T(2, 3, 4), 0", "T(2, 3, 4), -2", "T(), 0", "torch.zeros((0, 3)), 0", "torch.zeros((3, 0)), 0",
     "T(3, 1), 1", "100 * T(5), 0", "I(3, 4, 9), 1, torch.float64", "T(4, 3).mT, 1", out=True)  # fmt: skip
-def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """exp(input) divided by its sum along a dimension: positive numbers that sum to 1.
 
-    `dtype` converts the input first.  Raises NotImplementedError for integers without it.
+    `dtype` converts the input first.  Without `dim` there is a warning that tells the one taken.  Raises
+    NotImplementedError for integers without `dtype`.
 
     >>> import minigrad
     >>> minigrad.softmax(minigrad.tensor([0., 0., 1000.]), 0)
@@ -118,10 +127,11 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 @op("T(3, 4), 1", "T(2, 3, 4), 0", "T(2, 3, 4), -2", "T(), 0", "torch.zeros((0, 3)), 0", "torch.zeros((3, 0)), 0",
     "T(3, 1), 1", "100 * T(5), 0", "I(3, 4, 9), 1, torch.float64", "T(4, 3).mT, 1", out=True)  # fmt: skip
-def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed without ever forming it: finite where softmax has become 0.
 
-    `dtype` converts the input first.  Raises NotImplementedError for integers without it.
+    `dtype` converts the input first.  Without `dim` there is a warning that tells the one taken.  Raises
+    NotImplementedError for integers without `dtype`.
 
     >>> import minigrad
     >>> minigrad.log_softmax(minigrad.tensor([0., 1000.]), 0)
@@ -132,7 +142,7 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 @op("T(3, 4), 1", "T(2, 3, 4), 0", "T(), 0", "torch.zeros((0, 3)), 0", "I(3, 4, 9), 1, dtype=torch.float64",
     torch="nn.functional.softmin", method=False)  # fmt: skip
-def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """Softmax of the negative: the smallest element gets the largest share."""
     x, dims = prepared(input, dim, dtype, "softmin")
     return Softmax.apply(-x, dims)

@@ -22,6 +22,8 @@ from .primitive import ShapeOf
 class Standardize(Operation):
     """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
 
+    node = "NativeLayerNorm"
+
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
         if (found := rows.standardize(x, dims, eps)) is not None:
@@ -52,6 +54,8 @@ class Standardize(Operation):
 
 class LayerNorm(Operation):
     """Standardize with its result times weight plus bias, which are broadcast to x."""
+
+    node = "NativeLayerNorm"
 
     @staticmethod
     def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
@@ -91,6 +95,8 @@ class LayerNorm(Operation):
 
 class Channelwise(Operation):
     """x * factor + begin, with one number for each channel (dimension 1), in shapes that meet x."""
+
+    node = "NativeBatchNorm"
 
     @staticmethod
     def impl(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray:

@@ -54,6 +54,8 @@ class Std(Reduce):
 class Norm(Reduce):
     """(sum |x|**p)**(1/p) over dimensions; p = inf is the largest, -inf the smallest |x|, 0 counts."""
 
+    node = "LinalgVectorNorm"
+
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
         if p == 2:

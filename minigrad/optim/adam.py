@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from ..core.tensor import Tensor
 from ..ops.compare import maximum
-from ..ops.create import full_like, zeros_like
-from .optimizer import Optimizer, check
+from ..ops.create import full_like, zeros, zeros_like
+from .optimizer import Optimizer, check, count
 
 
 class Adam(Optimizer):
@@ -57,10 +57,10 @@ class Adam(Optimizer):
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
         if not state:
-            state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
+            state.update(step=zeros(()), exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(p)
-        state["step"] += 1
+        step = count(state["step"])
         if decay and group["decoupled_weight_decay"]:
             p.mul_(1 - lr * decay)
         elif decay:
@@ -70,8 +70,8 @@ class Adam(Optimizer):
         v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
             v = state["max_exp_avg_sq"].copy_(maximum(state["max_exp_avg_sq"], v))
-        root = (v.sqrt() / math.sqrt(1 - beta2 ** state["step"])).add_(group["eps"])
-        p.addcdiv_(m, root, value=-lr / (1 - beta1 ** state["step"]))
+        root = (v.sqrt() / math.sqrt(1 - beta2**step)).add_(group["eps"])
+        p.addcdiv_(m, root, value=-lr / (1 - beta1**step))
 
 
 class AdamW(Adam):
@@ -153,12 +153,12 @@ class RMSprop(Optimizer):
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         alpha = group["alpha"]
         if not state:
-            state.update(step=0, square_avg=zeros_like(p))
+            state.update(step=zeros(()), square_avg=zeros_like(p))
             if group["momentum"]:
                 state["momentum_buffer"] = zeros_like(p)
             if group["centered"]:
                 state["grad_avg"] = zeros_like(p)
-        state["step"] += 1
+        count(state["step"])
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
         v = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
@@ -217,11 +217,9 @@ class Adagrad(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         if not state:
-            state.update(step=0, sum=full_like(p, group["initial_accumulator_value"]))
-        state["step"] += 1
+            state.update(step=zeros(()), sum=full_like(p, group["initial_accumulator_value"]))
+        step = count(state["step"])
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])
         total = state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(
-            grad, total.sqrt() + group["eps"], value=-group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
-        )
+        p.addcdiv_(grad, total.sqrt() + group["eps"], value=-group["lr"] / (1 + (step - 1) * group["lr_decay"]))

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..core import engine
+from ..core.calls import call_user
 from ..core.context import OFF, Frame, apply_at, use
 from ..core.edges import Leaf, Port, key
-from ..core.function import call_user, describe, record
+from ..core.function import record
 from ..core.inplace import check_writable, inplace_at, link_view, regraph, shares, twin
+from ..core.node import describe
 from ..core.tensor import Box, Tensor, history, wrap
 from ..core.wiring import among, as_tuple
 from ..errors import Place, user_frame

@@ -180,8 +180,9 @@ class Flows:
         """What a user's Function gave to some of its edges, in their order."""
         edges, at, found = node._edges, -1, []
         for edge, d in pairs:
-            at = next(i for i in range(at + 1, len(edges)) if edges[i] is edge)
-            found.append((at, edge, d))
+            at = next((i for i in range(at + 1, len(edges)) if edges[i] is edge), len(edges))
+            if at < len(edges):  # behind them come zeros for users' nodes further on (core/node.passed_over)
+                found.append((at, edge, d))
         self.flowed(node, (g,), found)
 
     def flowed(self, node: Any, grads: Any, given: Any) -> None:

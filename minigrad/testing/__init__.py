@@ -1,10 +1,11 @@
-"""Help for tests and documentation: comparing tensors, and the table of all operations with their formulas."""
+"""Help for tests and documentation: comparing tensors, checking a Function, and the table of all operations."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ..core.tensor import Tensor
 from ..kernels import formula
 from ..ops.primitive import Primitive
 from ..ops.registry import TABLE, Entry
+
+if TYPE_CHECKING:
+    from .battery import Result
 
 TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}  # relative and absolute, as in torch.testing
 
@@ -52,6 +56,35 @@ def assert_close(
             or f"{int(bad.sum())} of {bad.size} elements differ; at {where}: {a[where]!r}, expected {e[where]!r} "
             f"(rtol {rel}, atol {absolute})"
         )
+
+
+def check(function: type, *args: Any, skip: Iterable[str] = ()) -> Result:
+    """Run a custom Function through everything that PyTorch's documents ask of it, and say what holds and what does not.
+
+    `function` is a subclass of `autograd.Function`, minigrad's or PyTorch's; `args` are what its `apply` takes (in
+    float64, whatever their dtype), or nothing, and then shapes are tried.  Where some of the tensors require grad, the
+    others are constants.  `skip` names rows to leave out, such as "gradients" for a backward that is not the derivative
+    on purpose.  The result is true if nothing fails; `assert_ok()` raises AssertionError with all failures.
+
+    Raises TypeError for what is no Function, ValueError for an unknown row or if no arguments are found.
+
+    >>> import minigrad
+    >>> class Square(minigrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return g * x
+    >>> result = minigrad.testing.check(Square, minigrad.tensor([3.]))
+    >>> print(result["gradients"].message)
+    backward gives 1 for the derivative of output 0 by x, differences of forward give 2: 2 times as much
+    """
+    from .battery import run  # needed by those who check only
+
+    return run(function, args, tuple(skip))
 
 
 def array(x: Any) -> np.ndarray:

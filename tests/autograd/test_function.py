@@ -279,6 +279,34 @@ def test_a_nested_call_makes_no_cycle_that_keeps_the_graph():
         gc.enable()
 
 
+class CubeAndSlope(Function):
+    @staticmethod
+    def forward(x):
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+        ctx.save_for_forward(inputs[0], output[1])
+
+    @staticmethod
+    def backward(ctx, g, g_slope):
+        x, slope = ctx.saved_tensors
+        return g * slope + g_slope * 6 * x
+
+
+def test_an_output_that_is_saved_for_forward_dies_without_the_garbage_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        outs = CubeAndSlope.apply(leaf(1.0, 2.0))
+        watches = [weakref.ref(outs[0].grad_fn), weakref.ref(outs[1])]
+        del outs
+        assert [watch() for watch in watches] == [None, None]
+    finally:
+        gc.enable()
+
+
 class DoubleInPlace(Function):
     @staticmethod
     def forward(ctx, x):

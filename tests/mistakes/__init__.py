@@ -45,7 +45,7 @@ class Mistake:
     @classmethod
     def slug(cls) -> str:
         """The name of its page."""
-        return re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+        return re.sub("(?<=[a-z0-9])(?=[A-Z])|(?<=A)(?=[A-Z][a-z])", "-", cls.__name__).lower()
 
     @classmethod
     def place(cls) -> tuple[str, int]:

@@ -337,7 +337,7 @@ class TangentIsNone(Mistake):
 
     says = TypeError
     operation = "Power.jvp"
-    numbers = ("tangent 1", "None", "float")
+    numbers = ("tangent 1", "n_t", "None")
     remedy = "if n_t is not None"
 
     def wrong():
@@ -462,8 +462,9 @@ class SavedForTheWrongMode(Mistake):
     both are needed.
     """
 
-    operation = "SquareBackward"
-    numbers = ("save_for_forward", "1 tensor")
+    says = ValueError
+    operation = "Square.backward"
+    numbers = ("0 tensors", "expected 1")
     remedy = "ctx.save_for_backward"
 
     def wrong():

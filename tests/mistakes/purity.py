@@ -107,7 +107,7 @@ class AuxNotReturned(Mistake):
         return grad(lambda w: (w.sum(), w), has_aux=True)(torch.ones(3))
 
 
-class NumberReturned(Mistake):
+class LossAsANumber(Mistake):
     """The loss is turned into a Python number before it is returned.
 
     A number has no history to differentiate.

@@ -138,3 +138,13 @@ def test_softmax_keeps_only_its_result():
     z.detach().zero_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_without_a_dimension_the_one_of_pytorch_is_taken_and_told(name):
+    f = getattr(torch.nn.functional, name)
+    for shape, dim in {(): 0, (3,): 0, (2, 3): 1, (2, 3, 4): 0, (1, 2, 3, 4): 1}.items():
+        x = torch.tensor(arrays(shape, 0))
+        with pytest.warns(UserWarning, match=rf"implicit dimension choice for {name} .* it is dim={dim}\n"):
+            found = f(x)
+        assert found.tolist() == f(x, dim).tolist()

@@ -311,3 +311,64 @@ def test_attention_with_several_heads(batch_first, average):
         alone = m(x.detach()[0], x.detach()[1], x.detach()[0], need_weights=False)[0]
         found.append([t.detach().numpy() for t in (out, weights, alone, x.grad, *(p.grad for p in m.parameters()))])
     assert all(np.allclose(a, b) for a, b in zip(*found, strict=True))
+
+
+def critics(nn):
+    """A critic whose gradient does not depend on its biases, though PyTorch's penalty gives them zeros."""
+    return nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 1))
+
+
+def generator(nn):
+    return nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 4))
+
+
+def wasserstein_with_penalty(library, critic, generator, steps=6):
+    """The losses of training a generator against a critic with a gradient penalty.  Source: Gulrajani et al. (2017)."""
+    losses = []
+    adam = lambda m: library.optim.Adam(m.parameters(), lr=0.02, betas=(0.5, 0.9))
+    optimizers = [adam(critic), adam(generator)]
+    for step in range(steps):
+        real, noise = library.tensor(data(16, 4, seed=step)), library.tensor(data(16, 3, seed=100 + step))
+        fake, share = generator(noise), library.tensor(data(16, 1, seed=200 + step)).sigmoid()
+        between = (share * real + (1 - share) * fake.detach()).requires_grad_()
+        ones = library.ones_like(critic(between))
+        (slope,) = library.autograd.grad(critic(between), between, ones, create_graph=True)
+        penalty = 10 * ((slope.norm(2, dim=1) - 1) ** 2).mean()
+        optimizers[0].zero_grad()
+        penalty.backward()  # on its own, for biases have no other gradient then
+        optimizers[0].step()
+        loss = critic(fake.detach()).mean() - critic(real).mean()
+        optimizers[0].zero_grad()
+        loss.backward()
+        optimizers[0].step()
+        cost = -critic(fake).mean()
+        optimizers[1].zero_grad()
+        cost.backward()
+        optimizers[1].step()
+        losses += [penalty.item(), loss.item(), cost.item()]
+    return losses
+
+
+def test_a_gradient_penalty_moves_the_same_parameters():
+    pairs = twins(critics), twins(generator)
+    runs = [wasserstein_with_penalty(lib, *modules) for lib, *modules in zip((torch, minigrad), *pairs)]
+    assert np.allclose(runs[1], runs[0], rtol=1e-9, atol=1e-12), list(zip(*runs))
+    for theirs, ours in pairs:
+        for a, b in zip(theirs.parameters(), ours.parameters(), strict=True):
+            assert np.allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_the_state_of_a_parameter_is_that_of_pytorch(optimizer):
+    name, settings = OPTIMIZERS[optimizer]
+    states = []
+    for lib in (torch, minigrad):
+        p = lib.tensor(data(3)).requires_grad_()
+        made = getattr(lib.optim, name)([p], **settings)
+        for seed in range(3):
+            p.grad = lib.tensor(data(3, seed=seed))
+            made.step()
+        states.append({k: (v.numpy(), v.numpy().dtype) for k, v in made.state_dict()["state"].get(0, {}).items()})
+    theirs, ours = states
+    assert ours.keys() == theirs.keys()
+    assert all(np.allclose(ours[k][0], theirs[k][0]) and ours[k][1] == theirs[k][1] for k in theirs)

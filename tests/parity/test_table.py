@@ -96,6 +96,54 @@ def test_gradients_are_torchs(name, dtype):
         compare(gradients[0], gradients[1], f"gradient of {name}({sample}) in {dtype}", TOLERANCE[dtype])
 
 
+# Where a gradient does not change, and only one of the two counts it as depending on the input: minigrad's adaptive means are
+# made of means, sums and divisions, and PyTorch knows what the power 0 comes to.
+OTHERWISE = {
+    "adaptive_avg_pool1d(T(2, 3, 8), 4)",
+    "adaptive_avg_pool1d(T(3, 7), 3)",
+    "adaptive_avg_pool1d(T(2, 2, 3), (5,))",
+    "adaptive_avg_pool2d(T(2, 3, 4, 6), 2)",
+    "adaptive_avg_pool2d(T(3, 7, 5), (3, None))",
+    "adaptive_avg_pool2d(T(2, 2, 3, 4), (5, 1))",
+    "interpolate(T(1, 1, 4, 4), 3, mode='area')",
+    "pow(T(3), 0)",
+}
+
+
+@pytest.mark.parametrize("name", [n for n in COMPARED if TABLE[n].differentiable])
+def test_second_derivatives_are_zeros_and_none_where_torchs_are(name):
+    """Adam moves a parameter whose gradient is zeros, and leaves one alone whose gradient is None."""
+    for sample in TABLE[name].samples:
+        entry, found = TABLE[name], []
+        for module, function in ((torch, peer(entry)), (minigrad, entry.function)):
+            leaves = [leaf.detach().clone().requires_grad_() for leaf in call(module, function, entry, sample)[1]]
+            outs = [o for o in floats(call(module, function, entry, sample, leaves=leaves)[0]) if o.requires_grad]
+            found.append(second_order(module, outs, leaves))
+        # PyTorch's short cuts for no or one element are its own
+        if found[0] is not None and all(leaf.numel() > 1 for leaf in leaves):
+            text = f"{name}({sample})"
+            assert (found[1] == found[0]) is (text not in OTHERWISE), f"{text}: {found[1]}, torch {found[0]}"
+
+
+def second_order(module, outs, leaves):
+    """For each leaf's gradient, the leaves by which it has a gradient itself; None where torch cannot say."""
+    ones = [module.ones_like(o) for o in outs]
+    found, firsts = [], [None] * len(leaves)
+    if outs:
+        firsts = module.autograd.grad(outs, leaves, ones, create_graph=True, allow_unused=True)
+    for first in firsts:
+        if first is None or not first.requires_grad:
+            found.append([])
+            continue
+        try:
+            seconds = module.autograd.grad(first.sum(), leaves, allow_unused=True, retain_graph=True)
+        except RuntimeError as e:
+            assert module is torch and ("not implemented" in str(e)), e
+            return None
+        found.append([i for i, second in enumerate(seconds) if second is not None])
+    return found
+
+
 @pytest.mark.parametrize("y", [1, 2, 3, 0.5, -0.5, -1, -2, 0, 4, 1.5])
 def test_powers_of_large_arrays_at_zeros_infinities_and_nan(y):
     odd = [0.0, -0.0, 1.0, -2.5, 1e-30, 1e30, np.inf, -np.inf, np.nan]

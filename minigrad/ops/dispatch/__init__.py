@@ -28,6 +28,7 @@ from ...core.saved import save
 from ...core.sweep import sum_down
 from ...core.tensor import Tensor, history, memory, wrap
 from .. import registry
+from ..explain import OPERAND, refused
 from . import general, nodes, pointwise
 from .nodes import PLAIN
 from .plan import Plan, is_pointwise
@@ -68,13 +69,12 @@ def load(cls: Any, scope: dict) -> tuple:
     if is_pointwise(cls):
         registry.CODES[fast.__code__] = cls.name
     if cls.operator:
-        scope = dict(scope, other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else NotImplemented)
+        scope = dict(
+            scope, other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else refused(cls.name, x, y)
+        )
         exec(compile(cls.text, file, "exec"), scope)
         setattr(Tensor, cls.operator, scope["apply"])
     return fast, pull
-
-
-OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a tensor in `x + y`
 
 
 def definition(cls: Any, *args: Any) -> Any:

@@ -59,6 +59,8 @@ def pull(node, g, free):
     return {gradients},
 """
 
+IS_BOOL = "(keepdim is False or keepdim is True)"
+
 LOCALS = (
     "frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh free "
     "said found"
@@ -103,7 +105,7 @@ def write_apply(plan: Plan) -> str:
         plain=" and ".join(
             [f"type({k}) in PLAIN" for k in plan.operands]
             + [f'type({k}) in PLAIN and {k}._a.dtype.kind != "f"' for k in plan.integers]
-            + [f"not isinstance({k}, Tensor)" for k in plan.plain]
+            + [IS_BOOL if k == "keepdim" else f"not isinstance({k}, Tensor)" for k in plan.plain]
         ),
         compute=indented(call if cls.view or cls.quiet else quiet, 12),
         made=indented(made(plan, args), 8),

@@ -9,7 +9,8 @@ import numpy as np
 from ...core.dtypes import F4, F8
 from ...core.edges import Port, Version
 from ...core.node import Node
-from ...core.saved import Freed, Saved, freed, modified
+from ...core.saved import Freed, Saved
+from ...core.stale import freed, modified
 from ...core.sweep import bare, boxed, fitted, sum_down
 from ...core.tensor import Tensor, version, wrap
 from ...kernels import run
@@ -46,10 +47,10 @@ def flat_class(plan: Plan) -> type:
             kept[not left] = node._number[0] if left else node._number
         return (*kept, *[as_saved(getattr(node, k), i) if k in read else None for i, k in enumerate(outs)])
 
-    def forget(node: Any, place: Any) -> None:
+    def forget(node: Any, freed: Freed) -> None:
         """Drop the saved tensors."""
         if node._freed is None and any([getattr(node, k) is not None for k in read]):
-            node._freed = Freed(place)
+            node._freed = freed
             for k in read:
                 setattr(node, k, None)
 

@@ -157,3 +157,51 @@ def gradient_returned_is_not_aliased_by_two_leaves(torch):
     func.apply(x, y).backward()
     x.grad.add_(5)
     return x.grad, y.grad
+
+
+def _gives_none(torch):
+    class Stop(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    return Stop
+
+
+def _pair(torch):
+    class Pair(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 3, x * 4
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g * 3 + h * 4
+
+    return Pair
+
+
+@gives([[0.0], None, None, [0.0], [3.0], [[[0.0]], [[0.0]], [None]]])
+def none_from_a_backward_reaches_the_next_function_as_zeros(torch):
+    Stop, Pair, found = _gives_none(torch), _pair(torch), []
+    programs = [
+        lambda x: Stop.apply(Pair.apply(x)[0].exp() * 2),
+        lambda x: Stop.apply(x * 2),
+        lambda x: Stop.apply(x),
+        lambda x: Stop.apply(Pair.apply(Pair.apply(x)[1] + 1)[0] * x),
+        lambda x: Stop.apply(y := Pair.apply(x)[0]) + y,
+    ]
+    for f in programs:
+        x = leaf(torch, [1.0])
+        f(x).sum().backward()
+        found.append(x.grad)
+    x = leaf(torch, [1.0])
+    slopes = [
+        torch.autograd.grad(programs[i](x).sum(), x, allow_unused=True, create_graph=again)
+        for i, again in ((0, False), (0, True), (1, False))
+    ]
+    return *found, slopes

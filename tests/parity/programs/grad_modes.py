@@ -311,3 +311,23 @@ def inference_mode_records_nothing_even_under_enable_grad(torch):
         with torch.inference_mode(False):
             z = x * 2
     return y.requires_grad, y.is_inference(), z.requires_grad
+
+
+@gives([[False, True, False, True, False, True], [True, True], False, True])
+def modes_inside_inference_mode_say_what_was_asked_for(torch):
+    seen, x = [], leaf(torch, [1.0])
+    with torch.inference_mode():
+        seen.append(torch.is_grad_enabled())
+        with torch.enable_grad():
+            seen.append(torch.is_grad_enabled())
+            made = leaf(torch, [1.0])
+            with torch.no_grad():
+                seen.append(torch.is_grad_enabled())
+            seen.append(torch.is_grad_enabled())
+        seen.append(torch.is_grad_enabled())
+        with torch.set_grad_enabled(True):
+            seen.append(torch.is_grad_enabled())
+            y = made * x
+    with torch.no_grad(), torch.inference_mode(False):
+        outside = [torch.is_grad_enabled(), (x * 2).requires_grad]
+    return seen, outside, y.requires_grad, torch.is_grad_enabled()

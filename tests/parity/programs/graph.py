@@ -326,3 +326,28 @@ def saved_values_by_name(torch):
         attempt(lambda: modified.grad_fn._saved_self),
         attempt(lambda: (x + y).grad_fn._saved_self),
     )
+
+
+def nodes_have_pytorchs_names(torch):
+    x, w, F = leaf(torch, [[1.0, 2.0, 3.0, 4.0]] * 3), torch.ones(5, 4), torch.nn.functional
+    classes = torch.tensor([0, 1, 2])
+    results = [
+        *(x[0], x[1:], x[0, 1], x[:, None], x[..., 0], x[[0, 1]], x[x > 0], x.select(0, 0), x.narrow(0, 0, 1)),
+        *(x.view(12), x.reshape(12), x.flatten(), x.unsqueeze(0), x.clone(), x.T.contiguous(), x.double()),
+        *(x.expand(2, 3, 4), x.permute(1, 0), x.T, torch.cat([x, x]), torch.stack([x, x]), torch.where(x > 0, x, x)),
+        *(x @ x.T, x @ torch.ones(4), x[0] @ torch.ones(4), torch.mm(x, x.T), x[None] @ x.T[None]),
+        *(torch.bmm(x[None], x.T[None]), F.linear(x, w, torch.ones(5)), F.linear(x, w)),
+        *(x.sum(), x.sum(0), x.sum(1, keepdim=True), x.mean(), x.mean((0,)), x.max(), x.max(0)[0], x.min(), x.amax()),
+        *(x.median(), x.median(0)[0], x.norm(), x.std(), x.prod(), x.cumsum(0), x.softmax(0), x.abs(), x.relu()),
+        *(
+            F.gelu(x),
+            F.gelu(x, approximate="tanh"),
+            F.logsigmoid(x),
+            F.cross_entropy(x, classes),
+            F.nll_loss(x, classes),
+        ),
+        *(F.conv2d(x[None, None], torch.ones(1, 1, 2, 2)), F.max_pool2d(x[None], 2), F.layer_norm(x, (4,))),
+        *(F.embedding(classes, x), F.pad(x, (1, 1))),
+    ]
+    text = str(x[0]).rsplit("grad_fn=")[1], repr(x[1:].grad_fn).split(" ")[0]
+    return [r.grad_fn and r.grad_fn.name() for r in results], text

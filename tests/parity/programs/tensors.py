@@ -301,3 +301,29 @@ def dtype_properties(torch):
     return [[d.is_floating_point, d.itemsize, torch.zeros(1, dtype=d).element_size()] for d in dtypes], [
         torch.float is torch.float32, torch.double is torch.float64, torch.long is torch.int64, torch.int is torch.int32
     ]  # fmt: skip
+
+
+@gives([RuntimeError, RuntimeError, True, RuntimeError, RuntimeError, RuntimeError, RuntimeError, True])
+def requires_grad_of_a_result_cannot_be_set(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y, i = x * 2, torch.tensor([1])
+    return (
+        attempt(setattr, y, "requires_grad", True),
+        attempt(setattr, y, "requires_grad", False),
+        y.requires_grad_() is y,
+        attempt(setattr, x[0], "requires_grad", True),
+        attempt(setattr, i, "requires_grad", True),
+        attempt(setattr, x, "requires_grad", 1),
+        attempt(setattr, x, "requires_grad", None),
+        x.requires_grad,
+    )
+
+
+@gives([TypeError] * 4 + [RuntimeError] * 5)
+def sums_refuse_a_second_dimension_and_integers_of_what_is_tracked(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    wrong = [attempt(f, x, 0, 1) for f in (torch.sum, torch.mean, torch.amax, torch.logsumexp)]
+    total = [
+        attempt(getattr(torch, n), x, 0, dtype=torch.int64) for n in ("sum", "prod", "nansum", "cumsum", "cumprod")
+    ]
+    return wrong + total

@@ -1,0 +1,60 @@
+"""The battery behind `minigrad.testing.check`: what PyTorch's documents ask of a custom Function, row by row.
+
+case.py is a Function with its arguments; table.py lists the rows and runs them; the rows stand in protocol.py (form),
+derivatives.py, kept.py (memory), variants.py (kinds of inputs), running.py, batches.py (vmap) and composition.py
+(transforms), each a function whose docstring says what it asks.  It raises a Fault or Absent (outcome.py); shrink.py
+makes failing inputs small, places.py finds the user's line, guess.py finds arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import error
+from .case import Case
+from .guess import guessed
+from .library import library_of
+from .outcome import Outcome, Result
+from .table import TABLE, outcomes
+
+__all__ = ["TABLE", "Outcome", "Result", "library_of", "run"]
+
+
+def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:
+    """Run the table on a Function; see `minigrad.testing.check`."""
+    library = library_of(function)
+    if library is not None and issubclass(function, library.module.autograd.function.NestedIOFunction):
+        raise error(
+            TypeError,
+            "check",
+            f"{function.__name__} is a NestedIOFunction, whose nested arguments it cannot vary",
+            "let it be a Function, and nest its arguments outside",
+        )
+    if library is None:
+        raise error(
+            TypeError,
+            "check",
+            f"expected a subclass of autograd.Function, got {function!r}",
+            "pass the class itself: check(MyFunction, x)",
+        )
+    unknown = [name for name in skip if name not in [row.name for row in TABLE]]
+    if unknown:
+        raise error(
+            ValueError,
+            "check",
+            f"no row is called {unknown[0]!r}",
+            f"skip some of: {', '.join(row.name for row in TABLE)}",
+        )
+    case = Case.of(library, function, args) if args else guessed(library, function)
+    if case is None:
+        raise error(
+            ValueError,
+            "check",
+            f"found no arguments for which {function.__name__}.forward runs",
+            f"give them: check({function.__name__}, x, ...)",
+        )
+    case = case.cast("float64")
+    result = Result(case.name, library.name, case.code(), not args)
+    with library.own_random_numbers():
+        result.outcomes = list(outcomes(case, skip))
+    return result

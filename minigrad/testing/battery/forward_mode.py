@@ -1,0 +1,33 @@
+"""Tangents in plain code: forward_ad is there for both forms of a Function, and without func."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .case import Case, weights
+
+
+def duals(case: Case, directions: dict[int, np.ndarray] | None = None) -> list:
+    """Fresh arguments with tangents, inside a dual level; by default one for each wanted argument."""
+    make = case.library.module.autograd.forward_ad.make_dual
+    if directions is None:
+        directions = {i: weights(case.args[i].array.shape, i) for i in case.wanted}
+    return [
+        make(x, case.library.tensor(directions[i].astype(case.args[i].array.dtype))) if i in directions else x
+        for i, x in enumerate(case.inputs(()))
+    ]
+
+
+def pushed(case: Case, directions: dict[int, np.ndarray], places: Iterable[int]) -> list[np.ndarray]:
+    """The tangents of the outputs at `places`; zeros where there is none."""
+    forward_ad = case.library.module.autograd.forward_ad
+    with forward_ad.dual_level():
+        outs = case.apply(duals(case, directions))
+        found = []
+        for k in places:
+            primal, tangent = forward_ad.unpack_dual(outs[k])
+            shape = tuple(primal.shape)
+            found.append(np.zeros(shape) if tangent is None else case.library.array(tangent))
+    return found

@@ -1,0 +1,74 @@
+"""Arguments for a Function for which none are given: by trying shapes, until forward runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .case import Case, Data
+from .library import Library
+
+ALIKE = ((3,), (2, 3), (3, 3), (), (2, 3, 4), (2, 3, 4, 4))
+MIXED = ((3,), (2, 3), (3, 4), (4, 3), (4,), ())
+NUMBERS = (2, 0.5, 1, 0, -1, True, None)  # for arguments that are no tensors
+COUNTING = ("n", "dim", "axis", "k", "power", "p", "size", "scale", "alpha", "eps", "factor")  # names of such
+
+
+def guessed(library: Library, function: Any) -> Case | None:
+    """A case in which forward and backward run, or else only forward; None if there is none."""
+    forward_only = None
+    for args in attempts(library, function):
+        case = Case(library, function, args)
+        try:
+            if case.wanted and case.tracked:
+                forward_only = forward_only or case
+                if not case.backward or case.gradients():
+                    return case
+        except Exception:  # not these
+            continue
+    return forward_only
+
+
+def attempts(library: Library, function: Any) -> Iterator[tuple]:
+    """Arguments to try: all tensors of one shape, then of several, then fewer tensors and numbers behind them."""
+    parameters = list(inspect.signature(function.forward).parameters.values())
+    if not library.owns(function, "setup_context"):
+        parameters = parameters[1:]
+    needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    fixed = [known_number(p) for p in needed]
+    for tensors in range(len(needed), 0, -1):
+        free = [k for k, number in enumerate(fixed) if number is None][:tensors]
+        numbers = [k for k in range(len(needed)) if k not in free]
+        for shapes in shapes_of(len(free)):
+            for values in product(NUMBERS, repeat=min(len(numbers), 2)):
+                args: list = [values[-1] if values else None] * len(needed)
+                for k, value in zip(numbers, values):
+                    args[k] = value if fixed[k] is None else fixed[k]
+                for place, (k, shape) in enumerate(zip(free, shapes)):
+                    args[k] = Data(plain_numbers(shape, place))
+                yield tuple(args)
+
+
+def shapes_of(count: int) -> Iterator[tuple]:
+    """Shapes for so many tensors."""
+    yield from ((shape,) * count for shape in ALIKE)
+    if 1 < count < 4:
+        yield from product(MIXED, repeat=count)
+
+
+def known_number(parameter: inspect.Parameter) -> Any:
+    """A value for a parameter that is no tensor by its annotation or name; None where it may be one."""
+    kinds = {int: 1, float: 0.5, bool: True, str: "mean", "int": 1, "float": 0.5, "bool": True, "str": "mean"}
+    if parameter.annotation in kinds:
+        return kinds[parameter.annotation]
+    return 0 if parameter.name in ("dim", "axis") else 2 if parameter.name in COUNTING else None
+
+
+def plain_numbers(shape: tuple, place: int) -> np.ndarray:
+    """Positive numbers below 1, no two alike."""
+    n = int(np.prod(shape, dtype=int))
+    return (0.15 + 0.8 * ((np.arange(1, n + 1) * 0.618 + 0.37 * place) % 1)).reshape(shape).round(3)

@@ -1,0 +1,80 @@
+"""minigrad, or PyTorch: the battery is written once, against the names that both have, and this is where they differ."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+
+class Library:
+    """The module that a Function belongs to, and what is said differently in the two.
+
+    >>> import minigrad
+    >>> Library(minigrad).tensor(np.ones(2))
+    tensor([1., 1.], dtype=minigrad.float64)
+    """
+
+    def __init__(self, module: ModuleType):
+        self.module: Any = module
+        self.name = module.__name__
+        self.Function: Any = module.autograd.Function
+        self.Tensor: Any = module.Tensor
+
+    def tensor(self, array: np.ndarray, requires_grad: bool = False) -> Any:
+        """A tensor of its own with the array's numbers and dtype."""
+        return self.module.tensor(array, requires_grad=requires_grad)
+
+    def array(self, tensor: Any) -> np.ndarray:
+        """A copy of a tensor's numbers."""
+        return np.array(self.array_view(tensor))
+
+    def array_view(self, tensor: Any) -> np.ndarray:
+        """A tensor's own memory."""
+        return tensor.detach().numpy(force=True)  # PyTorch's zero tensors have no memory otherwise
+
+    def grad(self, outputs: Any, inputs: list, weights: Any = None, **options: Any) -> list:
+        """Gradients by the inputs; None for those that the outputs do not depend on."""
+        return list(self.module.autograd.grad(outputs, inputs, weights, allow_unused=True, **options))
+
+    def owns(self, function: Any, name: str) -> bool:
+        """Whether a Function defines a method itself, rather than having that of the base class."""
+        return getattr(function, name, None) is not getattr(self.Function, name, None)
+
+    def dirty(self, ctx: Any) -> tuple:
+        """What forward has marked as changed in place."""
+        return (ctx._dirty if self.name == "minigrad" else ctx.dirty_tensors) or ()
+
+    def seed(self) -> None:
+        """Start all random numbers anew, so that a Function that draws some draws the same ones again."""
+        self.module.manual_seed(0)
+        np.random.seed(0)
+        random.seed(0)
+
+    @contextmanager
+    def own_random_numbers(self) -> Iterator[None]:
+        """Leave the random numbers of the program as they are."""
+        of_numpy, of_python = np.random.get_state(), random.getstate()
+        try:
+            with self.module.random.fork_rng():
+                yield
+        finally:
+            np.random.set_state(of_numpy)
+            random.setstate(of_python)
+
+
+def library_of(function: Any) -> Library | None:
+    """The library whose autograd.Function this is a subclass of; None if it is none.
+
+    PyTorch is only looked for where the program has imported it.
+    """
+    for name in ("minigrad", "torch"):
+        module = sys.modules.get(name)
+        if module is not None and isinstance(function, type) and issubclass(function, module.autograd.Function):
+            return Library(module)
+    return None

@@ -1,0 +1,138 @@
+"""Rows on how a Function runs: the same numbers each time, in two threads at once, and compiled."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from .case import Case, Data, as_tuple, close, short
+from .outcome import Absent, Fault
+
+
+def determinism(case: Case) -> str:
+    """Run again from the same random numbers, forward gives the same; it says here whether it draws any."""
+    first, second = case.outputs(case.inputs(())), case.outputs(case.inputs(()))
+    for k, (a, b) in enumerate(zip(first, second)):
+        if a is not None and not close(a, b):
+            raise Fault(
+                f"output {k} is {short(b)} at the second call with the same inputs and random numbers, {short(a)} at the "
+                "first: forward depends on something that is no argument",
+                f"{case.name}.apply(..., state)  # pass it as an argument",
+                "forward",
+                r"global|next\(|append|\+=|cls\.|" + rf"{case.name}\.|time",
+            )
+    if not draws(case, first):
+        return ""
+    case.traits.add("random")
+    return "draws random numbers: the other rows start them anew at each call"
+
+
+def draws(case: Case, first: list) -> bool:
+    """Whether forward gives other numbers when the random numbers go on."""
+    with case.library.module.no_grad():
+        outs = as_tuple(case.function.apply(*case.inputs(())))
+    numbers = [case.library.array(o) for o in outs if isinstance(o, case.library.Tensor)]
+    return not all(close(a, b) for a, b in zip([f for f in first if f is not None], numbers))
+
+
+def threads(case: Case) -> str:
+    """Two threads, each with its inputs, both forward before either goes backward, get what one alone gets."""
+    cases = [case, case.but([Data(a.array * 1.25) if isinstance(a, Data) and a.floats else a for a in case.args])]
+    differentiable = case.backward and case.wanted and case.tracked
+    alone = [one.gradients() if differentiable else outputs(one) for one in cases]
+    meet, errors = threading.Barrier(2), []
+    found: list[Any] = [None, None]
+
+    def work(k: int) -> None:
+        try:
+            args = cases[k].inputs()
+            outs = cases[k].apply(args)
+            meet.wait(60)
+            if not differentiable:
+                found[k] = outputs(cases[k])
+                return
+            grads = case.library.grad(cases[k].total(outs), [args[i] for i in case.wanted])
+            found[k] = {i: cases[k].filled(g, i) for i, g in zip(case.wanted, grads)}
+        except Exception as e:
+            errors.append(e)
+            meet.abort()
+
+    runs = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    if errors:
+        raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
+    for k in range(2):
+        compare_threads(case, alone[k], found[k])
+    return "two, forward and backward"
+
+
+def outputs(case: Case) -> dict[int, np.ndarray]:
+    """The outputs' numbers by place."""
+    return {k: o for k, o in enumerate(case.outputs(case.inputs(()))) if o is not None}
+
+
+def compare_threads(case: Case, alone: dict, found: Any) -> None:
+    """The numbers of one thread against those without the other."""
+    for i, g in alone.items():
+        if not close(g, found[i]):
+            raise Fault(
+                f"with another call between its forward and its backward, the gradient of {case.names[i]} is "
+                f"{short(found[i])}; alone it is {short(g)}: two calls share what should be on ctx",
+                "ctx.n = n  # and ctx.save_for_backward(x): what belongs to one call stands on its ctx",
+                "setup_context" if case.separate else "forward",
+                r"global|cls\.|\w+\[.*\] =|append|" + rf"{case.name}\.",
+            )
+
+
+def compiled(case: Case) -> str:
+    """Where is_traceable is set, the compiled function gives what eager code gives."""
+    if case.library.name != "minigrad":
+        raise Absent("compiling is checked for minigrad only")
+    if not case.function.is_traceable:
+        raise Absent("is_traceable is not set", "is_traceable = True  # if all methods are made of minigrad operations")
+    fast = case.library.module.compile(lambda *tensors: as_tuple(case.function.apply(*with_tensors(case, tensors))))
+    other = case.but([Data(a.array * -1.25) if isinstance(a, Data) and a.floats else a for a in case.args])
+    for one in (case, other, case):  # what was compiled for one input has to be right for another
+        compare_compiled(one, fast)
+    return "values and gradients, also of other inputs than it was compiled for"
+
+
+def with_tensors(case: Case, tensors: tuple) -> list:
+    """The arguments with these in the places of the tensors."""
+    args = case.inputs(())
+    for i, t in zip(case.tensors, tensors):
+        args[i] = t.clone() if "in place" in case.traits else t
+    return args
+
+
+def compare_compiled(case: Case, fast: Any) -> None:
+    """The compiled function against the eager one, at one input."""
+    args = case.inputs()
+    plain = case.outputs(case.inputs(()))
+    try:
+        outs = fast(*[args[i] for i in case.tensors])
+        found = {f"output {k}": (plain[k], case.library.array(outs[k]), "forward") for k in case.tracked}
+        if case.backward and case.wanted and case.tracked:
+            grads = case.library.grad(case.total(outs), [args[i] for i in case.wanted])
+            for i, g in zip(case.wanted, grads):
+                found[f"the gradient of {case.names[i]}"] = case.gradients()[i], case.filled(g, i), case.backward
+    except Exception as e:
+        raise Fault(
+            f"is_traceable is set, but compiling fails: {str(e).splitlines()[0]}",
+            "is_traceable = False  # or make all methods of minigrad operations",
+            "forward",
+            "numpy|item",
+        ) from e
+    for what, (eager, compiled, method) in found.items():
+        if not close(eager, compiled, 1e-6, 1e-8):
+            raise Fault(
+                f"compiled, {what} is {short(compiled)}; eager, it is {short(eager)}",
+                "is_traceable = False  # a method decides by more than its tensors, or by their values",
+                method,
+                r"\bif\b|numpy|item",
+            )

@@ -1,0 +1,210 @@
+"""What is said of a call to a user's method, and that nothing is said of errors and names that are the user's own."""
+
+import pytest
+
+import minigrad as torch
+from minigrad.autograd.function import once_differentiable
+
+
+def leaf(*values):
+    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+class Apart(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+
+
+def test_errors_of_the_users_own_pass_as_they_are():
+    class Strict(Apart):
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            raise ValueError(f"not these inputs: {len(inputs)}")
+
+    class Careful(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise IndexError("nothing in ctx.saved_tensors")
+
+    with pytest.raises(ValueError, match="^not these inputs: 2$"):
+        Strict.apply(leaf(), leaf())
+    with pytest.raises(IndexError, match="^nothing in"):
+        Careful.apply(leaf()).sum().backward()
+
+
+def test_errors_in_a_helper_are_not_taken_for_those_of_the_method():
+    def helper(inputs):
+        a, b = inputs
+        return a
+
+    class Square(Apart):
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            helper([1, 2, 3])
+
+    with pytest.raises(ValueError, match="^too many values") as raised:
+        Square.apply(leaf(), leaf())
+    assert not isinstance(raised.value, torch.MinigradError)
+
+
+def test_the_traceback_still_shows_the_line_in_the_method():
+    class Square(Apart):
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.shape = inputs.shape
+
+    with pytest.raises(AttributeError, match="inputs is the tuple of the 2 arguments") as raised:
+        Square.apply(leaf(), leaf())
+    assert raised.traceback[-1].name == "setup_context"
+
+
+def test_a_tuple_of_saved_tensors_asked_like_a_tensor():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            x = ctx.saved_tensors
+            return g * 2 * x.abs()
+
+    with pytest.raises(AttributeError, match=r"tuple of 1 tensor(.|\n)*\(x,\) = ctx.saved_tensors"):
+        Square.apply(leaf()).sum().backward()
+
+
+def test_a_tangent_that_is_none():
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(x, n):
+            return x * n
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def jvp(ctx, x_t, n_t):
+            return x_t * n_t
+
+    with pytest.raises(
+        TypeError, match=r"n_t, tangent 1, which is None: its argument has none(.|\n)*if n_t is not None"
+    ):
+        torch.func.jvp(lambda x: Scale.apply(x, 3.0), (leaf().detach(),), (torch.ones(2),))
+
+
+def test_forward_may_be_replaced_and_inherited():
+    class Plain(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+    class Kept(Plain):
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    assert Kept.forward(leaf()).tolist() == [2.0, 4.0]
+    assert Kept.apply(leaf()).tolist() == [2.0, 4.0]
+    with pytest.raises(TypeError, match="in the place of the ctx"):
+        Plain.forward(leaf())
+    Kept.forward = staticmethod(lambda x: x * 3)
+    assert Kept.apply(leaf()).tolist() == [3.0, 6.0]
+
+
+def test_forward_may_be_called_with_a_ctx_of_ones_own():
+    class Recorder:
+        def save_for_backward(self, *tensors):
+            self.saved = tensors
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+    ctx, x = Recorder(), leaf()
+    assert Square.forward(ctx, x).tolist() == [1.0, 4.0] and ctx.saved == (x,)
+
+
+def test_the_line_is_that_below_decorators_of_several_lines():
+    def marked(*names):
+        return lambda f: f
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @marked(
+            "a",
+        )
+        @once_differentiable
+        def backward(ctx, g):
+            if g is None:
+                return None
+            return g, g
+
+    with pytest.raises(RuntimeError, match=r"it is defined at .*: def backward\(ctx, g\):"):
+        Double.apply(leaf()).sum().backward()
+
+
+def test_a_missing_method_is_suggested_by_its_nearest_name_only():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * x
+
+        @staticmethod
+        def _backward(ctx, g):
+            return g
+
+    with pytest.raises(NotImplementedError, match=r"def backward\(ctx, grad_output\)") as raised:
+        Square.apply(leaf()).sum().backward()
+    assert "_backward" not in str(raised.value)
+
+
+def test_what_an_operator_may_stand_beside():
+    class Other:
+        def __rmul__(self, x):
+            return "asked"
+
+    x = leaf()
+    assert x * Other() == "asked"
+    assert (x == (x,)) is False
+    assert [1] * torch.tensor(3) == [1, 1, 1]
+    with pytest.raises(TypeError, match=r"mul: a tensor of shape \(2,\) stands beside a list of 2 tensors"):
+        [x, x] * x
+    with pytest.raises(TypeError, match=r"matmul: .* beside a tuple of 1 tensor"):
+        x @ (x,)
+
+
+@pytest.mark.parametrize(
+    "forward, args, fix",
+    [
+        (lambda c, x, k: x, 1, r"call F.apply\(x, k\)"),
+        (lambda self, x, k: x, 1, r"call F.apply\(x, k\)"),
+        (lambda x, k: x, 2, r"def forward\(ctx, x, k\)"),
+        (lambda ctx, x, *more: x, 0, r"call F.apply\(x, \*more\)"),
+        (lambda ctx: 1, 1, r"call F.apply\(\)"),
+    ],
+)
+def test_the_call_or_the_definition_is_to_be_changed(forward, args, fix):
+    f = type("F", (torch.autograd.Function,), {"forward": staticmethod(forward)})
+    with pytest.raises(TypeError, match=f"To fix: {fix}"):
+        f.apply(*[leaf()] * args)

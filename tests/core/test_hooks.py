@@ -1,0 +1,83 @@
+"""Hooks: what is warned of, and what is not; writes to a gradient are what the hook returns."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+
+
+def gradient(hook) -> list:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    y.register_hook(hook)
+    (y * y).sum().backward()
+    return x.grad.tolist()
+
+
+def zero_by_numpy(g):
+    g.numpy()[:] = 0
+
+
+def zero_by_data(g):
+    g.data.mul_(0)
+
+
+@pytest.mark.parametrize("hook", [lambda g: g.mul_(0), zero_by_numpy, zero_by_data])
+def test_a_hook_may_write_to_its_gradient_in_any_way(hook):
+    assert gradient(hook) == [0.0, 0.0]
+
+
+def test_a_hook_that_only_looks_leaves_nan_alone():
+    x = torch.tensor([1.0], requires_grad=True)
+    x.register_hook(lambda g: None)
+    (x * float("nan")).sum().backward(torch.tensor(1.0))
+    assert np.isnan(x.grad.item())
+
+
+def test_what_a_hook_was_given_is_not_what_goes_on():
+    kept = []
+
+    def keep(g):
+        kept.append(g)
+
+    def spoil(g):
+        kept[0].zero_()
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    y.register_hook(keep)
+    y.register_hook(spoil)
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_hooks_that_differ_in_what_they_capture_are_not_the_same():
+    x = torch.tensor([1.0], requires_grad=True)
+
+    def scaled(s):
+        return lambda g: g * s
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for s in (2.0, 3.0, 5.0, 7.0):
+            x.register_hook(scaled(s))
+        (x * 1).sum().backward()
+    assert x.grad.tolist() == [210.0]
+
+
+def test_a_method_registered_in_a_loop_is_the_same_hook():
+    x, seen = torch.tensor([1.0], requires_grad=True), []
+    with pytest.warns(torch.MinigradWarning, match="3 times"):
+        for _ in range(3):
+            x.register_hook(seen.append)
+
+
+def test_a_type_error_inside_a_hook_stays_what_it_is():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        gradient(lambda g: None + 1)
+
+
+def test_a_hook_without_signature_is_called():
+    assert gradient(np.abs) == [2.0, 4.0]

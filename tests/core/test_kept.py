@@ -1,0 +1,155 @@
+"""What forward leaves on its ctx: what is said of it, and that looking at it keeps nothing alive."""
+
+import gc
+import warnings
+import weakref
+
+import pytest
+
+import minigrad as torch
+
+
+def leaf(*values):
+    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+class InputKept(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.x * g
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_input_kept_as_an_attribute_dies_with_its_graph(no_collector, debug):
+    with torch.debug(debug):
+        y = InputKept.apply(leaf() * 1)
+        watch = weakref.ref(y.grad_fn)
+        del y
+    assert watch() is None
+
+
+def test_an_intermediate_saved_in_debug_mode_dies_with_its_graph(no_collector):
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(x, y * 1)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[1]
+
+    with torch.debug():
+        y = Exp.apply(leaf())
+        watch = weakref.ref(y.grad_fn)
+        del y
+    assert watch() is None
+
+
+def test_an_output_kept_as_an_attribute_does_not_die_with_its_graph(no_collector):
+    """What the warning says is so."""
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.y = x.exp()
+            return ctx.y
+
+    with pytest.warns(torch.MinigradWarning, match="ctx-attribute-leak"):
+        y = Exp.apply(leaf())
+    watch = weakref.ref(y.grad_fn)
+    del y
+    assert watch() is not None
+    gc.collect()
+    assert watch() is None
+
+
+def test_a_write_under_a_transform_is_noticed_too():
+    class Apart(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            (ctx.x,) = inputs
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.x * g
+
+    def f(x):
+        x = x * 1
+        y = Apart.apply(x)
+        x.mul_(10)
+        return y.sum()
+
+    with pytest.warns(torch.MinigradWarning, match=r"ctx.x, .* was changed by mul_"):
+        torch.func.grad(f)(torch.ones(2))
+
+
+def test_outputs_without_a_derivative_may_be_kept():
+    class Sort(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y, ctx.order = x.sort()
+            ctx.mask = y > 0
+            ctx.mark_non_differentiable(ctx.order)
+            return y, ctx.order, ctx.mask
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Sort.apply(leaf())
+
+
+def test_asking_for_an_attribute_that_may_be_missing():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            assert not hasattr(ctx, "factor") and getattr(ctx, "factor", 2) == 2
+            ctx.factors = (2,)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor[0]
+
+    with pytest.raises(AttributeError, match="no attribute 'factor'(.|\n)*it is called ctx.factors"):
+        Double.apply(leaf()).sum().backward()
+
+
+def test_an_attribute_may_be_called_name():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.name = "double"
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g.mul_(2)
+
+    x = leaf() * 1
+    y = Double.apply(x)
+    with pytest.raises(RuntimeError, match="DoubleBackward"):
+        y.sum().backward()
+    y = Double.apply(x)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match=r"DoubleBackward(.|\n)*modified by an inplace operation"):
+        y.sum().backward()

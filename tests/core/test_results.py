@@ -1,0 +1,92 @@
+"""What a user's backward returns: that nothing is said of what is right, and each argument goes by its name."""
+
+import warnings
+
+import pytest
+
+import minigrad as torch
+
+
+def leaf(*values):
+    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+def function(backward):
+    """A Function of this backward, as a lambda."""
+
+    class Named(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *tensors):
+            return sum(tensors)
+
+    Named.backward = staticmethod(backward)
+    return Named
+
+
+def test_arguments_in_a_row_are_counted():
+    f = function(lambda ctx, g: (g, g.reshape(1, 2, 1)))
+    with pytest.raises(RuntimeError, match=r"argument tensors\[1\] has shape \(2,\)"):
+        f.apply(leaf(), leaf()).sum().backward()
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        lambda ctx, g: None,
+        lambda ctx, _g: torch.ones(2),
+        lambda ctx, g: torch.zeros(2),
+        lambda ctx, g: (lambda: g * 2)(),
+        lambda *args: args[1],
+        lambda ctx, g: g.double(),
+        lambda ctx, g: [g],
+        lambda ctx, g: (g, None, None),
+    ],
+)
+def test_nothing_is_said_of_what_may_be_meant(backward):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for mode in (False, True):
+            with torch.debug(mode):
+                (3 * function(backward).apply(leaf())).sum().backward()
+
+
+def test_a_gradient_that_is_never_used_is_right_where_it_is_one():
+    f = function(lambda ctx, g: torch.full((2,), 5.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f.apply(leaf()).sum().backward()
+    with pytest.warns(torch.MinigradWarning, match="never uses g, the gradient that arrives"):
+        (2 * f.apply(leaf())).sum().backward()
+
+
+def test_none_for_all_that_is_wanted_may_be_meant():
+    f = function(lambda ctx, g: (None, g))
+    with warnings.catch_warnings(), torch.debug():
+        warnings.simplefilter("error")
+        f.apply(leaf(), leaf()).sum().backward()
+
+
+def test_in_debug_mode_the_forward_call_is_named():
+    f = function(lambda ctx, g: (g, g))
+    with torch.debug():
+        y = f.apply(leaf())
+        with pytest.raises(RuntimeError, match=r"the forward call was at .*y = f.apply\(leaf\(\)\)"):
+            y.sum().backward()
+
+
+def test_results_are_looked_at_under_transforms_too():
+    class Apart(torch.autograd.Function):
+        @staticmethod
+        def forward(x, n):
+            return x * n
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(RuntimeError, match=r"1 gradient for the 2 arguments of forward, \(x, n\)"):
+        torch.func.grad(lambda x: Apart.apply(x, 2.0).sum())(torch.ones(2))

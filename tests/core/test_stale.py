@@ -1,0 +1,134 @@
+"""Saved tensors that have changed are noticed, and those that have not are used."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+
+
+def test_new_data_does_not_change_what_an_alias_of_the_old_has_saved():
+    w = torch.tensor([2.0], requires_grad=True)
+    old, v = w.detach(), torch.tensor([3.0], requires_grad=True)
+    y = old * v
+    w.data = torch.tensor([7.0])
+    y.backward()
+    assert v.grad.tolist() == [2.0]
+
+
+def test_new_data_after_a_write_is_noticed_too():
+    w = torch.tensor([2.0], requires_grad=True)
+    with torch.no_grad():
+        w.add_(1)
+    y = w * w
+    w.data = torch.tensor([7.0])
+    with pytest.raises(RuntimeError, match="version 2, expected version 1"):
+        y.backward()
+
+
+def test_a_backward_may_write_to_what_only_its_node_has_saved():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(3 * x * x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            (slope,) = ctx.saved_tensors
+            return slope.mul_(g)
+
+    x = torch.tensor([2.0], requires_grad=True)
+    y = Cube.apply(x)
+    y.backward(retain_graph=True)
+    assert x.grad.tolist() == [12.0]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):  # the second time it would be wrong
+        y.backward()
+
+
+@pytest.mark.parametrize("written", ["argument", "result"])
+def test_a_backward_may_not_write_to_what_others_have(written):
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(x if written == "argument" else y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (t,) = ctx.saved_tensors
+            t.zero_()
+            return g
+
+    with pytest.raises(RuntimeError, match=f"saved tensor 0, of shape .1,., .* it is the|an {written} of forward"):
+        Exp.apply(torch.ones(1, requires_grad=True)).backward()
+
+
+def test_a_forward_may_write_to_what_has_no_gradient_or_is_not_recorded():
+    class Count(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, calls, scratch):
+            calls += 1
+            scratch.copy_(x)
+            return scratch * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None, None
+
+    x, calls, scratch = torch.ones(2, requires_grad=True), torch.tensor(0), torch.zeros(2)
+    with torch.no_grad():
+        x.mul_(3)  # written before, not by forward
+    for debug in (False, True):
+        with torch.debug(debug):
+            Count.apply(x, calls, scratch).sum().backward()
+    assert calls.item() == 2 and x.grad.tolist() == [4.0, 4.0]
+
+
+def test_a_forward_may_write_to_a_parameter_that_is_not_recorded():
+    class Clip(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clamp_(-1, 1)
+
+    x = torch.tensor([3.0], requires_grad=True)
+    for debug in (False, True):
+        with torch.no_grad(), torch.debug(debug):
+            assert Clip.apply(x).tolist() == [1.0]
+
+
+def test_debug_mode_notes_a_tensor_more_than_once():
+    with torch.debug():
+        x = torch.ones(2, requires_grad=True) * 2
+        x += 1
+        x *= 2
+        with pytest.raises(RuntimeError, match=r"made by \w+ at .*test_stale"):
+            x + torch.ones(3)
+
+
+def test_copies_and_means_are_located_at_the_users_line():
+    y = torch.ones(1, requires_grad=True) * 2
+    for f in (lambda: copy.deepcopy(y), lambda: copy.deepcopy([y]), lambda: np.mean([y, y])):
+        with pytest.raises(RuntimeError, match="test_stale.py"):
+            f()
+
+
+def test_an_unpack_hook_keeps_the_dtype():
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.double(), lambda t: t):
+        y = x.exp()
+    with pytest.raises(RuntimeError, match="float64 for ExpBackward0, not the tensor of shape .2,. and float32"):
+        y.sum().backward()
+
+
+def test_what_is_freed_may_be_asked_for_while_another_backward_runs():
+    freed = torch.ones(1, requires_grad=True).exp()
+    freed.backward()
+    x = torch.ones(1, requires_grad=True)
+    x.register_hook(lambda g: freed.grad_fn._saved_result)
+    with pytest.raises(
+        RuntimeError, match="ExpBackward0: its saved tensors are asked for after backward has freed them"
+    ):
+        (x * 2).backward()

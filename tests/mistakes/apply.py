@@ -1,0 +1,411 @@
+"""Functions: how they are called."""
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class ForwardCalled(Mistake):
+    """forward is called instead of apply.
+
+    `apply` makes the ctx, calls forward with it, and remembers the operation for backward. forward by itself only
+    computes, and misses its ctx.
+    """
+
+    says = TypeError
+    operation = "Square.forward"
+    numbers = ("ctx", "1 argument", "shape (2,)")
+    remedy = "Square.apply(x)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 2 * x * g
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        Square.forward(x).sum().backward()  # <-
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 2 * x * g
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        Square.apply(x).sum().backward()
+
+
+class ForwardCalledWithNone(Mistake):
+    """forward is called with None in place of the ctx.
+
+    The ctx is not yours to make: `apply` makes one for each call, and hands the same one to backward.
+    """
+
+    says = AttributeError
+    operation = "Square.forward"
+    numbers = ("save_for_backward", "None")
+    remedy = "Square.apply"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        return Square.forward(None, x)  # <-
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+        class Fourth(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return Square.forward(ctx, x) ** 2  # a ctx is at hand here
+
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        Double.forward(None, x)  # needs no ctx
+        return Square.apply(x), Fourth.apply(x)
+
+
+class ForwardCalledBesideSetupContext(Mistake):
+    """forward, which takes no ctx, is called instead of apply.
+
+    It computes the right values, and it can even be differentiated, because it is made of operations that can. But the
+    backward of the class is never called.
+    """
+
+    says = "forward-called"
+    operation = "Clip.forward"
+    numbers = ("backward is not called",)
+    remedy = "Clip.apply(x)"
+    under = "debug"
+
+    def wrong():
+        class Clip(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.clamp(-1, 1)
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def backward(ctx, g):
+                return g  # straight through, also where clamp has a slope of 0
+
+        x = torch.tensor([0.5, 2.0], requires_grad=True)
+        Clip.forward(x).sum().backward()  # <-
+
+    def right():
+        class Clip(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.clamp(-1, 1)
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        x = torch.tensor([0.5, 2.0], requires_grad=True)
+        Clip.apply(x).sum().backward()
+        Clip.forward(x.detach())
+        with torch.no_grad():
+            Clip.forward(x)
+
+
+class ClassCalled(Mistake):
+    """The class is called like a function.
+
+    Calling a class makes an instance of it, in Python. A Function is used through `apply`, without instances.
+    """
+
+    operation = "Square"
+    numbers = ("instance",)
+    remedy = "Square.apply(...)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        return Square(torch.tensor([1.0, 2.0]))  # <-
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        square = Square.apply
+        return square(torch.tensor([1.0, 2.0]))
+
+
+class InstanceCalled(Mistake):
+    """A Function is written like a module: an instance holds its settings and is called.
+
+    The methods of a Function are static. Settings are arguments of forward, and backward finds them on the ctx.
+    """
+
+    operation = "Scale"
+    numbers = ("instance",)
+    remedy = "Scale.apply(...)"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            def __init__(self, factor):
+                self.factor = factor
+
+            def forward(self, x):
+                return x * self.factor
+
+            def backward(self, g):
+                return g * self.factor
+
+        return Scale(2.0)(torch.tensor([1.0, 2.0]))  # <-
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.factor = factor
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * ctx.factor, None
+
+        return Scale.apply(torch.tensor([1.0, 2.0]), 2.0)
+
+
+class InitCallsSuper(Mistake):
+    """A Function gets an `__init__` that calls `super().__init__()`.
+
+    There is no instance that could be initialised: the methods of a Function are static.
+    """
+
+    operation = "Scale"
+    numbers = ("static",)
+    remedy = "Scale.apply(...)"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            def __init__(self, factor):
+                super().__init__()  # <-
+                self.factor = factor
+
+        return Scale(2.0)
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0]), 2.0)
+
+
+class SettingOnInstance(Mistake):
+    """forward looks for a setting of the instance on the ctx.
+
+    The first argument of forward is the ctx of this one call, and no instance, also if `apply` is called through one.
+    """
+
+    says = AttributeError
+    operation = "ScaleBackward"
+    numbers = ("'factor'", "ctx")
+    remedy = "ctx.factor = "
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            def __init__(self, factor):
+                self.factor = factor
+
+            def forward(self, x):
+                return x * self.factor  # <-
+
+        return Scale(2.0).apply(torch.tensor([1.0, 2.0]))
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.factor = factor
+                return x * ctx.factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0]), 2.0)
+
+
+class MissingArgument(Mistake):
+    """apply gets fewer arguments than forward takes.
+
+    `apply` takes what forward takes, without the ctx.
+    """
+
+    says = TypeError
+    operation = "Scale.forward"
+    numbers = ("'factor'", "(ctx, x, factor)")
+    remedy = "Scale.apply(x, factor)"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0]))  # <-
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0]), 2.0)
+
+
+class CtxGiven(Mistake):
+    """apply is called with a ctx.
+
+    The ctx is made by `apply` and put before the arguments that you give.
+    """
+
+    says = TypeError
+    operation = "Square.forward"
+    numbers = ("3 arguments", "(ctx, x)")
+    remedy = "Square.apply(x)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        return Square.apply(None, torch.tensor([1.0, 2.0]))  # <-
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+
+class UnknownKeyword(Mistake):
+    """apply gets a keyword argument that forward does not know.
+
+    The names are those of forward's parameters.
+    """
+
+    says = TypeError
+    operation = "Scale.apply"
+    numbers = ("'scale'", "(ctx, x, factor=1.0)")
+    remedy = "factor"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor=1.0):
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0]), scale=2.0)  # <-
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor=1.0):
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0]), factor=2.0)
+
+
+class KeywordOnly(Mistake):
+    """forward has a parameter that can be given by keyword only.
+
+    backward returns one gradient for each argument of forward, by position, so each argument needs a position.
+    """
+
+    says = TypeError
+    operation = "Scale.apply"
+    numbers = ("factor", "keyword")
+    remedy = "def forward(ctx, x, factor)"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, *, factor):
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0]), factor=2.0)  # <-
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0]), factor=2.0)
+
+
+class ListOfTensors(Mistake):
+    """apply gets a list of tensors.
+
+    backward returns one gradient for each argument, so tensors inside a list would get none.
+    """
+
+    says = TypeError
+    operation = "Total"
+    numbers = ("argument 0", "list", "(2,)")
+    remedy = "Total.apply(*tensors)"
+
+    def wrong():
+        class Total(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, tensors):
+                return tensors[0] + tensors[1]
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        return Total.apply([x, x])  # <-
+
+    def right():
+        class Total(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, *tensors):
+                return tensors[0] + tensors[1]
+
+            @staticmethod
+            def backward(ctx, g):
+                return g, g
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        Total.apply(x, x).sum().backward()

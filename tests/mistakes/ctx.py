@@ -1,0 +1,426 @@
+"""The ctx: its attributes and marks, and which gradients are wanted."""
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class InputOnCtx(Mistake):
+    """An input is kept as an attribute of the ctx, and changed before backward.
+
+    backward then computes with the new numbers, and its result is wrong. What is kept by save_for_backward is watched: a
+    change would be an error.
+    """
+
+    says = "ctx-attribute-changed"
+    operation = "Square"
+    numbers = ("ctx.x", "(2,)", "version 1", "mul_")
+    remedy = "ctx.save_for_backward(x)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.x = x
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * ctx.x * g
+
+        leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+        x = leaf * 1
+        y = Square.apply(x)
+        x.mul_(10)  # <-
+        y.sum().backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, calls):
+                ctx.x = x
+                ctx.calls = calls  # a counter, which has no gradient, may change
+                ctx.own = x.clone()
+                ctx.own.mul_(2)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * ctx.x * g, None
+
+        leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+        calls = torch.zeros(())
+        y = Square.apply(leaf * 1, calls)
+        calls.add_(1)
+        y.sum().backward()
+
+
+class OutputOnCtx(Mistake):
+    """An output is kept as an attribute of the ctx.
+
+    The output holds its history, the history holds the ctx, and the ctx would hold the output: a circle, so that the
+    memory of the whole graph is not given back when you drop the result, but only when Python looks for such circles.
+    """
+
+    says = "ctx-attribute-leak"
+    operation = "Exp.forward"
+    numbers = ("ctx.y", "output 0", "(2,)")
+    remedy = "ctx.save_for_backward(y)"
+
+    def wrong():
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.y = y  # <-
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * ctx.y
+
+        Exp.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    def right():
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return g * y
+
+        Exp.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+
+class DirtyNotReturned(Mistake):
+    """An input that forward has changed in place is marked, but another tensor is returned.
+
+    Whoever looks at the input afterwards has to find the new value with its new history, so it has to be an output.
+    """
+
+    operation = "DoubleInPlace.forward"
+    numbers = ("mark_dirty", "(2,)")
+    remedy = "return"
+
+    def wrong():
+        class DoubleInPlace(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(2)
+                ctx.mark_dirty(x)
+                return x + 0  # <-
+
+        return DoubleInPlace.apply(torch.tensor([1.0, 2.0], requires_grad=True) * 1)
+
+    def right():
+        class DoubleInPlace(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(2)
+                ctx.mark_dirty(x)
+                return x
+
+        return DoubleInPlace.apply(torch.tensor([1.0, 2.0], requires_grad=True) * 1)
+
+
+class OutputMarkedDirty(Mistake):
+    """A new tensor is marked as changed in place.
+
+    mark_dirty is about inputs: what forward makes itself, it may change as it likes.
+    """
+
+    operation = "Double.forward"
+    numbers = ("mark_dirty", "(2,)", "not one of its inputs")
+    remedy = "mark_dirty"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.clone()
+                y.mul_(2)
+                ctx.mark_dirty(y)  # <-
+                return y
+
+        return Double.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.clone()
+                y.mul_(2)
+                return y
+
+        return Double.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class ListMarked(Mistake):
+    """A list of tensors is marked.
+
+    mark_dirty and mark_non_differentiable take the tensors one by one.
+    """
+
+    operation = "Sort.forward"
+    numbers = ("mark_non_differentiable", "argument 0", "list")
+    remedy = "mark_non_differentiable(*tensors)"
+
+    def wrong():
+        class Sort(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y, order = x.sort()
+                ctx.mark_non_differentiable([order])  # <-
+                return y, order
+
+        return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True))
+
+    def right():
+        class Sort(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y, order = x.sort()
+                ctx.mark_non_differentiable(order)
+                return y, order
+
+        return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True))
+
+
+class MarkNotReturned(Mistake):
+    """A tensor is marked as non-differentiable, but another one is returned.
+
+    The mark is for the very tensor that it was given. What is returned here is a new one, without a mark.
+    """
+
+    says = "mark-not-returned"
+    operation = "Sign.forward"
+    numbers = ("mark_non_differentiable", "(2,)")
+    remedy = "return"
+
+    def wrong():
+        class Sign(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                sign = x.sign()
+                ctx.mark_non_differentiable(sign)
+                return sign * 1.0  # <-
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        Sign.apply(torch.tensor([2.0, -1.0], requires_grad=True)).sum().backward()
+
+    def right():
+        class Sign(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                sign = x.sign()
+                ctx.mark_non_differentiable(sign)
+                return sign
+
+        return Sign.apply(torch.tensor([2.0, -1.0], requires_grad=True))
+
+
+class NeedsCountsCtx(Mistake):
+    """needs_input_grad is counted as if the ctx were an argument.
+
+    It has one entry for each argument of apply, from 0, and none for the ctx.
+    """
+
+    says = IndexError
+    operation = "Product.backward"
+    numbers = ("needs_input_grad", "2 entries", "(x, y)")
+    remedy = "ctx.needs_input_grad[0]"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                gx = gy = None
+                if ctx.needs_input_grad[1]:
+                    gx = g * y
+                if ctx.needs_input_grad[2]:  # <-
+                    gy = g * x
+                return gx, gy
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                gx = gy = None
+                if ctx.needs_input_grad[0]:
+                    gx = g * y
+                if ctx.needs_input_grad[1]:
+                    gy = g * x
+                return gx, gy
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class NeedsCalled(Mistake):
+    """needs_input_grad is called like a method.
+
+    It is a tuple of booleans.
+    """
+
+    says = TypeError
+    operation = "Double.backward"
+    numbers = ("needs_input_grad", "tuple of 1")
+    remedy = "ctx.needs_input_grad[0]"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2 if ctx.needs_input_grad(0) else None  # <-
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2 if ctx.needs_input_grad[0] else None
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class MaterializeMisspelt(Mistake):
+    """set_materialize_grads is misspelt.
+
+    The ctx has no method of that name.
+    """
+
+    says = AttributeError
+    operation = "DoubleBackward"
+    numbers = ("'set_materialise_grads'",)
+    remedy = "ctx.set_materialize_grads"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialise_grads(False)  # <-
+                return x * 2
+
+        return Double.apply(torch.ones(2, requires_grad=True))
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(False)
+                return x * 2
+
+        return Double.apply(torch.ones(2, requires_grad=True))
+
+
+class MaterializeAssigned(Mistake):
+    """A value is assigned to set_materialize_grads.
+
+    It is a method: call it with the value.
+    """
+
+    says = AttributeError
+    operation = "DoubleBackward"
+    numbers = ("set_materialize_grads",)
+    remedy = "ctx.set_materialize_grads(False)"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads = False  # <-
+                return x * 2
+
+        return Double.apply(torch.ones(2, requires_grad=True))
+
+    right = MaterializeMisspelt.right
+
+
+class KeptOnClass(Mistake):
+    """forward keeps its input on the class.
+
+    There is one class, and many calls of it: the second call replaces what the first has kept, before the backward of the
+    first has read it. Each call has a ctx of its own.
+    """
+
+    says = "class-attribute"
+    operation = "Square.forward"
+    numbers = ("Square.x", "argument 0", "(2,)")
+    remedy = "ctx.save_for_backward"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                Square.x = x  # <-
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * Square.x * g
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        (Square.apply(x) + Square.apply(x * 10)).sum().backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            calls = 0
+            two = None
+
+            @staticmethod
+            def forward(ctx, x):
+                Square.calls += 1
+                if Square.two is None:
+                    Square.two = torch.tensor(2.0)  # a constant may stay
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return Square.two * x * g
+
+        class Times(torch.autograd.Function):
+            factor = torch.tensor(3.0)
+
+            @staticmethod
+            def forward(ctx, x, factor):
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * Times.factor, None
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        (Square.apply(x) + Square.apply(x * 10)).sum().backward()
+        Times.apply(x, Times.factor).sum().backward()

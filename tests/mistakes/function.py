@@ -1,0 +1,402 @@
+"""Functions: how they are defined, and what forward returns."""
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class ForwardWithoutCtx(Mistake):
+    """forward does not take the ctx.
+
+    The first argument of forward is the ctx, unless the class has a setup_context, which gets it then.
+    """
+
+    says = TypeError
+    operation = "Square.forward"
+    numbers = ("2 arguments", "forward(x)")
+    remedy = "def forward(ctx, x)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+
+class SelfBesideCtx(Mistake):
+    """The methods take a `self` before the ctx, and are not static.
+
+    A Function has no instances, so there is no `self` to give.
+    """
+
+    says = TypeError
+    operation = "Square.forward"
+    numbers = ("2 arguments", "(self, ctx, x)")
+    remedy = "@staticmethod"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            def forward(self, ctx, x):  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+
+class ClassMethod(Mistake):
+    """forward is a class method in place of a static one.
+
+    A class method gets the class as its first argument, in the place of the ctx.
+    """
+
+    says = TypeError
+    operation = "Square.forward"
+    numbers = ("2 arguments",)
+    remedy = "@staticmethod"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @classmethod
+            def forward(ctx, x):  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+
+class ForwardMissing(Mistake):
+    """A Function has no forward, because its name is misspelt.
+
+    `apply` looks for a method that is called forward.
+    """
+
+    says = NotImplementedError
+    operation = "Square"
+    numbers = ("forward", "`foward`")
+    remedy = "rename"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def foward(ctx, x):  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return forwards(x)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+            backwards = backward
+
+        forwards = lambda x: x * x
+        return Square.apply(torch.tensor([1.0, 2.0]))
+
+
+class BackwardMissing(Mistake):
+    """backward is misspelt.
+
+    Nobody looks for a method that is called backwards, so that the Function has no backward at all.
+    """
+
+    says = NotImplementedError
+    operation = "Square"
+    numbers = ("backward", "`backwards`")
+    remedy = "rename"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+            @staticmethod
+            def backwards(ctx, g):  # <-
+                return g
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        Square.apply(x).sum().backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        Square.apply(x).sum().backward()
+
+
+class NoBackward(Mistake):
+    """A Function is differentiated that has no backward.
+
+    minigrad cannot look into forward: gradients are not recorded there, so backward has to say what they are.
+    """
+
+    says = NotImplementedError
+    operation = "Square"
+    numbers = ("backward",)
+    remedy = "def backward(ctx, grad_output)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        Square.apply(x).sum().backward()  # <-
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, grad_output):
+                (x,) = ctx.saved_tensors
+                return 2 * x * grad_output
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        Square.apply(x).sum().backward()
+
+
+class BackwardAndVjp(Mistake):
+    """A Function defines both backward and vjp.
+
+    They are two names of the same method.
+    """
+
+    operation = "Double"
+    numbers = ("backward", "vjp")
+    remedy = "keep one"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+            @staticmethod
+            def vjp(ctx, g):
+                return g * 2
+
+        return Double.apply(torch.tensor([1.0, 2.0]))  # <-
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def vjp(ctx, g):
+                return g * 2
+
+        return Double.apply(torch.tensor([1.0, 2.0]))
+
+
+class DictReturned(Mistake):
+    """forward returns a dict of tensors.
+
+    What forward returns is a tensor or a tuple of tensors. Tensors inside a dict would have no gradient.
+    """
+
+    says = TypeError
+    operation = "Powers"
+    numbers = ("output 0", "dict")
+    remedy = "tuple"
+
+    def wrong():
+        class Powers(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return {"square": x**2, "cube": x**3}  # <-
+
+        return Powers.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Powers(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x**2, x**3
+
+        square, cube = Powers.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+        return {"square": square, "cube": cube}
+
+
+class ForwardReturnsNothing(Mistake):
+    """forward has no return.
+
+    A method without return gives None, in Python, and None has no gradient.
+    """
+
+    says = "no-tensor-output"
+    operation = "Square.forward"
+    numbers = ("None", "argument 0", "(2,)")
+    remedy = "return"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):  # <-
+                ctx.result = x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        class Shape(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.shape[0]
+
+        Shape.apply(torch.tensor([1.0, 2.0]))  # nothing has a gradient here
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class ForwardReturnsArray(Mistake):
+    """forward returns a NumPy array.
+
+    Only tensors carry a history, so the gradient ends at the array without a word.
+    """
+
+    says = "no-tensor-output"
+    operation = "Sort.forward"
+    numbers = ("ndarray", "argument 0")
+    remedy = "from_numpy"
+
+    def wrong():
+        class Sort(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                a = x.detach().numpy()
+                a.sort()
+                return a  # <-
+
+        return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True) * 1)
+
+    def right():
+        class Sort(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                a = x.detach().numpy().copy()
+                a.sort()
+                return torch.from_numpy(a)
+
+        return Sort.apply(torch.tensor([2.0, 1.0], requires_grad=True) * 1)
+
+
+class CapturedWeight(Mistake):
+    """forward uses a weight that is not one of its arguments.
+
+    Gradients are not recorded inside forward, so the weight would never get one.
+    """
+
+    says = "captured-tensor"
+    operation = "Linear.forward"
+    numbers = ("(2, 3)",)
+    remedy = "Linear.apply"
+
+    def wrong():
+        weight = torch.ones(2, 3, requires_grad=True)
+
+        class Linear(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x @ weight  # <-
+
+            @staticmethod
+            def backward(ctx, g):
+                return g @ weight.T
+
+        Linear.apply(torch.ones(4, 2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Linear(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, weight):
+                ctx.save_for_backward(x, weight)
+                return x @ weight
+
+            @staticmethod
+            def backward(ctx, g):
+                x, weight = ctx.saved_tensors
+                return g @ weight.T, x.T @ g
+
+        Linear.apply(torch.ones(4, 2, requires_grad=True), torch.ones(2, 3, requires_grad=True)).sum().backward()
+
+
+class GradInsideForward(Mistake):
+    """forward asks for a derivative of what it computes.
+
+    Gradients are not recorded inside forward, so that there is nothing to differentiate, unless you turn them on.
+    """
+
+    operation = "grad"
+    numbers = ("Slope.forward",)
+    remedy = "enable_grad()"
+
+    def wrong():
+        class Slope(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = (x**3).sum()
+                return torch.autograd.grad(y, x)[0]  # <-
+
+        return Slope.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Slope(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                with torch.enable_grad():
+                    x = x.detach().requires_grad_()
+                    y = (x**3).sum()
+                return torch.autograd.grad(y, x)[0]
+
+        return Slope.apply(torch.tensor([1.0, 2.0], requires_grad=True))

@@ -1,0 +1,447 @@
+"""The gradients that backward returns: shape, kind and dtype."""
+
+import minigrad as torch
+
+from . import Mistake, results
+
+
+class GradientsSwapped(Mistake):
+    """backward returns the gradients in another order than forward takes its arguments.
+
+    The first gradient belongs to the first argument, and so on.
+    """
+
+    operation = "Matmul.backward"
+    numbers = ("gradient 0", "(3, 4)", "(2, 3)", "argument 1, w")
+    remedy = "same order as forward(ctx, x, w)"
+
+    def wrong():
+        class Matmul(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                ctx.save_for_backward(x, w)
+                return x @ w
+
+            @staticmethod
+            def backward(ctx, g):
+                x, w = ctx.saved_tensors
+                return x.T @ g, g @ w.T  # <-
+
+        Matmul.apply(torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)).sum().backward()
+
+    def right():
+        class Matmul(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                ctx.save_for_backward(x, w)
+                return x @ w
+
+            @staticmethod
+            def backward(ctx, g):
+                x, w = ctx.saved_tensors
+                return g @ w.T, x.T @ g
+
+        Matmul.apply(torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)).sum().backward()
+
+
+class GradientTransposed(Mistake):
+    """The gradient of a matrix is returned transposed.
+
+    A gradient has the shape of the argument that it belongs to.
+    """
+
+    operation = "Linear.backward"
+    numbers = ("gradient 1", "(3, 4)", "(4, 3)", "argument w")
+    remedy = ".T"
+
+    def wrong():
+        class Linear(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                ctx.save_for_backward(x, w)
+                return x @ w.T
+
+            @staticmethod
+            def backward(ctx, g):
+                x, w = ctx.saved_tensors
+                return g @ w, x.T @ g  # <-
+
+        Linear.apply(torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)).sum().backward()
+
+    def right():
+        class Linear(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                ctx.save_for_backward(x, w)
+                return x @ w.T
+
+            @staticmethod
+            def backward(ctx, g):
+                x, w = ctx.saved_tensors
+                return g @ w, g.T @ x
+
+        Linear.apply(torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)).sum().backward()
+
+
+class GradientOfOutputsShape(Mistake):
+    """backward passes on a gradient in the shape of the output.
+
+    What arrives has the shape of the output, and what is returned has that of the input: here each element of a row has
+    the same gradient.
+    """
+
+    operation = "RowSum.backward"
+    numbers = ("gradient 0", "(2,)", "(2, 3)", "argument x")
+    remedy = "shape (2, 3)"
+
+    def wrong():
+        class RowSum(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.shape = x.shape
+                return x.sum(1)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g  # <-
+
+        RowSum.apply(torch.ones(2, 3, requires_grad=True)).sum().backward()
+
+    def right():
+        class RowSum(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.shape = x.shape
+                return x.sum(1)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g[:, None].expand(ctx.shape)
+
+        RowSum.apply(torch.ones(2, 3, requires_grad=True)).sum().backward()
+
+
+class GradientSummed(Mistake):
+    """backward returns one number for a whole tensor.
+
+    Each element of the input has a gradient of its own.
+    """
+
+    operation = "Scale.backward"
+    numbers = ("gradient 0", "()", "(3,)")
+    remedy = "shape (3,)"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.save_for_backward(x, factor)
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                x, factor = ctx.saved_tensors
+                return (g * factor).sum(), (g * x).sum()  # <-
+
+        x, factor = torch.ones(3, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+        Scale.apply(x, factor).sum().backward()
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.save_for_backward(x, factor)
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                x, factor = ctx.saved_tensors
+                return g * factor, g * x  # minigrad sums the second to the shape of factor
+
+        x, factor = torch.ones(3, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+        Scale.apply(x, factor).sum().backward()
+
+
+class GradientNotReduced(Mistake):
+    """backward of a mean over the batch forgets the batch.
+
+    The gradient of each row is a tensor of its own; together they have the shape of the input.
+    """
+
+    operation = "BatchMean.backward"
+    numbers = ("gradient 0", "(5, 3)", "(4, 3)")
+    remedy = "shape (4, 3)"
+
+    def wrong():
+        class BatchMean(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.mean(0)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g.expand(5, 3) / 5  # <-
+
+        BatchMean.apply(torch.ones(4, 3, requires_grad=True)).sum().backward()
+
+    def right():
+        class BatchMean(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.shape = x.shape
+                return x.mean(0)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g.expand(ctx.shape) / ctx.shape[0]
+
+        BatchMean.apply(torch.ones(4, 3, requires_grad=True)).sum().backward()
+
+
+class BooleanGradient(Mistake):
+    """backward returns a condition instead of a gradient.
+
+    A slope of 0 or 1 is to be multiplied with the gradient that arrives: that is the chain rule.
+    """
+
+    says = "gradient-dtype"
+    operation = "Relu.backward"
+    numbers = ("gradient 0", "bool", "float32")
+    remedy = "mask * grad_output"
+
+    def wrong():
+        class Relu(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.clamp(min=0)
+
+            @staticmethod
+            def backward(ctx, grad_output):
+                (x,) = ctx.saved_tensors
+                return x > 0  # <-
+
+        (3 * Relu.apply(torch.tensor([1.0, -1.0], requires_grad=True))).sum().backward()
+
+    def right():
+        class Relu(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.clamp(min=0)
+
+            @staticmethod
+            def backward(ctx, grad_output):
+                (x,) = ctx.saved_tensors
+                return (x > 0) * grad_output
+
+        (3 * Relu.apply(torch.tensor([1.0, -1.0], requires_grad=True))).sum().backward()
+
+
+class IntegerGradient(Mistake):
+    """backward returns a tensor of integers.
+
+    Everything behind the point is lost before the gradient goes on.
+    """
+
+    says = "gradient-dtype"
+    operation = "Half.backward"
+    numbers = ("gradient 0", "int64", "float32")
+    remedy = ".to(grad_output.dtype)"
+
+    def wrong():
+        class Half(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x / 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return (g / 2).long()  # <-
+
+        Half.apply(torch.tensor([1.0, -1.0], requires_grad=True)).sum().backward()
+
+    def right():
+        class Half(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x / 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g.double() / 2  # another dtype of floating point is fitted to the input's
+
+        Half.apply(torch.tensor([1.0, -1.0], requires_grad=True)).sum().backward()
+
+
+class ArrayReturned(Mistake):
+    """backward returns a NumPy array.
+
+    Gradients are tensors.
+    """
+
+    operation = "Double.backward"
+    numbers = ("gradient 0", "NumPy array", "(2,)")
+    remedy = "from_numpy"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return torch.from_numpy(x.detach().numpy() * 2)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g.numpy() * 2  # <-
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return torch.from_numpy(x.detach().numpy() * 2)
+
+            @staticmethod
+            @torch.autograd.function.once_differentiable
+            def backward(ctx, g):
+                return torch.from_numpy(g.numpy() * 2)
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class NumberReturned(Mistake):
+    """backward returns a number.
+
+    Gradients are tensors: the slope times the gradient that arrives.
+    """
+
+    operation = "Double.backward"
+    numbers = ("gradient 0", "float")
+    remedy = "grad_output"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2.0  # <-
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    right = results.GradientForCtx.right
+
+
+class ListInTuple(Mistake):
+    """backward nests its gradients.
+
+    They stand in one row, in the order of forward's arguments.
+    """
+
+    operation = "Product.backward"
+    numbers = ("gradient 0", "list")
+    remedy = "return grad_x, grad_y"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return [g * y, g * x], None  # <-
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
+
+    right = results.MissingReturnOfTwo.right
+
+
+class DictOfGradients(Mistake):
+    """backward returns a dict of gradients.
+
+    Gradients go by their position, not by names.
+    """
+
+    operation = "Double.backward"
+    numbers = ("gradient 0", "dict")
+    remedy = "return grad_x"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return {"x": g * 2}  # <-
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    right = results.GradientForCtx.right
+
+
+class ChainRuleForgotten(Mistake):
+    """backward returns the slope, without the gradient that arrives.
+
+    What is returned is the gradient of the loss: the slope of this one step, times the gradient that arrives.
+    """
+
+    says = "gradient-unused"
+    operation = "Square.backward"
+    numbers = ("grad_output", "gradient 0")
+    remedy = "multiply"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, grad_output):
+                (x,) = ctx.saved_tensors
+                return 2 * x  # <-
+
+        (3 * Square.apply(torch.ones(2, requires_grad=True))).sum().backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x, x.detach()
+
+            @staticmethod
+            def backward(ctx, grad_output, unused):
+                (x,) = ctx.saved_tensors
+                return 2 * x * grad_output
+
+        class Step(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.shape = x.shape
+                return x.sign()
+
+            @staticmethod
+            def backward(ctx, grad_output):
+                return torch.zeros(ctx.shape)  # its slope is zero everywhere
+
+        class Reverse(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(*args):
+                return -args[1]
+
+        x = torch.ones(2, requires_grad=True)
+        (Square.apply(x)[0] + Step.apply(x) + Reverse.apply(x)).sum().backward()

@@ -1,0 +1,991 @@
+"""Writing in place."""
+
+import numpy as np
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class UpdateOutsideNoGrad(Mistake):
+    """A parameter is updated while operations are being recorded.
+
+    The update would become a part of the graph, and the parameter a result of it, which no longer gets a `.grad`.
+    """
+
+    operation = "sub_"
+    numbers = ("leaf", "(2,)")
+    remedy = "with minigrad.no_grad():"
+
+    def wrong():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        (w * w).sum().backward()
+        w -= 0.1 * w.grad  # <-
+
+    def right():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        (w * w).sum().backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+
+
+class LossThatStartsAsALeaf(Mistake):
+    """The sum of the losses begins as a tensor with `requires_grad=True`, and `+=` writes into it.
+
+    A leaf is where differentiation ends, so it may not become the result of an addition.
+    """
+
+    operation = "add_"
+    numbers = ("leaf", "()")
+    remedy = "x = x + ..."
+
+    def wrong():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        loss = torch.tensor(0.0, requires_grad=True)
+        for i in range(2):
+            loss += w[i] ** 2  # <-
+        loss.backward()
+
+    def right():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        loss = torch.tensor(0.0)
+        for i in range(2):
+            loss += w[i] ** 2
+        loss.backward()
+
+
+class ElementOfALeaf(Mistake):
+    """An element of a parameter is assigned.
+
+    The assignment is an operation in place like any other.
+    """
+
+    operation = "copy_"
+    numbers = ("leaf", "(2,)")
+    remedy = "with minigrad.no_grad():"
+
+    def wrong():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        w[0] = 5.0  # <-
+
+    def right():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        with torch.no_grad():
+            w[0] = 5.0
+
+
+class MaskedAssignmentToALeaf(Mistake):
+    """The negative entries of a parameter are set to 0 by `w[w < 0] = 0`.
+
+    This writes into a leaf. To have the entries cut off in the forward pass, and differentiated, make a new tensor.
+    """
+
+    operation = "masked_fill_"
+    numbers = ("leaf", "(3,)")
+    remedy = "minigrad.where"
+
+    def wrong():
+        w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+        w[w < 0] = 0.0  # <-
+        w.sum().backward()
+
+    def right():
+        w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+        torch.where(w < 0, 0.0, w).sum().backward()
+
+
+class RowOfALeaf(Mistake):
+    """A row of a parameter is changed through a view.
+
+    The view has the parameter's memory, so the parameter changes as well.
+    """
+
+    operation = "mul_"
+    numbers = ("view", "leaf", "(2, 2)")
+    remedy = "with minigrad.no_grad():"
+
+    def wrong():
+        w = torch.ones(2, 2, requires_grad=True)
+        row = w[0]
+        row.mul_(2)  # <-
+
+    def right():
+        w = torch.ones(2, 2, requires_grad=True)
+        with torch.no_grad():
+            w[0].mul_(2)
+
+
+class InitialValuesOfALeaf(Mistake):
+    """A parameter gets its initial values while operations are being recorded.
+
+    Drawing random numbers into a leaf writes into it. The functions of `nn.init` switch the recording off themselves.
+    """
+
+    operation = "normal_"
+    numbers = ("leaf", "(2, 3)")
+    remedy = "with minigrad.no_grad():"
+
+    def wrong():
+        w = torch.empty(2, 3, requires_grad=True)
+        w.normal_(0, 0.01)  # <-
+
+    def right():
+        w = torch.empty(2, 3, requires_grad=True)
+        torch.nn.init.normal_(w, 0, 0.01)
+
+
+class LoadIntoALeaf(Mistake):
+    """Pretrained values are copied into a parameter while operations are being recorded.
+
+    `copy_` writes into the leaf, and would make it the result of the copy.
+    """
+
+    operation = "copy_"
+    numbers = ("leaf", "(3,)")
+    remedy = "with minigrad.no_grad():"
+
+    def wrong():
+        w = torch.zeros(3, requires_grad=True)
+        w.copy_(torch.ones(3))  # <-
+
+    def right():
+        w = torch.zeros(3, requires_grad=True)
+        with torch.no_grad():
+            w.copy_(torch.ones(3))
+
+
+class TransposeOfALeafInPlace(Mistake):
+    """A parameter is transposed in place.
+
+    Methods that end in an underscore change the tensor itself, also those that only change its shape.
+    """
+
+    operation = "t_"
+    numbers = ("leaf", "(2, 3)")
+    remedy = "x.t()"
+
+    def wrong():
+        w = torch.ones(2, 3, requires_grad=True)
+        w.t_()  # <-
+
+    def right():
+        w = torch.ones(2, 3, requires_grad=True)
+        return w.t()
+
+
+class OutOfTracked(Mistake):
+    """The result of an operation on tracked tensors is written into `out=`.
+
+    Such a write is not recorded, so the gradient would end there.
+    """
+
+    operation = "add"
+    numbers = ("out",)
+    remedy = "without out="
+
+    def wrong():
+        w = torch.ones(3, requires_grad=True)
+        y = torch.empty(3)
+        torch.add(w, 1.0, out=y)  # <-
+
+    def right():
+        w = torch.ones(3, requires_grad=True)
+        y = torch.empty(3)
+        with torch.no_grad():
+            torch.add(w, 1.0, out=y)
+        return torch.add(w, 1.0)
+
+
+class SavedResultChanged(Mistake):
+    """The result of `exp` is changed in place before backward.
+
+    The derivative of exp is its own result, which exp has kept, not a copy of it.
+    """
+
+    operation = "ExpBackward0"
+    numbers = ("(2,)", "version 1", "add_")
+    remedy = "x = x + ..."
+
+    def wrong():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x.exp()
+        y += 1  # <-
+        y.sum().backward()
+
+    def right():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x.exp()
+        y = y + 1
+        y.sum().backward()
+
+
+class SavedInputChanged(Mistake):
+    """A tensor is changed in place after another operation has used it.
+
+    The square needs its input for the derivative, and the input is no longer what it was.
+    """
+
+    operation = "PowBackward0"
+    numbers = ("(2,)", "version 1", "add_")
+    remedy = "x = x + ..."
+
+    def wrong():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        z = y**2
+        y += 1  # <-
+        (y + z).sum().backward()
+
+    def right():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        z = y**2
+        y = y + 1
+        (y + z).sum().backward()
+
+
+class ReluInPlaceAfterSigmoid(Mistake):
+    """An activation with `inplace=True` follows an operation that needs its own result.
+
+    The sigmoid's derivative is computed from its result, over which the activation writes.
+    """
+
+    operation = "SigmoidBackward0"
+    numbers = ("(2,)", "relu_")
+    remedy = "inplace=True"
+
+    def wrong():
+        x = torch.tensor([1.0, -2.0], requires_grad=True)
+        h = x.sigmoid()
+        h = torch.nn.functional.relu(h, inplace=True)  # <-
+        h.sum().backward()
+
+    def right():
+        x = torch.tensor([1.0, -2.0], requires_grad=True)
+        h = x.sigmoid()
+        h = torch.nn.functional.relu(h)
+        h.sum().backward()
+
+
+class MaskedSoftmax(Mistake):
+    """Entries of a softmax are set to 0 in place.
+
+    The softmax needs its result for the derivative. Mask the scores before it, which also makes the rest sum to 1.
+    """
+
+    operation = "SoftmaxBackward0"
+    numbers = ("(3,)", "masked_fill_")
+    remedy = "clone()"
+
+    def wrong():
+        scores = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        p = scores.softmax(-1)
+        p[torch.tensor([True, False, False])] = 0.0  # <-
+        p[1].backward()
+
+    def right():
+        scores = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        mask = torch.tensor([True, False, False])
+        p = scores.masked_fill(mask, -float("inf")).softmax(-1)
+        p[1].backward()
+
+
+class StatesInOneBuffer(Mistake):
+    """The states of a recurrence are written one by one into a buffer.
+
+    Each product has kept the state before it, a view of the buffer, and the next assignment changes the buffer's memory.
+    """
+
+    operation = "MulBackward0"
+    numbers = ("copy_", "version")
+    remedy = "minigrad.stack"
+
+    def wrong():
+        w = torch.tensor(0.5, requires_grad=True)
+        states = torch.ones(3)
+        for t in range(1, 3):
+            states[t] = states[t - 1] * w  # <-
+        states.sum().backward()
+
+    def right():
+        w = torch.tensor(0.5, requires_grad=True)
+        states = [torch.tensor(1.0)]
+        for t in range(1, 3):
+            states.append(states[t - 1] * w)
+        torch.stack(states).sum().backward()
+
+
+class DetachedAlias(Mistake):
+    """A detached tensor is changed in place, as if `detach()` were a copy.
+
+    `detach()` gives another tensor on the same memory.
+    """
+
+    operation = "TanhBackward0"
+    numbers = ("(2,)", "zero_")
+    remedy = "x.detach().clone()"
+
+    def wrong():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x.tanh()
+        shown = y.detach()
+        shown.zero_()  # <-
+        y.sum().backward()
+
+    def right():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x.tanh()
+        shown = y.detach().clone()
+        shown.zero_()
+        y.sum().backward()
+
+
+class RowOfASavedTensor(Mistake):
+    """A row of a result is changed, and with it the result that an operation has kept.
+
+    Indexing with a number or a slice gives a view, which shares its memory.
+    """
+
+    operation = "ExpBackward0"
+    numbers = ("(2, 2)", "zero_")
+    remedy = "clone()"
+
+    def wrong():
+        x = torch.ones(2, 2, requires_grad=True)
+        y = x.exp()
+        first = y[0]
+        first.zero_()  # <-
+        y.sum().backward()
+
+    def right():
+        x = torch.ones(2, 2, requires_grad=True)
+        y = x.exp()
+        first = y[0].clone()
+        first.zero_()
+        y.sum().backward()
+
+
+class DataOfASavedTensor(Mistake):
+    """A result is changed through `.data`.
+
+    Such a write is not counted, so backward goes on with wrong numbers. Only debug mode looks at the numbers themselves.
+    """
+
+    under = "debug"
+    operation = "ExpBackward0"
+    numbers = ("(2,)", ".data")
+    remedy = "with minigrad.no_grad():"
+
+    def wrong():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x.exp()
+        y.data[0] = 0.0  # <-
+        y.sum().backward()
+
+    def right():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x.exp()
+        y.sum().backward()
+        y.data[0] = 0.0
+
+
+class DataAssignedBeforeBackward(Mistake):
+    """A parameter gets new values by `w.data = ...` between the forward pass and backward.
+
+    The derivative of the loss that was computed is one at the old values, which are gone.
+    """
+
+    operation = "MulBackward0"
+    numbers = ("(2,)", ".data")
+    remedy = "after backward"
+
+    def wrong():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        loss = (w * w).sum()
+        w.data = w.data * 0.5  # <-
+        loss.backward()
+
+    def right():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        old = w.detach()
+        fixed = (old * torch.ones(2, requires_grad=True)).sum()
+        loss = (w * w).sum()
+        loss.backward()
+        w.data = w.data * 0.5
+        (w * w).sum().backward()
+        fixed.backward()  # of the old memory, in which nothing was written
+
+
+class NumpyAlias(Mistake):
+    """The NumPy array of a tensor is changed before backward.
+
+    `numpy()` gives the tensor's own memory, and minigrad does not see what NumPy does there.
+    """
+
+    under = "debug"
+    operation = "SinBackward0"
+    numbers = ("(2,)", "numpy()")
+    remedy = ".numpy().copy()"
+
+    def wrong():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x.sin()
+        shown = x.detach().numpy()  # <-
+        shown *= 10
+        y.sum().backward()
+
+    def right():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x.sin()
+        shown = x.detach().numpy().copy()
+        shown *= 10
+        y.sum().backward()
+
+
+class ReusedArray(Mistake):
+    """The array that a tensor was made of by `from_numpy` is filled anew before backward.
+
+    The tensor lies in the array's memory: the batch that the loss was computed from has been overwritten by the next one.
+    """
+
+    under = "debug"
+    operation = "MulBackward0"
+    numbers = ("(2,)", "from_numpy")
+    remedy = "minigrad.tensor(array)"
+
+    def wrong():
+        batch = np.array([1.0, 2.0], np.float32)
+        w = torch.ones(2, requires_grad=True)
+        x = torch.from_numpy(batch)  # <-
+        loss = (w * x).sum()
+        batch[:] = [3.0, 4.0]
+        loss.backward()
+
+    def right():
+        batch = np.array([1.0, 2.0], np.float32)
+        w = torch.ones(2, requires_grad=True)
+        x = torch.tensor(batch)
+        loss = (w * x).sum()
+        batch[:] = [3.0, 4.0]
+        loss.backward()
+
+
+class UpdateBeforeBackward(Mistake):
+    """A parameter is updated under no_grad between the forward pass and backward.
+
+    no_grad keeps the update out of the graph, but the product has kept the parameter, whose numbers are now others.
+    """
+
+    operation = "MulBackward0"
+    numbers = ("(2,)", "version 1", "mul_")
+    remedy = "after backward"
+
+    def wrong():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        loss = (w * w).sum()
+        with torch.no_grad():
+            w.mul_(0.5)  # <-
+        loss.backward()
+
+    def right():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        loss = (w * w).sum()
+        loss.backward()
+        with torch.no_grad():
+            w.mul_(0.5)
+
+
+class StepBeforeBackward(Mistake):
+    """An optimizer makes its step while another loss that depends on the same parameters waits for its backward.
+
+    The second loss was computed with the old parameters, over which the step has written.
+    """
+
+    operation = "MulBackward0"
+    numbers = ("(2,)", "version 1")
+    remedy = "after backward"
+
+    def wrong():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        v = torch.tensor([3.0, 4.0], requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        first, second = (w**2).sum(), (w * v).sum()
+        first.backward()
+        optimizer.step()  # <-
+        second.backward()
+
+    def right():
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        v = torch.tensor([3.0, 4.0], requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1)
+        first, second = (w**2).sum(), (w * v).sum()
+        first.backward()
+        second.backward()
+        optimizer.step()
+
+
+class WriteToExpanded(Mistake):
+    """A tensor that `expand` has repeated is changed in place.
+
+    Its rows are all one memory, so there is only one row to write to.
+    """
+
+    operation = "add_"
+    numbers = ("(3, 2)", "expanded")
+    remedy = "clone()"
+
+    def wrong():
+        bias = torch.zeros(2)
+        rows = bias.expand(3, 2)
+        rows += 1  # <-
+
+    def right():
+        bias = torch.zeros(2)
+        rows = bias.expand(3, 2).clone()
+        rows += 1
+
+
+class ResultThatDoesNotFit(Mistake):
+    """A larger tensor is added to a smaller one in place.
+
+    Broadcasting would make the result larger, and the memory cannot grow.
+    """
+
+    operation = "add_"
+    numbers = ("[2]", "[3, 2]")
+    remedy = "x = x + ..."
+
+    def wrong():
+        total = torch.zeros(2)
+        total += torch.ones(3, 2)  # <-
+
+    def right():
+        total = torch.zeros(2)
+        total = total + torch.ones(3, 2)
+        total += torch.ones(2)
+
+
+class FractionsIntoIntegers(Mistake):
+    """Fractions are added to a tensor of integers in place.
+
+    There is no room for what stands behind the decimal point.
+    """
+
+    operation = "add_"
+    numbers = ("float32", "int64")
+    remedy = ".float()"
+
+    def wrong():
+        count = torch.tensor([1, 2])
+        count += 0.5  # <-
+
+    def right():
+        count = torch.tensor([1, 2]).float()
+        count += 0.5
+
+
+class WriteToAViewMadeUnderNoGrad(Mistake):
+    """A view is made under no_grad, and written to when operations are recorded again.
+
+    The view does not know its place in the graph, so the tensor that it shows a part of could not be told of the write.
+    """
+
+    operation = "mul_"
+    numbers = ("view", "no_grad", "(2,)")
+    remedy = "clone()"
+
+    def wrong():
+        w = torch.tensor(3.0, requires_grad=True)
+        states = torch.ones(2, 2)
+        with torch.no_grad():
+            first = states[0]
+        first.mul_(w)  # <-
+
+    def right():
+        w = torch.tensor(3.0, requires_grad=True)
+        states = torch.ones(2, 2)
+        first = states[0]
+        first.mul_(w)
+        states.sum().backward()
+
+
+class WriteToAnInferenceTensor(Mistake):
+    """A tensor made under inference_mode is changed outside of it.
+
+    Such tensors count no writes, which is what makes them fast, so nobody could notice this one.
+    """
+
+    operation = "add_"
+    numbers = ("inference", "(2,)")
+    remedy = "clone()"
+
+    def wrong():
+        with torch.inference_mode():
+            x = torch.ones(2)
+        x += 1  # <-
+
+    def right():
+        with torch.inference_mode():
+            x = torch.ones(2)
+        x = x.clone()
+        x += 1
+
+
+class DetachAViewInPlace(Mistake):
+    """A view is detached in place.
+
+    It would leave the graph while the tensor that it is a part of, in the same memory, stays there.
+    """
+
+    operation = "detach_"
+    numbers = ("view", "(2,)")
+    remedy = ".detach()"
+
+    def wrong():
+        x = torch.ones(2, 2, requires_grad=True) * 2
+        x[0].detach_()  # <-
+
+    def right():
+        x = torch.ones(2, 2, requires_grad=True) * 2
+        return x[0].detach()
+
+
+class ForgottenMarkDirty(Mistake):
+    """The forward of a Function changes its input in place and does not say so.
+
+    The input has other numbers now, but its place in the graph is the old one: what is computed from it later gets a
+    gradient as if nothing had happened.
+    """
+
+    operation = "Double"
+    numbers = ("(2,)", "mul_", "argument 0")
+    remedy = "ctx.mark_dirty("
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(2)  # <-
+                return x
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        x = torch.ones(2, requires_grad=True) * 1
+        Double.apply(x).sum().backward()
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, calls):
+                ctx.mark_dirty(x)
+                calls += 1  # nothing is differentiated by it
+                return x.mul_(2)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2, None
+
+        x = torch.ones(2, requires_grad=True) * 1
+        calls = torch.tensor(0)
+        Double.apply(x, calls).sum().backward()
+        with torch.no_grad():
+            Double.apply(torch.ones(2), calls)
+
+
+class NumpyWriteInForward(Mistake):
+    """A forward that is written in NumPy changes its argument's array.
+
+    The array is the memory of the input itself. Only debug mode compares the numbers before and after.
+    """
+
+    under = "debug"
+    operation = "Shift"
+    numbers = ("(2,)", "argument 0")
+    remedy = ".numpy().copy()"
+
+    def wrong():
+        class Shift(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                a = x.numpy()  # <-
+                a += 1
+                return torch.from_numpy(a)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        Shift.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Shift(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                a = x.numpy().copy()
+                a += 1
+                return torch.from_numpy(a)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        Shift.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class LeafIntoAnInplaceFunction(Mistake):
+    """A Function that works in place is applied to a parameter.
+
+    It would make the parameter its result; like every operation in place, it needs a tensor that is no leaf.
+    """
+
+    operation = "Double"
+    numbers = ("leaf", "(2,)")
+    remedy = "clone()"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mark_dirty(x)
+                return x.mul_(2)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        x = torch.ones(2, requires_grad=True)
+        Double.apply(x)  # <-
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mark_dirty(x)
+                return x.mul_(2)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        x = torch.ones(2, requires_grad=True)
+        Double.apply(x.clone()).sum().backward()
+
+
+class ResultOfAFunctionChanged(Mistake):
+    """The result of a custom Function is changed in place, though the Function has saved it for backward.
+
+    `save_for_backward` keeps the tensor itself. Backward asks for it, and it is no longer what it was.
+    """
+
+    operation = "ExpBackward"
+    numbers = ("(2,)", "version 1", "mul_")
+    remedy = "clone()"
+
+    def wrong():
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return g * y
+
+        y = Exp.apply(torch.ones(2, requires_grad=True))
+        y.mul_(2)  # <-
+        y.sum().backward()
+
+    def right():
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return g * y
+
+        y = Exp.apply(torch.ones(2, requires_grad=True))
+        (y * 2).sum().backward()
+
+
+class GradientChangedInBackward(Mistake):
+    """A backward changes the gradient that it was given.
+
+    The same memory may be on its way to other tensors, whose gradients would change too.
+    """
+
+    operation = "DoubleBackward"
+    numbers = ("gradient 0", "(2,)", "mul_")
+    remedy = "clone()"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                g *= 2  # <-
+                return g
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                g = g * 2
+                g += 0
+                return g
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class GradientChangedByNumpy(Mistake):
+    """A backward that is written in NumPy changes the gradient's array.
+
+    It is the memory of the gradient itself. Only debug mode compares the numbers before and after.
+    """
+
+    under = "debug"
+    operation = "DoubleBackward"
+    numbers = ("gradient 0", "(2,)")
+    remedy = ".numpy().copy()"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                a = g.numpy()  # <-
+                a *= 2
+                return torch.from_numpy(a)
+
+        y = Double.apply(torch.ones(2, requires_grad=True))
+        (y * 3).sum().backward()
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                a = g.numpy().copy()
+                a *= 2
+                return torch.from_numpy(a)
+
+        y = Double.apply(torch.ones(2, requires_grad=True))
+        (y * 3).sum().backward()
+
+
+class SavedTensorChangedInBackward(Mistake):
+    """A backward uses a saved input as its scratch memory.
+
+    `ctx.saved_tensors` gives the input itself: the caller's tensor, perhaps the training data, has other numbers after
+    backward.
+    """
+
+    operation = "SquareBackward"
+    numbers = ("saved tensor 0", "(2,)", "mul_")
+    remedy = "clone()"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return x.mul_(2) * g  # <-
+
+        Square.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                slope = 2 * x  # nobody else has it, so backward may write to it
+                ctx.save_for_backward(x, slope)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                _, slope = ctx.saved_tensors
+                return slope.mul_(g)
+
+        Square.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class ParameterChangedInAHook(Mistake):
+    """A hook updates a parameter while backward still needs it.
+
+    The products further back have kept the parameter, and their derivatives are computed from it.
+    """
+
+    operation = "MulBackward0"
+    numbers = ("(2,)", "mul_")
+    remedy = "after backward"
+
+    def wrong():
+        w = torch.ones(2, requires_grad=True)
+        y = w * torch.ones(2, requires_grad=True)
+
+        def decay(g):
+            with torch.no_grad():
+                w.mul_(0.9)  # <-
+
+        y.register_hook(decay)
+        y.sum().backward()
+
+    def right():
+        w = torch.ones(2, requires_grad=True)
+        y = w * torch.ones(2, requires_grad=True)
+        y.sum().backward()
+        with torch.no_grad():
+            w.mul_(0.9)
+
+
+class PackHookThatWrites(Mistake):
+    """The pack hook of saved_tensors_hooks changes the tensor that is to be saved.
+
+    It is given the tensor itself, which the program goes on to compute with.
+    """
+
+    operation = "saved_tensors_hooks"
+    numbers = ("(2,)", "mul_")
+    remedy = "clone()"
+
+    def wrong():
+        def pack(t):
+            return t.mul_(0.5)  # <-
+
+        x = torch.ones(2, requires_grad=True) * 1
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t * 2):
+            x.exp()
+
+    def right():
+        x = torch.ones(2, requires_grad=True) * 1
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone().mul_(0.5), lambda t: t * 2):
+            x.exp().sum().backward()

@@ -1,0 +1,404 @@
+"""What backward takes and returns: how many, and for which argument."""
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class TooFewGradients(Mistake):
+    """backward returns fewer gradients than forward has arguments.
+
+    Each argument of forward has its place in what backward returns, also one that is no tensor: None stands there.
+    """
+
+    operation = "Scale.backward"
+    numbers = ("1 gradient", "2 arguments", "(x, factor)")
+    remedy = "return grad_x, grad_factor"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.factor = factor
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * ctx.factor  # <-
+
+        Scale.apply(torch.ones(2, requires_grad=True), 3.0).sum().backward()
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.factor = factor
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * ctx.factor, None
+
+        Scale.apply(torch.ones(2, requires_grad=True), 3.0).sum().backward()
+
+
+class TooManyGradients(Mistake):
+    """backward returns more gradients than forward has arguments.
+
+    It returns one for each argument of forward, not one for each tensor that forward has used.
+    """
+
+    operation = "Product.backward"
+    numbers = ("3 gradients", "2 arguments", "(x, y)")
+    remedy = "return grad_x, grad_y"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return g * y, g * x, g  # <-
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return g * y, g * x, None  # a None too many does no harm
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
+
+
+class GradientForCtx(Mistake):
+    """backward returns a None for the ctx.
+
+    The ctx is no argument of apply, and has no place among the gradients.
+    """
+
+    operation = "Double.backward"
+    numbers = ("2 gradients", "1 argument", "ctx")
+    remedy = "return grad_x"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return None, g * 2  # <-
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class MissingReturn(Mistake):
+    """backward computes the gradient and does not return it.
+
+    A method without return gives None, in Python, and None says that the gradient is zero.
+    """
+
+    says = "backward-returns-nothing"
+    operation = "Double.backward"
+    numbers = ("None", "x", "(2,)")
+    remedy = "return"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):  # <-
+                g * 2
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        class Stop(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return None  # on purpose: it is written there
+
+        x = torch.ones(2, requires_grad=True)
+        (Double.apply(x) + Stop.apply(x)).sum().backward()
+
+
+class MissingReturnOfTwo(Mistake):
+    """backward of a Function with two arguments does not return its gradients.
+
+    A method without return gives None, in Python, which is one value and not two.
+    """
+
+    operation = "Product.backward"
+    numbers = ("None", "2 arguments")
+    remedy = "return grad_x, grad_y"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):  # <-
+                x, y = ctx.saved_tensors
+                g * y, g * x
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                grad_x, grad_y = g * y, g * x
+                return grad_x, grad_y
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
+
+
+class GradientForNumber(Mistake):
+    """backward returns a gradient for an argument that is no tensor.
+
+    A number cannot have a gradient: None stands in its place.
+    """
+
+    operation = "Scale.backward"
+    numbers = ("gradient 1", "argument factor")
+    remedy = "None"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.save_for_backward(x)
+                ctx.factor = factor
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * ctx.factor, (g * x).sum()  # <-
+
+        Scale.apply(torch.ones(2, requires_grad=True), 3.0).sum().backward()
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.save_for_backward(x, factor)
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                x, factor = ctx.saved_tensors
+                return g * factor, (g * x).sum()
+
+        Scale.apply(torch.ones(2, requires_grad=True), torch.tensor(3.0)).sum().backward()
+
+
+class OneGradientForTwoOutputs(Mistake):
+    """backward takes one gradient, but forward returns two outputs.
+
+    A gradient arrives for each output, also for one that was not used: zeros.
+    """
+
+    says = TypeError
+    operation = "SinCos.backward"
+    numbers = ("3 arguments", "backward(ctx, g)", "2 outputs")
+    remedy = "def backward(ctx, grad_0, grad_1)"
+
+    def wrong():
+        class SinCos(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.sin(), x.cos()
+
+            @staticmethod
+            def backward(ctx, g):  # <-
+                (x,) = ctx.saved_tensors
+                return g * x.cos()
+
+        s, c = SinCos.apply(torch.ones(2, requires_grad=True))
+        (s + c).sum().backward()
+
+    def right():
+        class SinCos(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.sin(), x.cos()
+
+            @staticmethod
+            def backward(ctx, grad_sin, grad_cos):
+                (x,) = ctx.saved_tensors
+                return grad_sin * x.cos() - grad_cos * x.sin()
+
+        s, _ = SinCos.apply(torch.ones(2, requires_grad=True))
+        s.sum().backward()
+
+
+class BackwardWithoutCtx(Mistake):
+    """backward does not take the ctx.
+
+    Its first argument is the ctx, and a gradient for each output of forward follows.
+    """
+
+    says = TypeError
+    operation = "Double.backward"
+    numbers = ("2 arguments", "backward(g)")
+    remedy = "def backward(ctx, grad_output)"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(g):  # <-
+                return g * 2
+
+        Double.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    right = GradientForCtx.right
+
+
+class NoneNotMaterialized(Mistake):
+    """backward computes with a gradient that is None.
+
+    After `set_materialize_grads(False)` an output that was not used has None as its gradient, and no zeros.
+    """
+
+    says = TypeError
+    operation = "SinCos.backward"
+    numbers = ("grad_cos", "gradient 1", "None", "set_materialize_grads(False)")
+    remedy = "if grad_cos is not None"
+
+    def wrong():
+        class SinCos(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(False)
+                ctx.save_for_backward(x)
+                return x.sin(), x.cos()
+
+            @staticmethod
+            def backward(ctx, grad_sin, grad_cos):
+                (x,) = ctx.saved_tensors
+                return grad_sin * x.cos() - grad_cos * x.sin()  # <-
+
+        s, _ = SinCos.apply(torch.ones(2, requires_grad=True))
+        s.sum().backward()
+
+    def right():
+        class SinCos(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(False)
+                ctx.save_for_backward(x)
+                return x.sin(), x.cos()
+
+            @staticmethod
+            def backward(ctx, grad_sin, grad_cos):
+                (x,) = ctx.saved_tensors
+                parts = []
+                if grad_sin is not None:
+                    parts.append(grad_sin * x.cos())
+                if grad_cos is not None:
+                    parts.append(-grad_cos * x.sin())
+                return sum(parts)
+
+        s, _ = SinCos.apply(torch.ones(2, requires_grad=True))
+        s.sum().backward()
+
+
+class NoneForNeeded(Mistake):
+    """backward returns None for an argument whose gradient is wanted.
+
+    None says that the gradient is zero. Here the two conditions are exchanged.
+    """
+
+    says = "none-for-needed"
+    operation = "Product.backward"
+    numbers = ("gradient 0", "argument x", "(2,)")
+    remedy = "ctx.needs_input_grad[0]"
+    under = "debug"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                gx = g * y if ctx.needs_input_grad[1] else None
+                gy = g * x if ctx.needs_input_grad[0] else None
+                return gx, gy  # <-
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                gx = g * y if ctx.needs_input_grad[0] else None
+                gy = g * x if ctx.needs_input_grad[1] else None
+                return gx, gy
+
+        Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()

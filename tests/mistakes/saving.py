@@ -1,0 +1,386 @@
+"""The ctx: what forward saves there for backward."""
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class NumberSaved(Mistake):
+    """A number is saved with save_for_backward.
+
+    save_for_backward watches over tensors: whether they are changed, when they can be freed. A number needs none of that.
+    """
+
+    says = TypeError
+    operation = "Scale.forward"
+    numbers = ("save_for_backward", "argument 1", "float")
+    remedy = "ctx.factor = factor"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.save_for_backward(x, factor)  # <-
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0], requires_grad=True), 2.0)
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.save_for_backward(x, None)
+                ctx.factor = factor
+                return x * factor
+
+        return Scale.apply(torch.tensor([1.0, 2.0], requires_grad=True), 2.0)
+
+
+class ListSaved(Mistake):
+    """A list of tensors is saved with save_for_backward.
+
+    It takes the tensors one by one.
+    """
+
+    says = TypeError
+    operation = "Product.forward"
+    numbers = ("save_for_backward", "argument 0", "list")
+    remedy = "save_for_backward(*tensors)"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward([x, y])  # <-
+                return x * y
+
+        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
+
+
+class ArraySaved(Mistake):
+    """A NumPy array is saved with save_for_backward.
+
+    Arrays are kept as attributes of the ctx.
+    """
+
+    says = TypeError
+    operation = "Step.forward"
+    numbers = ("argument 0", "ndarray")
+    remedy = "ctx.mask = mask"
+
+    def wrong():
+        class Step(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                mask = x.detach().numpy() > 0
+                ctx.save_for_backward(mask)  # <-
+                return x * torch.from_numpy(mask)
+
+        return Step.apply(torch.tensor([1.0, -2.0], requires_grad=True))
+
+    def right():
+        class Step(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mask = x.detach().numpy() > 0
+                return x * torch.from_numpy(ctx.mask)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * torch.from_numpy(ctx.mask)
+
+        Step.apply(torch.tensor([1.0, -2.0], requires_grad=True)).sum().backward()
+
+
+class SavedTwice(Mistake):
+    """save_for_backward is called twice.
+
+    The second call would replace what the first has saved.
+    """
+
+    operation = "Product.forward"
+    numbers = ("save_for_backward", "second time", "1 tensor")
+    remedy = "ctx.save_for_backward(a, b)"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x)
+                ctx.save_for_backward(y)  # <-
+                return x * y
+
+        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+        return Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2))
+
+
+class SaveMisspelt(Mistake):
+    """save_for_backward is misspelt.
+
+    The ctx has no method of that name.
+    """
+
+    says = AttributeError
+    operation = "SquareBackward"
+    numbers = ("'save_for_backwards'",)
+    remedy = "ctx.save_for_backward"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backwards(x)  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                assert getattr(ctx, "mask", None) is None
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class SavedMisspelt(Mistake):
+    """saved_tensors is misspelt.
+
+    The property has an s at its end, also when a single tensor was saved.
+    """
+
+    says = AttributeError
+    operation = "SquareBackward"
+    numbers = ("'saved_tensor'",)
+    remedy = "ctx.saved_tensors"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensor  # <-
+                return 2 * x * g
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 2 * x * g
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+
+class SaveAssigned(Mistake):
+    """Something is assigned to save_for_backward.
+
+    It is a method: call it with the tensors.
+    """
+
+    says = AttributeError
+    operation = "SquareBackward"
+    numbers = ("save_for_backward",)
+    remedy = "ctx.save_for_backward(x)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward = x  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                ctx.name = ctx.size = "of your own"
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class SavedTensorsAssigned(Mistake):
+    """Tensors are assigned to saved_tensors.
+
+    saved_tensors is for backward, to read what forward has given to save_for_backward.
+    """
+
+    says = AttributeError
+    operation = "SquareBackward"
+    numbers = ("saved_tensors",)
+    remedy = "ctx.save_for_backward("
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.saved_tensors = (x,)  # <-
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+        return Square.apply(torch.tensor([1.0, 2.0], requires_grad=True))
+
+
+class SavedTensorsCalled(Mistake):
+    """saved_tensors is called like a method.
+
+    It is a property, a tuple of tensors.
+    """
+
+    says = TypeError
+    operation = "Square.backward"
+    numbers = ("saved_tensors", "tuple of 1 tensor")
+    remedy = "ctx.saved_tensors"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors()  # <-
+                return 2 * x * g
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    right = SavedMisspelt.right
+
+
+class SavedNotUnpacked(Mistake):
+    """The tuple of saved tensors is used like the one tensor in it.
+
+    saved_tensors is a tuple, also when a single tensor was saved. The comma in `x, = ctx.saved_tensors` takes it apart.
+    """
+
+    says = TypeError
+    operation = "mul"
+    numbers = ("tuple of 1 tensor",)
+    remedy = "(x,) = ctx.saved_tensors"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                x = ctx.saved_tensors
+                return g * x * 2  # <-
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    right = SavedMisspelt.right
+
+
+class SavedCount(Mistake):
+    """backward takes another number of tensors from saved_tensors than forward has saved.
+
+    saved_tensors has what save_for_backward was given, in that order.
+    """
+
+    says = ValueError
+    operation = "Product.backward"
+    numbers = ("saved_tensors", "1 tensor", "expected 2")
+    remedy = "ctx.save_for_backward("
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors  # <-
+                return g * y, g * x
+
+        Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)).sum().backward()
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return g * y, g * x
+
+        Product.apply(torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2)).sum().backward()
+
+
+class NothingSaved(Mistake):
+    """backward asks for a saved tensor, but forward has saved none.
+
+    Only what save_for_backward was given is there.
+    """
+
+    says = IndexError
+    operation = "Square.backward"
+    numbers = ("saved_tensors", "0 tensors")
+    remedy = "ctx.save_for_backward("
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                x = ctx.saved_tensors[0]  # <-
+                return 2 * x * g
+
+        Square.apply(torch.tensor([1.0, 2.0], requires_grad=True)).sum().backward()
+
+    right = SavedMisspelt.right

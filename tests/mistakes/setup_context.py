@@ -1,0 +1,538 @@
+"""setup_context: a forward without ctx, and what is kept for backward beside it."""
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class BothStyles(Mistake):
+    """forward takes a ctx although the class has a setup_context.
+
+    There are two styles: forward(ctx, x), or forward(x) with setup_context(ctx, inputs, output), and no mixture.
+    """
+
+    says = TypeError
+    operation = "Square.forward"
+    numbers = ("1 argument", "forward(ctx, x)", "setup_context")
+    remedy = "def forward(x)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):  # <-
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+
+class CtxInForward(Mistake):
+    """forward uses a ctx that it does not have.
+
+    Beside a setup_context, forward only computes. What backward needs is kept in setup_context.
+    """
+
+    says = NameError
+    operation = "Square.forward"
+    numbers = ("ctx", "setup_context")
+    remedy = "setup_context(ctx, inputs, output)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                ctx.save_for_backward(x)  # noqa: F821  # <-
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+    right = BothStyles.right
+
+
+class SetupMissing(Mistake):
+    """forward takes no ctx, but the class has no setup_context.
+
+    Then nothing could be kept for backward, so forward is called with a ctx.
+    """
+
+    says = TypeError
+    operation = "Scale.forward"
+    numbers = ("3 arguments", "forward(x, factor)", "setup_context")
+    remedy = "def setup_context(ctx, inputs, output)"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(x, factor):  # <-
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2, None
+
+        return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(x, factor):
+                return x * factor
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                _, ctx.factor = inputs
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * ctx.factor, None
+
+        return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
+
+
+class SetupMisspelt(Mistake):
+    """setup_context is misspelt.
+
+    Nobody looks for a method that is called setup_contex, so that forward is called with a ctx.
+    """
+
+    says = TypeError
+    operation = "Square.forward"
+    numbers = ("`setup_contex`", "forward(x)", "2 arguments")
+    remedy = "rename"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_contex(ctx, inputs, output):  # <-
+                ctx.save_for_backward(*inputs)
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+    right = BothStyles.right
+
+
+class SetupMisspeltUnnoticed(Mistake):
+    """setup_context is misspelt, and forward takes any number of arguments.
+
+    forward then gets the ctx as one of them, without a word.
+    """
+
+    says = "misspelt-method"
+    operation = "Total"
+    numbers = ("`set_up_context`", "setup_context")
+    remedy = "rename"
+
+    def wrong():
+        class Total(torch.autograd.Function):
+            @staticmethod
+            def forward(*tensors):
+                return sum(t.sum() for t in tensors if isinstance(t, torch.Tensor))
+
+            @staticmethod
+            def set_up_context(ctx, inputs, output):  # <-
+                ctx.shapes = [t.shape for t in inputs]
+
+        return Total.apply(torch.ones(2))
+
+    def right():
+        class Total(torch.autograd.Function):
+            @staticmethod
+            def forward(*tensors):
+                return sum(t.sum() for t in tensors)
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.shapes = [t.shape for t in inputs]
+
+            @staticmethod
+            def context(ctx):
+                """A helper with a name of its own."""
+
+            forward_twice = backward_slow = setup = vmapped = context
+
+        return Total.apply(torch.ones(2))
+
+
+class TransformWithoutSetup(Mistake):
+    """A Function whose forward takes a ctx is used under func.grad.
+
+    Under a transform a tensor has a value inside and another outside. A forward that both computes and keeps cannot tell
+    which of them it keeps, so that the two have to be apart.
+    """
+
+    operation = "Square"
+    numbers = ("setup_context", "grad")
+    remedy = "def setup_context(ctx, inputs, output)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * ctx.saved_tensors[0] * g
+
+        return torch.func.grad(lambda x: Square.apply(x).sum())(torch.ones(2))  # <-
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * ctx.saved_tensors[0] * g
+
+        return torch.func.grad(lambda x: Square.apply(x).sum())(torch.ones(2))
+
+
+class InputsSaved(Mistake):
+    """setup_context saves the tuple of inputs.
+
+    inputs is a tuple of all arguments of forward, also of a single one.
+    """
+
+    says = TypeError
+    operation = "Square.setup_context"
+    numbers = ("save_for_backward", "argument 0", "tuple")
+    remedy = "save_for_backward(*inputs)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(inputs)  # <-
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+    right = BothStyles.right
+
+
+class InputsNotUnpacked(Mistake):
+    """setup_context uses the tuple of inputs like the one tensor in it.
+
+    inputs is a tuple of all arguments of forward, also of a single one. The comma in `x, = inputs` takes it apart.
+    """
+
+    says = AttributeError
+    operation = "Double.setup_context"
+    numbers = ("inputs", "tuple", "1 argument", "shape")
+    remedy = "(x,) = inputs"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * 2
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.shape = inputs.shape  # <-
+
+        return Double.apply(torch.ones(2, requires_grad=True))
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * 2
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                (x,) = inputs
+                ctx.shape = x.shape
+
+        return Double.apply(torch.ones(2, requires_grad=True))
+
+
+class InputsCount(Mistake):
+    """setup_context takes fewer values from inputs than forward has arguments.
+
+    inputs has all arguments of forward, not only its tensors.
+    """
+
+    says = ValueError
+    operation = "Scale.setup_context"
+    numbers = ("inputs", "2 arguments", "(x, factor)", "expected 1")
+    remedy = "(x, factor) = inputs"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(x, factor):
+                return x * factor
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                (x,) = inputs  # <-
+                ctx.save_for_backward(x)
+
+        return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(x, factor):
+                return x * factor
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                x, factor = inputs
+                ctx.save_for_backward(x)
+                ctx.factor = factor
+
+        return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
+
+
+class OutputsSaved(Mistake):
+    """setup_context saves the tuple of outputs.
+
+    output is what forward has returned: of a forward with several outputs, their tuple.
+    """
+
+    says = TypeError
+    operation = "SinCos.setup_context"
+    numbers = ("save_for_backward", "argument 0", "tuple")
+    remedy = "save_for_backward(*output)"
+
+    def wrong():
+        class SinCos(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.sin(), x.cos()
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(output)  # <-
+
+        return SinCos.apply(torch.ones(2, requires_grad=True))
+
+    def right():
+        class SinCos(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.sin(), x.cos()
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*output)
+
+        return SinCos.apply(torch.ones(2, requires_grad=True))
+
+
+class OutputForgotten(Mistake):
+    """setup_context does not take the output.
+
+    It is called with the ctx, the tuple of inputs and the output.
+    """
+
+    says = TypeError
+    operation = "Square.setup_context"
+    numbers = ("3 arguments", "setup_context(ctx, inputs)")
+    remedy = "def setup_context(ctx, inputs, output)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs):  # <-
+                ctx.save_for_backward(*inputs)
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+    right = BothStyles.right
+
+
+class InputsSpreadOut(Mistake):
+    """setup_context takes forward's arguments one by one.
+
+    They come as one tuple.
+    """
+
+    says = TypeError
+    operation = "Scale.setup_context"
+    numbers = ("3 arguments", "setup_context(ctx, x, factor, output)")
+    remedy = "def setup_context(ctx, inputs, output)"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(x, factor):
+                return x * factor
+
+            @staticmethod
+            def setup_context(ctx, x, factor, output):  # <-
+                ctx.factor = factor
+
+        return Scale.apply(torch.ones(2, requires_grad=True), 2.0)
+
+    right = InputsCount.right
+
+
+class CtxNotFirst(Mistake):
+    """setup_context takes its arguments in another order.
+
+    They go by position, and the ctx is the first, whatever the names are.
+    """
+
+    says = AttributeError
+    operation = "Square.setup_context"
+    numbers = ("save_for_backward", "setup_context(inputs, output, ctx)")
+    remedy = "def setup_context(ctx, inputs, output)"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(inputs, output, ctx):
+                ctx.save_for_backward(output)  # <-
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+    right = BothStyles.right
+
+
+class SetupReturns(Mistake):
+    """setup_context returns something.
+
+    It works on the ctx that it is given, and what it returns is not looked at.
+    """
+
+    says = "setup-context-returns"
+    operation = "Square.setup_context"
+    numbers = ("tuple",)
+    remedy = "ctx.save_for_backward"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                return inputs  # <-
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+    right = BothStyles.right
+
+
+class CtxReturned(Mistake):
+    """forward returns the ctx beside its result.
+
+    minigrad keeps the ctx itself. What forward returns goes to whoever has called apply.
+    """
+
+    says = TypeError
+    operation = "Square.forward"
+    numbers = ("output 1", "ctx")
+    remedy = "return only"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x, ctx  # <-
+
+        return Square.apply(torch.ones(2, requires_grad=True))
+
+    right = BothStyles.right
+
+
+class DerivedSaved(Mistake):
+    """Something computed from the input is saved, and the gradient is differentiated once more.
+
+    What forward has computed carries no history. backward takes it for a constant, so that the second derivative misses
+    the part that goes through it.
+    """
+
+    says = "saved-intermediate"
+    operation = "Square.backward"
+    numbers = ("saved tensor 0", "(2,)", "made by mul")
+    remedy = "save the inputs and compute it again in backward, or return it as an output"
+    under = "debug"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                (x,) = inputs
+                ctx.save_for_backward(2 * x)  # <-
+
+            @staticmethod
+            def backward(ctx, g):
+                (slope,) = ctx.saved_tensors
+                return slope * g
+
+        x = torch.ones(2, requires_grad=True)
+        (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                (x,) = inputs
+                ctx.save_for_backward(x, x > 0, torch.rand(2), x.sign())
+
+            @staticmethod
+            def backward(ctx, g):
+                x, *_ = ctx.saved_tensors
+                return 2 * x * g
+
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+        Square.apply(x).sum().backward()

@@ -1,0 +1,131 @@
+"""`minigrad check` as a user runs it: the table, exit codes, JSON, the drawing, bad use."""
+
+import json
+
+import pytest
+
+from .command import minigrad
+
+RIGHT = """
+import minigrad as torch
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        print("forward of Double")
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+"""
+WRONG = (
+    RIGHT
+    + """
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(x, n):
+        return x ** n
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.n = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * x ** (ctx.n - 1), None
+
+example_inputs = {"Cube": (torch.tensor([2.0, 5.0]), 3)}
+"""
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "right.py").write_text(RIGHT)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    return tmp_path
+
+
+def test_a_right_function_ends_with_0_and_a_table(folder):
+    done = minigrad(folder, "check", "right.py:Double", "--args", "tensor([1., 2.])")
+    text = done.stdout.decode()
+    assert done.returncode == 0, done.stderr
+    assert "✓    gradients" in text and "·    jvp" in text and "func.jacfwd" in text
+    assert "Double.apply(x)" in text and "no jvp. To have them, add:" in text
+    assert "forward of Double" not in text  # what the program prints is not ours
+
+
+def test_a_wrong_function_ends_with_1_the_line_the_input_the_remedy_and_a_sketch(folder):
+    done = minigrad(folder, "check", "wrong.py:Cube")
+    text = done.stdout.decode()
+    assert done.returncode == 1, done.stderr
+    assert "differences of forward give 3: 3 times as much" in text
+    assert "wrong.py:27: return g * x ** (ctx.n - 1), None" in text
+    assert "x = minigrad.tensor(1.0, dtype=minigrad.float64, requires_grad=True)\n      Cube.apply(x, 3)" in text
+    assert "return ...  # 3 times as much for x" in text
+    assert "✗ 1, where differences of forward give 3" in text and "▣  Cube(x, 3)" in text
+
+
+def test_all_functions_of_a_file_are_checked(folder):
+    done = minigrad(folder, "check", "wrong.py", "--json")
+    results = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert [(r["function"], r["ok"], r["guessed"]) for r in results] == [("Double", True, True), ("Cube", False, False)]
+    (failure,) = [row for row in results[1]["outcomes"] if row["status"] == "fails"]
+    assert failure["name"] == "gradients" and failure["disagreement"]["numerical"] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("suffix, start", [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE html>")])
+def test_the_drawing_goes_to_a_file(folder, suffix, start):
+    done = minigrad(folder, "check", "wrong.py:Cube", "-o", f"cube.{suffix}")
+    assert done.returncode == 1 and b"wrote cube" in done.stderr
+    made = (folder / f"cube.{suffix}").read_bytes()
+    assert made.startswith(start)
+    if suffix == "svg":
+        assert "where differences of forward give 3" in made.decode().replace("\u00a0", " ")
+
+
+def test_nothing_is_drawn_where_nothing_disagrees(folder):
+    done = minigrad(folder, "check", "right.py", "-o", "right.svg")
+    assert done.returncode == 0 and b"there is nothing to draw" in done.stderr
+    assert not (folder / "right.svg").exists()
+
+
+def test_rows_can_be_skipped(folder):
+    done = minigrad(folder, "check", "wrong.py:Cube", "--skip", "gradients, second derivatives")
+    assert done.returncode == 0, done.stdout
+
+
+def test_without_a_gradient_the_drawing_shows_both_numbers_all_the_same(folder):
+    (folder / "none.py").write_text(RIGHT.replace("return g * 2", "return None"))
+    text = minigrad(folder, "check", "none.py", "--args", "tensor([3.])").stdout.decode()
+    assert "✗ 0, where differences of forward give 2" in text
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["nothing.py"], "there is no file nothing.py"),
+        (["wrong.py:Cub"], "wrong.py has no autograd.Function called Cub. Did you mean Cube?"),
+        (["wrong.py:example_inputs"], "It has: Double, Cube."),
+        (["empty.py"], "empty.py defines no subclass of autograd.Function."),
+        (["right.py", "--skip", "gradient"], "no row is called 'gradient'"),
+        (["right.py", "--torch"], "Double in right.py is a Function of minigrad. Leave --torch out."),
+        (["right.py:Double", "--args", "tensor("], "is not a list of Python values"),
+        (["right.py", "-o", "right.gif"], "no format has the suffix '.gif'"),
+    ],
+)
+def test_bad_use_ends_with_2(folder, words, said):
+    (folder / "empty.py").write_text("x = 1\n")
+    done = minigrad(folder, "check", *words)
+    assert done.returncode == 2 and said in done.stderr.decode(), done.stderr.decode()
+    assert not done.stdout
+
+
+def test_a_file_that_fails_ends_with_1_and_its_traceback(folder):
+    (folder / "fails.py").write_text("1 / 0\n")
+    done = minigrad(folder, "check", "fails.py")
+    assert done.returncode == 1 and b"ZeroDivisionError" in done.stderr
