@@ -58,6 +58,14 @@ def user_place() -> Place | None:
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
 
 
+def raised_at(e: BaseException) -> Place | None:
+    """The innermost line of the user's that an exception came through."""
+    tb, found = users_part(e.__traceback__), None
+    while tb is not None:
+        found, tb = Place(tb.tb_frame.f_code.co_filename, tb.tb_lineno), tb.tb_next
+    return found
+
+
 def users_code(f: Any) -> CodeType | None:
     """The code of a function of the user's, below its decorators; None for minigrad's own and what is not in Python."""
     code = getattr(inspect.unwrap(f), "__code__", None)
@@ -85,6 +93,12 @@ def returns(f: Any) -> list[Place]:
     """The lines at which a function of the user's says `return`; a lambda does so always."""
     places = dict.fromkeys([place for name, _, place in steps(f) if name.startswith("RETURN_")])
     return [place for place in places if not place.code or re.search(r"\b(return|lambda)\b", place.code)]
+
+
+def returned_at(f: Any) -> Place | None:
+    """The line of its `return`, if there is just one, or else of its `def`."""
+    places = returns(f)
+    return places[0] if len(places) == 1 else defined_at(f)
 
 
 def return_of(f: Any) -> list[str]:

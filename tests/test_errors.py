@@ -64,7 +64,7 @@ def test_the_transforms_around_are_named_outermost_first():
         return torch.func.grad(lambda y: (y + torch.ones(3)).sum())(x)
 
     e = refused(torch.vmap(f), torch.ones(2, 4))
-    assert e.transforms == ("vmap", "grad") and "  inside vmap > grad\n" in str(e)
+    assert e.transforms == ("vmap (a batch of 2)", "grad") and "  inside vmap (a batch of 2) > grad\n" in str(e)
     assert refused(lambda: torch.ones(2) + torch.ones(3)).transforms == ()  # they are left again
 
 

@@ -135,7 +135,7 @@ def grad(
             RuntimeError,
             "grad",
             f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(inputs[i].shape)}",
-            "call requires_grad_() on it before computing",
+            "call requires_grad_() on it before computing with it",
         )
     keys = [key(e) for e in targets]
     found = run("grad", edges, seeds, set(keys), retain_graph, create_graph)
@@ -210,7 +210,8 @@ def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
                 RuntimeError,
                 what,
                 f"backward() inside a `{t._layer.name}` transform would lose its gradients",
-                "use minigrad.func.grad or minigrad.autograd.grad there",
+                "return the loss and let the transform differentiate it, or use minigrad.func.grad or "
+                "minigrad.autograd.grad there",
             )
         edges.append(engine.edge_of(t, what, i))
         seeds.append(seed(t, g, edges[-1], what))

@@ -12,7 +12,7 @@ from ..core.context import current, enter, use
 from ..core.dual import Level, tangent_of
 from ..core.tensor import Tensor
 from ..core.wiring import is_float
-from ..errors import error
+from ..errors import error, warn
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -91,16 +91,22 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
                 ValueError,
                 "make_dual",
                 f"expected {name} to be floating point, got {t.dtype if isinstance(t, Tensor) else type(t).__name__}",
+                f"convert it: {name}.float()" if isinstance(t, Tensor) else "pass a tensor",
             )
     if tensor.shape != tangent.shape:
         raise error(
             RuntimeError,
             "make_dual",
             f"the tangent has shape {tuple(tangent.shape)}, but the tensor has shape {tuple(tensor.shape)}",
-            "a tangent has its tensor's shape",
+            "a tangent has its tensor's shape: tangent.expand_as(tensor) repeats one, minigrad.vmap goes through many",
         )
     if tensor.dtype != tangent.dtype:
-        raise error(RuntimeError, "make_dual", f"the tangent has {tangent.dtype}, but the tensor has {tensor.dtype}")
+        raise error(
+            RuntimeError,
+            "make_dual",
+            f"the tangent has {tangent.dtype}, but the tensor has {tensor.dtype}",
+            "convert it: tangent.to(tensor.dtype)",
+        )
     if tangent_of(tensor, frame.dual) is not None:
         raise error(
             RuntimeError, "make_dual", "the tensor already carries a tangent at this level", "unpack_dual it first"
@@ -113,7 +119,21 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value without its tangent, and the tangent (None if it has none, or its level has ended)."""
+    if not isinstance(tensor, Tensor):
+        raise error(
+            TypeError,
+            "unpack_dual",
+            f"expected a tensor, got a {type(tensor).__name__}",
+            "unpack the results one by one: [unpack_dual(t).tangent for t in results]",
+        )
     dual = current().dual
+    if tensor._tan is not None and tensor._tan[0] is not dual and tensor._tan[1] is not None:
+        warn(
+            "level-ended",
+            "unpack_dual",
+            f"the tensor of shape {tuple(tensor.shape)} had a tangent in a dual level that has ended, and has none now",
+            "call unpack_dual inside `with dual_level():`, and keep the tangent that it gives",
+        )
     if dual is None:
         return UnpackedDualTensor(tensor, None)
     with use(current().but(dual=None)):

@@ -18,7 +18,7 @@ from ..core.function import Function
 from ..core.node import Ctx, describe
 from ..core.tensor import Box, Tensor, history, levels
 from ..core.wiring import as_tuple, tensors_in
-from ..errors import error
+from ..errors import defined_at, error
 from ..ops.primitive import Primitive
 from .grad_mode import no_grad
 
@@ -59,11 +59,13 @@ class DelayedError(Primitive):
 
     def backward(ctx: Any, *grads: Any) -> Any:
         """There is no second derivative."""
+        name, place = ctx._saved
         raise error(
             RuntimeError,
-            "once_differentiable",
+            name,
             "trying to differentiate twice a function that was marked with @once_differentiable",
             "make its backward of minigrad operations and take the decorator away, or leave create_graph=True out",
+            notes=[f"marked at {place}"],
         )
 
 
@@ -71,6 +73,7 @@ def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
     """The results with a DelayedError as their history, where they may depend on something that requires grad."""
     read = list(tensors_in(grads))
     ctx = ctx._context() if isinstance(ctx, NestedIOFunction) else ctx
+    whose = ctx.name(), defined_at(ctx._fn.backward)
     saved = list(tensors_in(ctx.saved_tensors))
 
     def refused(o: Any) -> Any:
@@ -78,20 +81,23 @@ def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
             return o
         own = o._layer is ctx._layer
         known = [v for t in (read if own else [*read, *saved]) for v in levels(t)]
-        return delayed(o, known, [e for e in ctx._edges if e is not None] if own else [])
+        return delayed(o, known, [e for e in ctx._edges if e is not None] if own else [], whose)
 
     return mapped(outs, refused)
 
 
-def delayed(o: Tensor, known: list, edges: list) -> Tensor:
-    """o with a DelayedError as its history, at each layer that tracks something of what is known or has these edges."""
+def delayed(o: Tensor, known: list, edges: list, whose: tuple) -> Tensor:
+    """o with a DelayedError as its history, at each layer that tracks something of what is known or has these edges.
+
+    `whose` backward gave it, for the error: the node's name, and where the method stands.
+    """
     edges = edges + [e for t in known if t._layer is o._layer and (e := history(t)) is not None]
-    below = delayed(o._value, known, []) if type(o) is Box else None
+    below = delayed(o._value, known, [], whose) if type(o) is Box else None
     if edges or type(o) is Box and below is not o._value:
         o = Box(o._layer, below, o._extra) if type(o) is Box else o.detach()
     if edges:
         o._edge = DelayedError.Node(o._layer, tuple(edges))
-        o._edge._meta = describe((o,))
+        o._edge._meta, o._edge._saved = describe((o,)), whose
     return o
 
 

@@ -290,7 +290,8 @@ def check_dependent(tensors: tuple, what: str, who: str) -> None:
                 who,
                 f"{what} {i} of the user-provided function does not require gradients: it is independent of the "
                 "inputs. This is not allowed in strict mode",
-                "leave strict=True out; the result is then zero",
+                "compute with the argument of the function, not with a tensor from outside, nor its detach(); or leave "
+                "strict=True out for a result of zeros",
             )
 
 
@@ -304,6 +305,7 @@ def as_tensors(x: Any, what: str, who: str) -> tuple[bool, tuple]:
                 who,
                 f"the {what} must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
                 f"{type(part).__name__}",
+                "pass a tensor, or several as a tuple",
             )
     return isinstance(x, tuple), parts
 
@@ -321,13 +323,19 @@ def weights(v: Any, like: tuple, create_graph: bool, who: str, which: str) -> tu
         return (ones_like(like[0]),)
     _, vectors = as_tensors(v, "vector v", who)
     if len(vectors) != len(like):
-        raise error(RuntimeError, who, f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}")
+        raise error(
+            RuntimeError,
+            who,
+            f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}",
+            "pass one vector for each tensor, in a tuple",
+        )
     for i, (vector, t) in enumerate(zip(vectors, like)):
         if vector.shape != t.shape:
             raise error(
                 RuntimeError,
                 who,
                 f"v has invalid size at index {i}: should be {tuple(t.shape)} but got {tuple(vector.shape)}",
+                "pass a v of that shape",
             )
     return tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach() for x in vectors])
 
@@ -346,7 +354,7 @@ def one_element(out: Any, who: str) -> Tensor:
             who,
             f"the Tensor returned by the function given to {who} should contain a single element, got shape "
             f"{tuple(out.shape)}",
-            "sum it",
+            "reduce it, e.g. with .sum(), or use jacobian, which takes outputs of any shape",
         )
     return out
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..core.tensor import Tensor, wrap
 from ..core.wiring import is_float
-from ..errors import MinigradRuntimeError, error, warn
+from ..errors import error, warn
 from . import grad
+from .disagreement import GradcheckError, Settings, mismatch, not_a_function, suspects
 from .jacobians import (
     as_tuple,
     by_backward,
@@ -25,21 +26,6 @@ from .jacobians import (
     forward_jacobian,
     numerical,
 )
-
-
-class GradcheckError(MinigradRuntimeError):
-    """A derivative is not what finite differences say; the message shows where, and what to look at."""
-
-
-class Settings:
-    """The tolerances of one check."""
-
-    def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float):
-        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
-
-    def close(self, a: Any, n: Any) -> bool:
-        """Whether the analytical value is near enough to the numerical one."""
-        return bool(np.allclose(a, n, rtol=self.rtol, atol=self.atol))
 
 
 def gradcheck(
@@ -84,6 +70,9 @@ def gradcheck(
             "a batched check needs the check of the same mode",
             "set check_backward_ad or check_forward_ad",
         )
+    from ..func.tree import check_function  # the transforms come after autograd
+
+    check_function("gradcheck", func, "gradcheck(f, x)")
     inputs = as_tuple(inputs)
     check_inputs(inputs)
     settings = Settings(eps, atol, rtol, nondet_tol)
@@ -101,10 +90,13 @@ def gradcheck(
             compare_batched(func, inputs)
         if check_batched_forward_grad:
             compare_batched_forward(func, inputs)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
+    except GradcheckError as e:
+        if not raise_exception:
+            return False
+        if (unsteady := not_a_function(func, inputs)) is not None:
+            raise unsteady from None
+        e.notes += tuple(suspects(func, inputs, ("backward", "jvp") if check_forward_ad else ("backward",)))
+        raise
     return True
 
 
@@ -156,22 +148,29 @@ def gradgradcheck(
         found = grad(outs, [x for x, want in zip(xs, wanted) if want], args[n:], create_graph=True, allow_unused=True)
         return tuple([g for g in found if g is not None])
 
-    return gradcheck(
-        gradients,
-        (*inputs, *weights),
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
-        nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-        check_grad_dtypes=check_grad_dtypes,
-        check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
-        fast_mode=fast_mode,
-        masked=masked,
-    )
+    try:
+        return gradcheck(
+            gradients,
+            (*inputs, *weights),
+            eps=eps,
+            atol=atol,
+            rtol=rtol,
+            raise_exception=raise_exception,
+            nondet_tol=nondet_tol,
+            check_undefined_grad=check_undefined_grad,
+            check_grad_dtypes=check_grad_dtypes,
+            check_batched_grad=check_batched_grad,
+            check_forward_ad=check_fwd_over_rev,
+            check_backward_ad=check_rev_over_rev,
+            fast_mode=fast_mode,
+            masked=masked,
+        )
+    except GradcheckError as e:
+        e.operation = "gradgradcheck"
+        e.notes += (
+            f"here outputs are the gradients by the inputs, and inputs from {n} on those that backward was given",
+        )
+        raise
 
 
 def check_inputs(inputs: tuple) -> None:
@@ -181,7 +180,7 @@ def check_inputs(inputs: tuple) -> None:
             ValueError,
             "gradcheck",
             "expects at least one input tensor to require gradient, but none of them have requires_grad=True",
-            "pass tensors made with requires_grad=True",
+            "pass x.double().requires_grad_()",
         )
     for i, x in checked(inputs):
         if x._np_dtype != np.float64:
@@ -203,6 +202,14 @@ def check_inputs(inputs: tuple) -> None:
 # ---------------------------------------------------------------------- comparisons
 def check_constant(func: Callable, inputs: tuple, settings: Settings) -> None:
     """No output requires grad: then no output may move."""
+    for k, o in enumerate(as_tuple(func(*inputs))):
+        if not isinstance(o, Tensor):
+            raise error(
+                TypeError,
+                "gradcheck",
+                f"output {k} is a {type(o).__name__}, not a tensor, so that it has no gradient to check",
+                "return tensors, without item(), numpy() and tolist()",
+            )
     for i, x in checked(inputs):
         for k, jacobian in numerical(func, inputs, x, settings.eps).items():
             if np.abs(jacobian).max(initial=0) > 0:
@@ -252,7 +259,7 @@ def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Settings) -> dict
                 "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
                 f"gives different values: input {i}, output {k}. The tolerance for nondeterminism was "
                 f"{settings.nondet_tol}",
-                "look for random numbers or state in backward, or raise nondet_tol",
+                "save the random numbers in forward and use them in backward, keep no state there, or raise nondet_tol",
             )
     return found
 
@@ -356,43 +363,3 @@ def compare_batched_forward(func: Callable, inputs: tuple) -> None:
                     f"For output {k} and input {i}: batched forward gradients are not those of a loop",
                     "look at the vmap rules of the custom Functions inside",
                 )
-
-
-# ---------------------------------------------------------------------- what to say
-def mismatch(mode: str, i: int, x: Tensor, k: int, a: np.ndarray, n: np.ndarray, settings: Settings) -> Exception:
-    """The error for two Jacobians that differ: both, where they differ most, and what that looks like."""
-    gap = np.abs(a - n) - settings.rtol * np.abs(n)
-    row, column = np.unravel_index(int(np.argmax(np.where(np.isnan(gap), np.inf, gap))), gap.shape)
-    place = ", ".join(str(int(p)) for p in np.unravel_index(int(row), x.shape)) if x.shape else ""
-    allowed = settings.atol + settings.rtol * abs(n[row, column])
-    wrong = int((~np.isclose(a, n, rtol=settings.rtol, atol=settings.atol)).sum())
-    return error(
-        GradcheckError, "gradcheck",
-        f"Jacobian mismatch for output {k} with respect to input {i}{', in forward mode' * (mode == 'forward')},\n"
-        f"numerical:{wrap(n)}\nanalytical:{wrap(a)}\n"
-        f"{wrong} of {a.size} elements differ, most at [{row}, {column}] (input element [{place}], output element "
-        f"{column}): numerical {n[row, column]:.6g}, analytical {a[row, column]:.6g}, {abs(a - n)[row, column]:.2g} "
-        f"apart where {allowed:.2g} is allowed",
-        advice(mode, x, a, n, settings))  # fmt: skip
-
-
-def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Settings) -> str:
-    """What a difference of this kind usually comes from."""
-    method = "jvp" if mode == "forward" else "backward"
-    if np.isnan(a).any() or np.isnan(n).any():
-        which = "analytical" if np.isnan(a).any() else "numerical"
-        return f"the {which} Jacobian has nan: look for 0/0, log or sqrt at the border of their domain, or inf - inf"
-    if x._np_dtype != np.float64:
-        return f"the input is {x.dtype}; finite differences need double precision: pass x.double().requires_grad_()"
-    if not a.any():
-        return f"the analytical Jacobian is zero: look for detach(), no_grad or a None that {method} returns here"
-    if settings.close(a, -n):
-        return f"the signs are opposite: look for a minus in {method}"
-    ratios = a[n != 0] / n[n != 0]
-    if ratios.size and np.abs(ratios - ratios[0]).max() <= 1e-3 * abs(ratios[0]) and not a[n == 0].any():
-        return f"the analytical values are {ratios[0]:.4g} times the numerical ones: look for a factor in {method}"
-    if a.shape[0] == a.shape[1] and settings.close(a, n.T):
-        return f"one Jacobian is the other transposed: look for a missing transpose in {method}"
-    if np.isclose(a, n, rtol=settings.rtol, atol=settings.atol).mean() > 0.5:
-        return f"most elements agree: look for what is special about the others, a kink or a branch of {method}"
-    return f"look at the formula of {method}, and whether what it reads was changed after forward"

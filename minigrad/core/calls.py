@@ -12,7 +12,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MinigradError, Place, defined_at, error, noted, users_code, users_part, warn
+from ..errors import MinigradError, Place, defined_at, error, noted, raised_at, users_code, users_part, warn
 from . import debug
 from .context import current, recordings
 from .kept import PROTOCOL
@@ -305,7 +305,7 @@ def misspelt(cls: type[Function], name: str) -> tuple[str, list[str]] | None:
 
 def missing(cls: type[Function], name: str, what: str) -> Exception:
     """The error for a method that is needed and not defined."""
-    fix = f"add a @staticmethod def {name}(ctx, {'*args' if name == 'forward' else WRITTEN[name]})"
+    fix = f"add a @staticmethod def {name}(ctx, {'*args)' if name == 'forward' else WRITTEN[name]}"
     if (near := misspelt(cls, name)) is None:
         return error(
             NotImplementedError, cls.__name__, what, fix, notes=noted("its forward is", defined_at(cls.forward))
@@ -319,7 +319,11 @@ def missing(cls: type[Function], name: str, what: str) -> Exception:
     )
 
 
-WRITTEN = {"backward": "grad_output", "jvp": "*tangents"}
+WRITTEN = {
+    "backward": "grad_output)",
+    "jvp": "*tangents) that returns a tangent for each output; second derivatives by backward alone are jacrev(jacrev(f)), in "
+    "place of hessian(f)",
+}
 
 
 def check_names(cls: type[Function]) -> None:
@@ -348,6 +352,7 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
             f"runs under `{layer}`, where a tensor (of shape {shape}) has no memory for numpy() and the like",
             "make the method of minigrad operations and of Functions with a vmap staticmethod of their own, or write a "
             "vmap staticmethod in place of generate_vmap_rule=True",
+            raised_at(e),
         )
     return error(
         RuntimeError,
@@ -355,4 +360,5 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
         f"uses a tensor of shape {shape} that belongs to a `{layer}` transform around it and is not one of its inputs: "
         "what depends on it would be lost",
         f"pass it as an argument of {cls.__name__}.apply, and keep it with ctx.save_for_backward",
+        raised_at(e),
     )

@@ -18,6 +18,7 @@ class Layer:
     """One running transform.  Layers are compared by identity, so there are no level numbers to confuse."""
 
     name = "eager"
+    title = ""  # what errors call it, where that is more than its name
     transparent = True  # it sees tensors as the layer below does
     records = False  # it notes operations and does nothing to them
     opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
@@ -158,7 +159,9 @@ class push:
         self.old = current()
         enter(Frame(self.layer, True, None, False, self.old))
         around = transforms.get()
-        self.token = transforms.set(around if self.layer.transparent else (*around, self.layer.name))
+        self.token = transforms.set(
+            around if self.layer.transparent else (*around, self.layer.title or self.layer.name)
+        )
         return self.layer
 
     def __exit__(self, *_: object) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import error
+from ..errors import error, warn
 from . import debug
 from .context import current
 from .debug import made
@@ -43,6 +43,19 @@ OPERATORS = {
 }
 
 
+def warn_tangent_lost(t: Tensor) -> None:
+    """In forward mode, warn of a tensor that becomes an array: what is computed from that has no tangent."""
+    from .dual import tangent_of
+
+    if tangent_of(t, current().dual) is not None:
+        warn(
+            "tangent-lost",
+            "numpy",
+            f"a tensor of shape {tuple(t.shape)} with a tangent becomes an array, which has none: derivatives end here",
+            "compute with minigrad's operations; where the numbers alone are wanted, say so: x.detach().numpy()",
+        )
+
+
 class Conversions:
     """The methods of Tensor that give something else than tensors."""
 
@@ -56,19 +69,26 @@ class Conversions:
         """The memory as a NumPy array, shared with the tensor.
 
         Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
-        forward of a Function).
+        forward of a Function); warns of one with a tangent in forward mode, which NumPy does not carry on.
         """
-        if not force and current().grad and self.requires_grad:
+        if not force and current().grad and self._layer is None and self.requires_grad:
             raise error(
                 RuntimeError,
                 "numpy",
                 f"can't call numpy() on a tensor that requires grad, of shape {tuple(self.shape)}",
-                "use tensor.detach().numpy()" + ("; keep losses as numbers: loss.item()" if self.numel() == 1 else ""),
+                "use tensor.detach().numpy(); "
+                + (
+                    "keep losses as numbers: loss.item()"
+                    if self.numel() == 1
+                    else "a backward that computes in NumPy is marked with @once_differentiable"
+                ),
             )
         if type(self._ver) is Lent:
             self._ver.exposed = True
         if debug.mode.on:
             debug.lend(storage(self._a), "numpy()")
+        if current().dual is not None and not force:
+            warn_tangent_lost(self)
         return self._a
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -197,7 +217,8 @@ class Conversions:
         return text(self)
 
     def __format__(self, spec: str) -> str:
-        return object.__format__(self, spec) if self.shape or self._layer is not None else format(self.item(), spec)
+        whole = self.shape or self._layer is not None and not spec  # a box of a transform shows what it is
+        return object.__format__(self, spec) if whole else format(self.item(), spec)
 
     def __reduce__(self):
         if not self.is_leaf:

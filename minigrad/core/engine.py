@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Place, defined_at, error, noted, user_place
+from ..errors import Place, defined_at, error, noted, returned_at, user_place, warn
 from . import debug, ends, hooks, invalid, results
 from .calls import call_user, running_method
 from .context import OFF, ON, current, running, use
@@ -25,7 +25,7 @@ from .fast import GENERIC
 from .node import Ctx, anomaly, passed_over
 from .saved import Freed, Saved
 from .sweep import bare, boxed, broadcast_axes, gradients, sweep
-from .tensor import Tensor, bottom, history, version, wrap
+from .tensor import Box, Tensor, bottom, history, levels, version, wrap
 
 
 class Pending:
@@ -190,6 +190,8 @@ def pull(node: Any, gs: list) -> tuple:
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
+    if isinstance(node, Ctx) and current().grad:
+        look_at_history(node, gs, fitted)
     if node._trace is not None and anomaly.nan:
         invalid.check_nan(node, fitted)
     return fitted
@@ -274,6 +276,34 @@ def check_private(node: Ctx, saved: Saved) -> None:
         "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
         counter.place,
         noted("its backward is", defined_at(node._fn.backward)),
+    )
+
+
+def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
+    """Under create_graph, warn of a gradient that has lost the history of the one it was computed from.
+
+    A backward is linear in what it is given, so that its results, unless they are zero, are tracked where that is.
+    """
+    if not any(map(tracked, gs)):
+        return
+    for i, o in enumerate(outs):
+        if o is not None and not tracked(o) and bottom(o)._a.any():
+            warn(
+                "untracked-backward",
+                node.name(),
+                f"is computed under create_graph=True, but gradient {i}, of shape {tuple(o.shape)}, that it returned has no "
+                "history: second derivatives miss what goes through it",
+                "compute it with minigrad's operations, without detach(), no_grad() and NumPy; or mark backward with "
+                "@once_differentiable, which makes a second derivative an error",
+                returned_at(node._fn.backward),
+            )
+            return
+
+
+def tracked(t: Any) -> bool:
+    """Whether somebody follows a tensor: it has a history, or a tangent, as some transform around sees it."""
+    return t is not None and any(
+        [history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in levels(t)]
     )
 
 
@@ -409,6 +439,8 @@ def edge_of(t: Any, what: str, i: int) -> Any:
             RuntimeError,
             what,
             said,
-            fix or "set requires_grad=True on an input before computing, and do not compute under no_grad()",
+            fix
+            or "set requires_grad=True on an input before computing, and do not compute under no_grad(); if it is a gradient, "
+            "or was computed from one, pass create_graph=True where that was computed",
         )
     return edge

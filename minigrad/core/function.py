@@ -19,8 +19,18 @@ from .edges import Port
 from .guard import Guard
 from .inplace import twin
 from .node import Ctx, Full, describe, described
-from .tensor import Tensor, history
-from .wiring import among, as_tuple, check_prints, check_tangents, is_float, prints, tensors_in, wire
+from .tensor import Tensor, history, version
+from .wiring import (
+    among,
+    as_tuple,
+    check_prints,
+    check_tangents,
+    check_unwritten,
+    is_float,
+    prints,
+    tensors_in,
+    wire,
+)
 
 
 class Function:
@@ -197,12 +207,14 @@ class Function:
             tangents = [
                 p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents, strict=True)
             ]
+        versions = [0 if t is None else version(t) for t in tangents]
         ctx._jvp = True
         try:
             result = call_user(cls, "jvp", ctx, *tangents)
         finally:
             ctx._jvp = False
-        found = check_tangents(cls, ctx, as_tuple(result), outs)
+        check_unwritten(cls, ctx, primals, tangents, versions)
+        found = check_tangents(cls, ctx, result, outs)
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 
 

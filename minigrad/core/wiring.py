@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import READS, attribute_at, error, noted, return_of, user_place, warn
+from ..errors import READS, attribute_at, error, noted, return_of, returned_at, returns, user_place, warn
 from . import debug
 from .convert import storage
 from .edges import Leaf, Port, ViewOf
@@ -15,7 +15,7 @@ from .hooks import move_retained
 from .inplace import of_leaf, rebase
 from .kept import method_of, place_among
 from .node import Ctx, describe
-from .tensor import Box, Tensor, bottom, history, memory, wrap
+from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
 if TYPE_CHECKING:
     from .function import Function
@@ -205,27 +205,55 @@ def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
             )
 
 
-def check_tangents(cls: type[Function], ctx: Ctx, tangents: tuple, outs: tuple) -> list:
+def check_tangents(cls: type[Function], ctx: Ctx, result: Any, outs: tuple) -> list:
     """One tangent per output, of its shape and dtype; None for outputs without a derivative."""
-    if len(tangents) != len(outs):
-        raise error(
+
+    def refused(kind: type[Exception], what: str, fix: str) -> Exception:
+        return error(kind, f"{cls.__name__}.jvp", what, fix, returned_at(cls.jvp), [f"applied at {user_place()}"])
+
+    tangents = as_tuple(result)
+    if result is None and any(map(is_float, outs)) and returns(cls.jvp) == []:
+        raise refused(
             RuntimeError,
-            f"{cls.__name__}.jvp",
-            f"returned {len(tangents)} tangents, expected {len(outs)}, one per output of forward",
+            "has no return, so output 0 would seem not to move",
+            "return the tangent of each output, or write `return None` where that is zero",
         )
-    result = []
+    if len(tangents) != len(outs):
+        given = f"{len(tangents)} tangent{'s' * (len(tangents) != 1)}"
+        raise refused(
+            RuntimeError,
+            f"returned {given}, but forward has {len(outs)} output{'s' * (len(outs) != 1)}",
+            f"return {', '.join([f'tangent_{i}' for i in range(len(outs))])}",
+        )
+    found: list = []
     for i, (o, t) in enumerate(zip(outs, tangents, strict=True)):
         if t is not None and not isinstance(t, Tensor):
-            raise error(
-                TypeError, f"{cls.__name__}.jvp", f"tangent {i} is a {type(t).__name__}, expected a tensor or None"
+            raise refused(
+                TypeError,
+                f"tangent {i} is of type {type(t).__name__}, expected a tensor or None",
+                "return a tensor: minigrad.from_numpy(...) of an array, x_t.new_tensor(...) of a number",
             )
         if t is not None and is_float(o) and (t.shape != o.shape or t._np_dtype != o._np_dtype):
+            same = t.shape == o.shape
+            raise refused(
+                RuntimeError,
+                f"tangent {i} has shape {tuple(t.shape)} and {t.dtype}, but its output has shape "
+                f"{tuple(o.shape)} and {o.dtype}",
+                f"convert it: tangent.to({o.dtype})" if same else "return a tangent of the output's shape and dtype",
+            )
+        found.append(t if is_float(o) and not among(o, ctx._nondiff) else None)
+    return found
+
+
+def check_unwritten(cls: type[Function], ctx: Ctx, primals: tuple, tangents: list, before: list) -> None:
+    """jvp must not write to the tangents that it is given, but for inputs that forward has written to as well."""
+    for i, (p, t, n) in enumerate(zip(primals, tangents, before)):
+        if t is not None and version(t) != n and not among(p, ctx._dirty):
             raise error(
                 RuntimeError,
                 f"{cls.__name__}.jvp",
-                f"tangent {i} has shape {tuple(t.shape)} and {t.dtype}, but its output has shape "
-                f"{tuple(o.shape)} and {o.dtype}",
-                "return a tangent of the output's shape and dtype",
+                f"has modified tangent {i}, which it was given, in place; that is still the tangent of its input",
+                "clone() it first, or use the out-of-place form of that operation",
+                memory(t).place,
+                [f"applied at {user_place()}"],
             )
-        result.append(t if is_float(o) and not among(o, ctx._nondiff) else None)
-    return result

@@ -11,7 +11,19 @@ from ..errors import error
 from ..layers.grad import Tape, transpose
 from ..layers.jvp import Jvp
 from .reverse import pull
-from .tree import described, flatten, inputs, rebuild, results, split_aux, tree_map, zeros
+from .tree import (
+    check_function,
+    counted,
+    described,
+    flatten,
+    inputs,
+    rebuild,
+    results,
+    shown,
+    split_aux,
+    tree_map,
+    zeros,
+)
 
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
@@ -25,9 +37,13 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     >>> minigrad.func.jvp(lambda x: x * x, (minigrad.tensor(3.),), (minigrad.tensor(1.),))
     (tensor(9.), tensor(6.))
     """
+    check_function("jvp", func, "jvp(f, (x,), (tangent,))")
     if not isinstance(primals, tuple) or not primals:
         raise error(
-            RuntimeError, "jvp", f"expected primals to be a non-empty tuple, got {primals!r}", "pass (x,) for one"
+            RuntimeError,
+            "jvp",
+            f"expected primals to be a non-empty tuple, got {described(primals)}",
+            "pass (x,) for one, and a tuple of as many tangents",
         )
     flat, spec = flatten(primals)
     directions = matching("jvp", flat, spec, tangents)
@@ -57,8 +73,9 @@ def matching(who: str, flat: list, spec: Any, tangents: Any) -> list:
         raise error(
             RuntimeError,
             who,
-            f"expected tangents of the same structure as the primals, {spec}, got {given_spec}",
-            "pass one tangent for each primal, in a tuple",
+            f"expected tangents of the same structure as the primals: there are {counted(flat, 'primal')}, nested as "
+            f"{shown(spec)}, and {counted(given, 'tangent')}, nested as {shown(given_spec)}",
+            "pass one tangent for each primal, in a tuple; minigrad.zeros_like(x) for one that does not move",
         )
     for i, (p, t) in enumerate(zip(flat, given)):
         if not isinstance(p, Tensor) or not p.is_floating_point():
@@ -73,7 +90,7 @@ def matching(who: str, flat: list, spec: Any, tangents: Any) -> list:
                 RuntimeError,
                 who,
                 f"tangent {i} is {described(t)}, but its primal is {described(p)}",
-                "a tangent has its primal's shape",
+                "a tangent has its primal's shape; for many at once use minigrad.vmap over them",
             )
     return [t if t.dtype == p.dtype else t.to(p.dtype) for p, t in zip(flat, given)]
 

@@ -13,8 +13,8 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.create import eye
 from .forward import jvp
-from .reverse import normalize, unwrap, vjp
-from .tree import flatten, rebuild
+from .reverse import normalize, pulled, unwrap
+from .tree import check_function, flatten, rebuild
 from .vmap import check_chunk_size, vmap
 
 
@@ -28,12 +28,13 @@ def jacrev(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    check_function("jacrev", func)
     check_chunk_size("jacrev", chunk_size)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = choose("jacrev", func, argnums, args, kwargs)
-        value, pull, *aux = vjp(partial, *chosen, has_aux=has_aux)
+        value, pull, *aux = pulled("jacrev", partial, chosen, has_aux)
         outs, out_spec = flatten(value)
         found = vmap(lambda *rows: pull(rebuild(out_spec, rows)), chunk_size=chunk_size)(*bases(outs))
         rows, in_spec = flatten(found)
@@ -53,6 +54,7 @@ def jacfwd(func: Callable, argnums: int | tuple = 0, has_aux: bool = False, *, r
 
     `randomness` is vmap's: what random operations in func do, as it is run for all of them.
     """
+    check_function("jacfwd", func)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -94,7 +96,7 @@ def hessian(func: Callable, argnums: int | tuple = 0) -> Callable:
 
 def choose(who: str, func: Callable, argnums: Any, args: tuple, kwargs: dict) -> tuple:
     """func as a function of the arguments to differentiate by alone, and these."""
-    nums = normalize(who, argnums, len(args))
+    nums = normalize(who, argnums, len(args), kwargs)
 
     def partial(*chosen: Any) -> Any:
         full = list(args)

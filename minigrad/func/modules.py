@@ -64,6 +64,7 @@ def check_names(module: Any, given: dict, own: dict, strict: bool) -> None:
             RuntimeError if strict else KeyError,
             "functional_call",
             f"{type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(own)}",
+            "take the names of module.named_parameters(), without what a wrapper puts before them",
         )
     if strict and (missing := [n for n in own if n not in given]):
         raise error(RuntimeError, "functional_call", f"with strict=True, {missing[0]!r} is missing")
@@ -115,7 +116,21 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
             f"expected all models to be of the same class, got {', '.join(sorted({type(m).__name__ for m in models}))}",
         )
     if len({m.training for m in models}) > 1:
-        raise error(RuntimeError, "stack_module_state", "expected all models to have the same training/eval mode")
+        raise error(
+            RuntimeError,
+            "stack_module_state",
+            "expected all models to have the same training/eval mode",
+            "call model.train() or model.eval() on each of them",
+        )
+    for name, p in models[0].named_parameters():
+        for i, m in enumerate(models):
+            if (other := dict(m.named_parameters())[name]).shape != p.shape:
+                raise error(
+                    RuntimeError,
+                    "stack_module_state",
+                    f"{name} has shape {tuple(p.shape)} in model 0 and {tuple(other.shape)} in model {i}",
+                    "make all models of the same shapes; those that differ cannot run as one under vmap",
+                )
     parameters = {n: stack([dict(m.named_parameters())[n].detach() for m in models]).requires_grad_(p.requires_grad)
                   for n, p in models[0].named_parameters()}  # fmt: skip
     buffers = {n: stack([dict(m.named_buffers())[n] for m in models]).detach() for n, _ in models[0].named_buffers()}

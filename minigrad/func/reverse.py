@@ -11,9 +11,9 @@ import numpy as np
 from ..core import engine
 from ..core.context import ON, current, push
 from ..core.tensor import Box, Tensor, history, wrap
-from ..errors import error
+from ..errors import error, warn
 from ..layers.grad import Grad
-from .tree import described, flatten, inputs, rebuild, results, split_aux, tree_map, zeros
+from .tree import check_function, described, flatten, inputs, rebuild, results, shown, split_aux, tree_map, zeros
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
@@ -28,18 +28,24 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     >>> pull(minigrad.tensor(2.))
     (tensor(2.),)
     """
+    return pulled("vjp", func, primals, has_aux)
+
+
+def pulled(who: str, func: Callable, primals: tuple, has_aux: bool) -> tuple:
+    """vjp, as the transform that errors name."""
+    check_function(who, func)
     flat, spec = flatten(primals)
     if not flat:
-        raise error(RuntimeError, "vjp", "got no tensors to differentiate by", "pass tensors as primals")
+        raise error(RuntimeError, who, "got no tensors to differentiate by", "pass tensors as primals")
     for i, primal in enumerate(primals):
-        inputs("vjp", f"primal {i}", primal)
+        inputs(who, f"primal {i}", primal)
     with push(Grad()) as layer:
         boxes = [layer.variable(a) for a in flat]
         result = func(*rebuild(spec, boxes))
-        result, aux = split_aux("vjp", result) if has_aux else (result, None)
-        outs = results("vjp", result)
+        result, aux = split_aux(who, result) if has_aux else (result, None)
+        outs = results(who, result)
         for o in outs:
-            check_float("vjp", o)
+            check_float(who, o)
     value = tree_map(layer.inner, result)
     values, value_spec = flatten(value)
 
@@ -81,38 +87,51 @@ def check_cotangents(cotangents: Any, values: list, spec: Any) -> list:
         raise error(
             RuntimeError,
             "vjp",
-            f"expected cotangents of the same structure as the function's output, {spec}, got {given_spec}",
+            f"expected cotangents of the same structure as the function's output, {shown(spec)}, got {shown(given_spec)}",
             "pass one argument that is nested like the output",
         )
     for i, (g, v) in enumerate(zip(given, values)):
         if not isinstance(g, Tensor) or tuple(g.shape) != tuple(v.shape):
             raise error(
-                RuntimeError, "vjp", f"cotangent {i} is {described(g)}, but the result has shape {tuple(v.shape)}"
+                RuntimeError,
+                "vjp",
+                f"cotangent {i} is {described(g)}, but the result has shape {tuple(v.shape)}",
+                "pass a tensor of the result's shape; minigrad.ones_like(result) gives the gradient of its sum",
             )
     return [g if g.dtype == v.dtype else g.to(v.dtype) for g, v in zip(given, values)]
 
 
 def grad_and_value(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Callable:
     """Like `grad`, but returning (gradient, value), or (gradient, (value, aux)) with `has_aux`."""
+    return both("grad_and_value", func, argnums, has_aux)
+
+
+def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Callable:
+    """The function that computes gradient and value; `who` is the transform that errors name."""
+    check_function(who, func)
+    check_argnums(who, argnums)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> tuple:
-        nums = normalize("grad", argnums, len(args))
+        nums = normalize(who, argnums, len(args), kwargs)
         flat, spec = flatten(tuple([args[n] for n in nums]))
         if not all([isinstance(a, Tensor) and a._np_dtype.kind == "f" for a in flat]):
             for n in nums:
-                inputs("grad", f"argument {n}", args[n])
+                inputs(who, f"argument {n}", args[n])
         with push(Grad()) as layer:
             boxes = [layer.variable(a) for a in flat]
             full = list(args)
             for n, box in zip(nums, rebuild(spec, boxes)):
                 full[n] = box
             result = func(*full, **kwargs)
-            value, aux = split_aux("grad", result) if has_aux else (result, None)
-            check_scalar(value)
+            value, aux = split_aux(who, result) if has_aux else (result, None)
+            check_scalar(who, value)
         low = layer.inner(value)
         one = wrap(np.array(1.0, low._a.dtype)) if low._layer is None else low.new_ones(())
         found = pull(layer, [value], [one], boxes, keep=False)
+        if any([g is None for g in found]):
+            look_for_captured(who, low, [(n, a) for n in nums for a in flatten(args[n])[0]], found)
+            look_for_cut(who, layer, found)
         gradients = rebuild(spec, [zeros(a) if g is None else g for g, a in zip(found, flat)])
         return unwrap(gradients, argnums), (low, tree_map(layer.inner, aux)) if has_aux else low
 
@@ -131,27 +150,45 @@ def grad(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Cal
     tensor(12.)
     """
 
-    both = grad_and_value(func, argnums, has_aux)
+    compute = both("grad", func, argnums, has_aux)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        gradient, value = both(*args, **kwargs)
+        gradient, value = compute(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
     return wrapper
 
 
-def normalize(who: str, argnums: Any, n: int) -> tuple:
-    """`argnums` as a tuple counted from the front, checked against the number of arguments."""
+def check_argnums(who: str, argnums: Any) -> tuple:
+    """`argnums` as a tuple of ints."""
     nums = (argnums,) if isinstance(argnums, int) else argnums
-    if not isinstance(nums, tuple) or not nums or not all(isinstance(a, int) for a in nums):
-        raise error(RuntimeError, who, f"argnums has to be an int or a non-empty tuple of ints, got {argnums!r}")
+    if isinstance(nums, tuple) and nums and all(isinstance(a, int) for a in nums):
+        return nums
+    if isinstance(argnums, list):
+        given, fix = repr(argnums), f"pass a tuple: argnums={tuple(argnums)!r}"
+    else:
+        given, fix = described(argnums), f"give the arguments of the function to what comes back: {who}(f)(x)"
+    raise error(RuntimeError, who, f"argnums has to be an int or a non-empty tuple of ints, got {given}", fix)
+
+
+def normalize(who: str, argnums: Any, n: int, keywords: Any = ()) -> tuple:
+    """`argnums` as a tuple counted from the front, checked against the number of arguments."""
+    nums = check_argnums(who, argnums)
     for a in nums:
         if not -n <= a < n:
-            raise error(RuntimeError, who, f"got argnums={a}, but only {n} positional inputs")
+            named = f" ({', '.join(keywords)} by keyword)" if keywords else ""
+            raise error(
+                RuntimeError,
+                who,
+                f"got argnums={a}, but only {n} positional inputs{named}",
+                f"argnums counts positional arguments from 0: here {', '.join(map(str, range(n)))}"
+                if n
+                else "pass what is to be differentiated by by position, not by keyword",
+            )
     found = tuple([a % n for a in nums])
     if len(set(found)) != len(found):
-        raise error(RuntimeError, who, f"argnums elements must be unique but got {argnums}")
+        raise error(RuntimeError, who, f"argnums elements must be unique but got {argnums}", "name each argument once")
     return found
 
 
@@ -160,23 +197,59 @@ def unwrap(parts: tuple, argnums: Any) -> Any:
     return parts[0] if isinstance(argnums, int) else parts
 
 
-def check_scalar(value: Any) -> None:
+def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None:
+    """Warn of a result that depends on a tensor passed as an argument, but by a closure and not by the argument.
+
+    `given` are the tensors with their arguments' numbers, `found` their gradients, None where the argument is not used.
+    """
+    edge = history(value) if value._layer is None else None
+    leaves = set() if edge is None else engine.behind([edge])[1]
+    for (n, a), g in zip(given, found):
+        if g is None and a._layer is None and a._edge in leaves:
+            warn(
+                "captured-argument",
+                who,
+                f"the gradient by a tensor of shape {tuple(a.shape)} in argument {n} is zero: the function does not use it as "
+                "its argument, but has the same tensor from outside",
+                "use the function's own parameter; with a module, functional_call(module, params, (x,)) in place of module(x)",
+            )
+            return
+
+
+def look_for_cut(who: str, layer: Grad, found: list) -> None:
+    """Warn of a gradient that is zero because the function has taken a tensor out of its history.
+
+    Where values were read the function may have chosen a branch that is a constant.
+    """
+    if layer.cut is not None and not layer.read and not any([g is not None for g in found]):
+        how, shape, place = layer.cut
+        warn(
+            "untracked-result",
+            who,
+            f"the gradient is zero: the result depends on no argument, because {how} has taken a tensor of shape {shape} out "
+            "of its history",
+            "compute the result without detach() and no_grad(); return what is only to be looked at with has_aux=True",
+            place,
+        )
+
+
+def check_scalar(who: str, value: Any) -> None:
     """grad needs a 0-d float tensor."""
     if not isinstance(value, Tensor):
         raise error(
             RuntimeError,
-            "grad",
-            f"expected the given function to return a tensor, got {type(value).__name__}",
-            "return one scalar tensor; with has_aux=True, (scalar, anything)",
+            who,
+            f"expected the given function to return a tensor, got {described(value)}",
+            "end it with `return loss`, a scalar tensor without .item(); with has_aux=True return (scalar, anything)",
         )
     if value.ndim:
         raise error(
             RuntimeError,
-            "grad",
+            who,
             f"expected the function to return a scalar tensor, got shape {tuple(value.shape)}",
-            "reduce it, e.g. with .sum(), or use jacrev",
+            "reduce it, e.g. with .sum(), or use jacrev; second derivatives by a vector are hessian(f)",
         )
-    check_float("grad", value)
+    check_float(who, value)
 
 
 def check_float(who: str, value: Tensor) -> None:
@@ -186,5 +259,6 @@ def check_float(who: str, value: Tensor) -> None:
             RuntimeError,
             who,
             f"expected the function to return floating-point tensors, got {value.dtype}",
-            "mark other results with has_aux=True",
+            "return what changes smoothly with the inputs, cross_entropy rather than a count of right answers; mark other "
+            "results with has_aux=True",
         )

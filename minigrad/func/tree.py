@@ -11,6 +11,17 @@ from ..core.tensor import Tensor
 from ..errors import error
 
 
+def check_function(who: str, func: Any, call: str = "") -> None:
+    """A transform takes the function itself, not its value; `call` is how it is called."""
+    if not callable(func):
+        raise error(
+            TypeError,
+            who,
+            f"expected a function, got {described(func)}",
+            f"pass the function itself: {call or who + '(f)(x)'}",
+        )
+
+
 def flatten(tree: Any) -> tuple[list, Any]:
     """The leaves of a tree, and what is needed to rebuild it."""
     return optree.tree_flatten(tree, none_is_leaf=True)
@@ -50,7 +61,7 @@ def results(who: str, result: Any) -> list:
 
 def inputs(who: str, what: str, tree: Any) -> list:
     """The leaves of what is to be differentiated by: float tensors.  Others raise ValueError, integers RuntimeError."""
-    fix = "pass tensors there, and what is none by a closure or keyword"
+    fix = "pass minigrad.tensor(3.) for a number to differentiate by; pass what is no tensor by a closure or keyword"
     flat = tensors_only(ValueError, who, what, tree, fix)
     for leaf in flat:
         if leaf._np_dtype.kind != "f":
@@ -79,7 +90,29 @@ def described(x: Any) -> str:
     """A value in a few words."""
     if isinstance(x, Tensor):
         return f"a tensor of shape {tuple(x.shape)} and {x.dtype}"
+    if x is None:
+        return "None"
     return f"a tuple of {len(x)}" if isinstance(x, tuple) else f"a {type(x).__name__}"
+
+
+def counted(items: Any, what: str) -> str:
+    """How many there are, in words."""
+    return f"{len(items)} {what}{'s' * (len(items) != 1)}"
+
+
+def shown(spec: Any) -> str:
+    """The structure of a tree, * standing for each leaf: (*, [*, *])."""
+    return repr(rebuild(spec, [STAR] * spec.num_leaves))
+
+
+class Star:
+    """A leaf, when a structure is shown."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+STAR = Star()
 
 
 def zeros(like: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from ..core.tensor import Box, Tensor
 from ..errors import error
 from ..layers.batch import Batch
 from ..ops.join import cat
-from .tree import flatten, rebuild
+from .tree import check_function, counted, flatten, rebuild, shown
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -31,6 +31,7 @@ def vmap(
     >>> minigrad.vmap(minigrad.dot)(minigrad.ones(3, 2), minigrad.ones(3, 2))
     tensor([2., 2., 2.])
     """
+    check_function("vmap", func)
     if randomness not in RANDOMNESS:
         raise error(RuntimeError, "vmap", f"randomness has to be one of {', '.join(RANDOMNESS)}, got {randomness!r}")
     check_chunk_size("vmap", chunk_size)
@@ -50,7 +51,12 @@ def vmap(
 def check_chunk_size(who: str, chunk_size: Any) -> None:
     """How many examples at once: None for all of them."""
     if chunk_size is not None and chunk_size <= 0:
-        raise error(ValueError, who, f"chunk_size has to be None or a positive number, got {chunk_size}")
+        raise error(
+            ValueError,
+            who,
+            f"chunk_size has to be None or a positive number, got {chunk_size}",
+            "pass chunk_size=None for all examples at once",
+        )
 
 
 def run(
@@ -61,7 +67,7 @@ def run(
         result = func(*rebuild(spec, [a if d is None else Box(layer, a, d) for a, d in zip(flat, dims)]), **kwargs)
     outs, out_spec = flatten(result)
     places = out_places(out_dims, result, out_spec, func)
-    return rebuild(out_spec, [lower(layer, o, d, func) for o, d in zip(outs, places)])
+    return rebuild(out_spec, [lower(layer, i, len(outs), o, d, func) for i, (o, d) in enumerate(zip(outs, places))])
 
 
 def chunked(
@@ -94,30 +100,42 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
             "vmap",
             f"vmap({name_of(func)}, in_dims={in_dims!r}): expected in_dims to be an int or a (nested) tuple "
             f"matching the arguments, got {type(in_dims).__name__}",
+            f"pass in_dims={tuple(in_dims)!r}"
+            if isinstance(in_dims, list)
+            else "pass in_dims=0, or a tuple with an entry for "
+            "each argument: its batch dimension, or None if it is the same for all examples",
         )
     if not flat:
-        raise error(ValueError, "vmap", f"vmap({name_of(func)}): got no inputs; vmap needs a tensor to map over")
-    try:
-        dims = broadcast_prefix(in_dims, args)
-    except ValueError as e:
         raise error(
             ValueError,
             "vmap",
-            f"vmap({name_of(func)}, in_dims={in_dims!r}): in_dims is not compatible with the structure of the "
-            f"inputs {spec}",
-            f"give one entry for each of the {len(args)} arguments ({e})",
+            f"vmap({name_of(func)}): got no inputs; vmap needs a tensor to map over",
+            "pass at least one tensor by position; keyword arguments are not mapped",
+        )
+    try:
+        dims = broadcast_prefix(in_dims, args)
+    except ValueError:
+        raise error(
+            ValueError,
+            "vmap",
+            f"vmap({name_of(func)}, in_dims={in_dims!r}): in_dims is not compatible with the structure of the inputs: the "
+            f"function was called with {counted(args, 'argument')}, nested as {shown(spec)}",
+            f"give each argument an entry: in_dims={tuple([0] * len(args))!r}",
         ) from None
-    return [None if d is None else checked_dim(i, a, d, func) for i, (a, d) in enumerate(zip(flat, dims, strict=True))]
+    return [
+        None if d is None else checked_dim(i, len(flat), a, d, func)
+        for i, (a, d) in enumerate(zip(flat, dims, strict=True))
+    ]
 
 
-def checked_dim(i: int, a: Any, d: Any, func: Callable) -> int:
-    """The batch dimension of input i, counted from the front."""
+def checked_dim(i: int, n: int, a: Any, d: Any, func: Callable) -> int:
+    """The batch dimension of input i of n, counted from the front."""
     if not isinstance(a, Tensor):
         raise error(
             ValueError,
             "vmap",
             f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, but it is a {type(a).__name__}, not a tensor",
-            "pass in_dims with None in its place",
+            f"pass None in its place: in_dims={tuple([None if j == i else 0 for j in range(n)])!r}",
         )
     if not isinstance(d, int) or not -a.ndim <= d < a.ndim:
         raise error(
@@ -125,7 +143,9 @@ def checked_dim(i: int, a: Any, d: Any, func: Callable) -> int:
             "vmap",
             f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, which has {a.ndim} dimensions (shape "
             f"{tuple(a.shape)})",
-            "name one of its dimensions, or None",
+            f"name one of its dimensions: {', '.join(map(str, range(a.ndim)))} or None"
+            if a.ndim
+            else "pass None if it is the same for all examples; stack(...) what is a list of examples",
         )
     return d % a.ndim
 
@@ -145,6 +165,7 @@ def batch_size(flat: list, dims: list, func: Callable) -> int:
             ValueError,
             "vmap",
             f"vmap({name_of(func)}): at least one input has to have a batch dimension, but all in_dims are None",
+            "give the input that differs between examples its batch dimension, e.g. in_dims=0",
         )
     if len({n for _, n, _ in sizes}) > 1:
         each = ", ".join(f"input {i} has {n} (in dimension {d})" for i, n, d in sizes)
@@ -152,7 +173,8 @@ def batch_size(flat: list, dims: list, func: Callable) -> int:
             ValueError,
             "vmap",
             f"vmap({name_of(func)}): expected all tensors to have the same size in the mapped dimension, but {each}",
-            "map over dimensions of one size, and pass None for inputs that are the same for all examples",
+            "pass None for an input that is the same for all examples, as in in_dims=(0, None); else map over dimensions of "
+            "one size",
         )
     return sizes[0][1]
 
@@ -167,43 +189,53 @@ def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
             "vmap",
             f"vmap({name_of(func)}): out_dims={out_dims!r} has to be an int, None or a structure of them that says where "
             "in the outputs the batch dimension goes",
+            "pass out_dims=0",
         )
     try:
         return broadcast_prefix(out_dims, result)
-    except ValueError as e:
+    except ValueError:
+        outputs = (
+            "one output" if spec.is_leaf() else f"{counted(flatten(result)[0], 'output')}, nested as {shown(spec)}"
+        )
         raise error(
             ValueError,
             "vmap",
-            f"vmap({name_of(func)}): out_dims={out_dims!r} is not compatible with the structure of the outputs {spec}",
-            str(e),
+            f"vmap({name_of(func)}): out_dims={out_dims!r} is not compatible with the structure of the outputs: the function "
+            f"returned {outputs}",
+            "pass out_dims=0, or one entry for each output",
         ) from None
 
 
-def lower(layer: Batch, o: Any, d: Any, func: Callable) -> Any:
-    """A result with its batch dimension where out_dims wants it."""
+def lower(layer: Batch, i: int, n: int, o: Any, d: Any, func: Callable) -> Any:
+    """Result i of n with its batch dimension where out_dims wants it."""
     mine = layer.owns(o)
     if d is None:
         if mine:
             raise error(
                 ValueError,
                 "vmap",
-                f"vmap({name_of(func)}): got out_dims=None for an output that differs between examples",
-                "give the dimension where the batch is to go",
+                f"vmap({name_of(func)}): got out_dims=None for output {i}, which differs between the {layer.size} examples",
+                "give the dimension where the batch is to go, e.g. out_dims=0",
             )
         return o
     if not isinstance(o, Tensor):
         raise error(
             ValueError,
             "vmap",
-            f"vmap({name_of(func)}): the function must only return tensors, got {type(o).__name__}",
-            "set out_dims to None for an output that is the same for all examples",
+            f"vmap({name_of(func)}): the function must only return tensors, got {type(o).__name__} as output {i}",
+            "return a tensor there"
+            if o is None
+            else "pass None for an output that is the same for all examples: out_dims="
+            f"{tuple([None if j == i else 0 for j in range(n)])!r}",
         )
     value, place = (o._value, o._extra) if mine else (o.expand((layer.size, *o.shape)), 0)
     if not -value.ndim <= d < value.ndim:
         raise error(
             IndexError,
             "vmap",
-            f"vmap({name_of(func)}): out_dim {d!r} is out of range for an output with {value.ndim} dimensions",
+            f"vmap({name_of(func)}): out_dim {d!r} is out of range for output {i}, which has "
+            f"{counted(value._sizes, 'dimension')} with that of the batch, shape {tuple(value.shape)}",
+            "pass out_dims=0, or another of its dimensions",
         )
     return value if place == d else value.movedim(place, d)
 

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from ..core.batching import lift
 from ..core.calls import call_user
 from ..core.context import Frame, push, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Box, Tensor, version
-from ..errors import error
+from ..errors import MinigradError, error, returned_at, user_place
 from .transform import Transform
 
 
@@ -26,6 +28,7 @@ class Batch(Transform):
 
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness
+        self.title = f"vmap (a batch of {size})"
         self.infos: dict[Any, SimpleNamespace] = {}
 
     def handles(self, fn: type, args: tuple) -> bool:
@@ -53,9 +56,10 @@ class Batch(Transform):
         raise error(
             RuntimeError,
             "vmap",
-            "item(), tolist(), bool(), float() and `if` need one value, but under vmap this tensor has "
-            f"{self.size}, one per example",
-            "use minigrad.where(condition, a, b), or compute outside of vmap",
+            f"item(), tolist(), bool(), int(), float() and `if` need one value, but this tensor has one for each of "
+            f"{self.size} examples",
+            "use minigrad.where(condition, a, b) in place of `if`, and keep it a tensor in place of item(); or compute it "
+            "outside of vmap",
         )
 
     def dim(self, a: Any) -> int | None:
@@ -68,8 +72,12 @@ class Batch(Transform):
         values = [a._value if own else a for a, own in zip(args, mine)]
         dims = tuple([a._extra if own else None for a, own in zip(args, mine)])
         if cls.primitive:
-            with use(frame.parent):
-                out, out_dims = cls.vmap(self.info(cls), dims, *values)
+            try:
+                with use(frame.parent):
+                    out, out_dims = cls.vmap(self.info(cls), dims, *values)
+            except MinigradError:
+                self.refuse_example(cls, args)
+                raise
             if type(out) is tuple:
                 return tuple([Box(self, o, d) for o, d in zip(out, out_dims)])
             return Box(self, out, out_dims)
@@ -79,6 +87,10 @@ class Batch(Transform):
         written = [a for a, v, n in zip(args, values, versions) if n is not None and version(v) != n]
         boxes = tuple([self.returned(cls, o, d, written) for o, d in zip(out, out_dims)])
         return boxes if type(out) is tuple else boxes[0]
+
+    def refuse_example(self, cls: Any, args: tuple) -> None:
+        """Raise what the operation says to one example, if it refuses that: in the shapes that the user sees."""
+        cls.compute(*[np.zeros(a._sizes, a._np_dtype) if isinstance(a, Tensor) else a for a in args])
 
     def elementwise(self, frame: Frame, f: Any, *groups: Any) -> Any:
         """The batch dimension in front of all, the ranks made equal behind it, and f one layer down, once.
@@ -130,8 +142,9 @@ class Batch(Transform):
             raise error(
                 RuntimeError,
                 cls.__name__,
-                "to use it with vmap, it needs a vmap rule",
-                "override the vmap staticmethod, or set generate_vmap_rule=True if its methods are made of minigrad operations",
+                f"to use it with vmap, here on {self.size} examples, it needs a vmap rule",
+                "write `generate_vmap_rule = True` in the class if its methods are made of minigrad operations, or else "
+                "override the vmap staticmethod: `def vmap(info, in_dims, *args)` that returns output, out_dims",
             )
         return lambda *args: call_user(cls, "vmap", *args)
 
@@ -142,12 +155,13 @@ class Batch(Transform):
         if dim is None:
             return value
         if type(dim) is not int or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
-            raise error(
-                IndexError if type(dim) is int and not -value.ndim <= dim < value.ndim else RuntimeError,
-                f"{cls.__name__}.vmap",
+            raise refused(
+                cls,
                 f"out_dim {dim!r} is not a dimension of size {self.size} (the batch) of an "
                 f"output of shape {tuple(value.shape)}",
-                "return None for an output that is the same for all examples",
+                "return as out_dims the dimension where the batch lies in the output, None for one that is the same for all "
+                "examples",
+                IndexError if type(dim) is int and not -value.ndim <= dim < value.ndim else RuntimeError,
             )
         dim %= value.ndim
         same = [a for a in written if self.owns(a) and a._value is value and a._extra == dim]
@@ -156,12 +170,15 @@ class Batch(Transform):
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The write happens below, on the value with its batch dimension."""
         if not self.owns(x):
+            part = "" if x._base is None else f"(part of one of shape {tuple(x._base.shape)}) "
             raise error(
                 RuntimeError,
                 "vmap",
-                f"vmap: inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible because a "
-                "tensor that is the same for all examples would have to hold one value per example",
-                "use the out-of-place form, or clone a batched tensor to write to (new_zeros of a batched tensor is batched)",
+                f"vmap: inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible: the tensor of shape "
+                f"{tuple(x.shape)} {part}that is written to is the same for all examples, and would have to hold one value for "
+                f"each of {self.size} examples",
+                "make it from an input, x.new_zeros(...) in place of zeros(...), or pass it as an argument with a batch "
+                "dimension; return what is to be kept; switch the averages of batch norm off (track_running_stats=False)",
             )
         x_dim, value = x._extra, x._value
         with use(frame.parent):
@@ -178,30 +195,31 @@ class Batch(Transform):
         return x
 
 
+def refused(cls: Any, what: str, fix: str, kind: type[Exception] = RuntimeError) -> Exception:
+    """The error for what a user's vmap staticmethod has returned, at the line where it did."""
+    return error(kind, f"{cls.__name__}.vmap", what, fix, returned_at(cls.vmap), [f"applied at {user_place()}"])
+
+
 def checked_pair(cls: Any, result: Any) -> tuple:
     """(outputs, their batch dimensions), as a user's rule has to return them; one output becomes a tuple of none."""
-    who = f"{cls.__name__}.vmap"
     if not (type(result) is tuple and len(result) == 2):
-        raise error(
-            RuntimeError,
-            who,
+        raise refused(
+            cls,
             f"expected the vmap staticmethod to return a pair (output, out_dims), got {described(result)}",
             "return output, out_dims",
         )
     out, dims = result
     if not isinstance(out, (tuple, list)):
         if isinstance(dims, (tuple, list)):
-            raise error(
-                RuntimeError,
-                who,
+            raise refused(
+                cls,
                 f"returned one output, but out_dims={dims!r}",
                 "return one dimension, or None, for it",
             )
         return [out], [dims]
     if not isinstance(dims, (tuple, list)) or len(dims) != len(out):
-        raise error(
-            RuntimeError,
-            who,
+        raise refused(
+            cls,
             f"out_dims={dims!r} are not compatible with its {len(out)} outputs",
             "return one dimension, or None, for each output",
         )

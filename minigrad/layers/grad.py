@@ -16,6 +16,7 @@ from ..core.inplace import check_writable, inplace_at, link_view, rebase, regrap
 from ..core.node import describe
 from ..core.tensor import Box, Tensor, history
 from ..core.wiring import among, as_tuple, check_dirty, is_float
+from ..errors import user_place
 from .transform import Transform, captured
 
 
@@ -23,6 +24,8 @@ class Grad(Transform):
     """One running func.grad or func.vjp."""
 
     name = "grad"
+    cut: Any = None  # how a tensor was taken out of its history here, its shape and the user's line
+    read = False  # Python has asked for values, and may have decided by them
 
     def variable(self, value: Tensor) -> Box:
         """A box to differentiate by."""
@@ -46,7 +49,25 @@ class Grad(Transform):
             link_view(frame, cls, args, out)
         if cls.differentiable and any([e is not None for e in edges]):
             record(self, cls, args, out, edges)
+        elif not frame.grad:
+            self.note_cut("no_grad", args)
         return out
+
+    def detach(self, t: Box) -> Box:
+        """The same, noted for a result that turns out not to depend on anything."""
+        self.note_cut("detach()", (t,))
+        return super().detach(t)
+
+    def readable(self, t: Box) -> Tensor:
+        """The same; the result may be another one for other values."""
+        self.read = True
+        return super().readable(t)
+
+    def note_cut(self, how: str, args: tuple) -> None:
+        """Remember that the result of something tracked is not tracked."""
+        for a in args:
+            if self.owns(a) and history(a) is not None:
+                self.cut = how, a._sizes, user_place()
 
     def custom(self, frame: Frame, cls: Any, args: tuple, values: tuple, needs: tuple) -> Any:
         """A user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""

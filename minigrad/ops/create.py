@@ -403,7 +403,7 @@ def new_tensor(
     dtype = self.dtype if dtype is None else dtype
     if isinstance(data, Tensor):
         warn_copy("new_tensor(t)")
-        return copied(data, dtype).requires_grad_(requires_grad)
+        return copied(data, dtype, requires_grad)
     return made(array_of(data, dtype, "new_tensor"), requires_grad)
 
 

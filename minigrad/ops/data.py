@@ -38,7 +38,7 @@ def tensor(
     on_device(device)
     if isinstance(data, Tensor):
         warn_copy("tensor(t)")
-        return copied(data, dtype).requires_grad_(requires_grad)
+        return copied(data, dtype, requires_grad)
     return made(array_of(data, dtype, "tensor"), requires_grad)
 
 
@@ -254,11 +254,12 @@ def inferred_dtype(found: set) -> np.dtype:
     return dtypes.default() if result is None else result
 
 
-def copied(t: Tensor, dtype: Any) -> Tensor:
+def copied(t: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
     """A copy of t without its past."""
     t = t.detach()
     out = Clone.apply(t) if dtype is None else to(t, dtype, copy=True)
-    return out if type(out) is Box else made(out._a)
+    copy = out if type(out) is Box else made(out._a)
+    return copy.requires_grad_() if requires_grad else copy
 
 
 def warn_copy(what: str) -> None:

@@ -144,15 +144,17 @@ class NonZero(NonDifferentiable):
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
         """Every example would have a result of its own length."""
-        raise data_dependent("nonzero")
+        shape = tuple([n for d, n in enumerate(args[0]._sizes) if d != in_dims[0]])
+        raise data_dependent("nonzero", f"of shape {shape} for each of {info.batch_size} examples, ")
 
 
-def data_dependent(who: str) -> Exception:
+def data_dependent(who: str, what: str = "") -> Exception:
     """The error where the shape of a result depends on values, which differ from example to example."""
     return error(
         RuntimeError,
         who,
-        "the shape of its result depends on the values, so vmap cannot batch it; indexing with a mask does the same",
+        f"the shape of its result depends on the values of its input, {what}so vmap cannot batch it; indexing with a mask "
+        "does the same",
         "use minigrad.where(mask, a, b), or compute it outside of vmap",
     )
 

@@ -75,8 +75,8 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
             raise error(
                 RuntimeError,
                 "stack",
-                f"stack expects each tensor to be equal size, but got {list(xs[0].shape)} at entry 0 and "
-                f"{list(x.shape)} at entry {i}",
+                f"stack expects each tensor to be equal size, but got {tuple(xs[0].shape)} at entry 0 and "
+                f"{tuple(x.shape)} at entry {i}",
                 "write cat(tensors, dim) to join along a dimension that differs, or pad them to one shape: nn.functional.pad",
                 notes=about({"entry 0": xs[0], f"entry {i}": x}),
             )

@@ -37,7 +37,7 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable) ->
             RuntimeError,
             who,
             "vmap: called random operation while in randomness error mode",
-            "pass randomness='different' or 'same' to vmap",
+            'pass randomness="different" to vmap for numbers of its own for each example, or randomness="same"',
         )
     batches = [layer for layer in layers if getattr(layer, "randomness", None) == "different"]
     if generator is not None and not isinstance(generator, Generator):

@@ -29,7 +29,7 @@ from ..ops.families import Pointwise
 from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from .reading import capturing, plain, watch_reading
-from .steps import Draw, Refused, Step, Value
+from .steps import VALUES, Draw, Refused, Step, Value
 
 UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
 BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
@@ -160,7 +160,7 @@ class Trace(Grad):
 
     def reading(self, who: str) -> None:
         """An operation looks at a tensor's values while it decides what to do."""
-        raise self.refuse(f"the size of what {who} gives depends on values, which differ from call to call")
+        raise self.refuse(f"the size of what {who} gives depends on values, which differ from call to call", fix=VALUES)
 
     def number(self, a: float, kind: Any) -> Box:
         """A Python number among an operation's operands."""
@@ -168,16 +168,16 @@ class Trace(Grad):
         self.note("number", b._value._a, a)
         return b
 
-    def refuse(self, why: str, loud: bool = True) -> Refused:
+    def refuse(self, why: str, loud: bool = True, fix: str = "") -> Refused:
         """The exception that ends the capture; remembered, should the user's code catch it."""
         frame = user_frame(2)
         place = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
-        self.refused = self.refused or Refused(why, place, loud)
+        self.refused = self.refused or Refused(why, place, loud, fix)
         return self.refused
 
     def readable(self, t: Box) -> Tensor:
         raise self.refuse(
-            "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
+            "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call", fix=VALUES
         )
 
     def detach(self, t: Box) -> Box:
@@ -230,7 +230,10 @@ class Trace(Grad):
     def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
         """A user's Function that may be traced through: its forward and backward are steps of the program."""
         if not cls.is_traceable:
-            raise self.refuse(f"it calls the Function {cls.__name__}, which does not say is_traceable = True")
+            raise self.refuse(
+                f"it calls the Function {cls.__name__}, which does not say is_traceable = True",
+                fix=f"write `is_traceable = True` in {cls.__name__} if its methods are made of minigrad operations",
+            )
         ctx = cls.Node(self, needs)
         with use(frame.but(grad=False)):
             low = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))

@@ -26,6 +26,8 @@ from .steps import Refused, Step, Value
 if TYPE_CHECKING:
     from .specialise import Specialisation
 
+RETURN = "return what is to be kept, and let the caller store it"
+
 
 class Captured:
     """What one capture has found."""
@@ -44,10 +46,10 @@ class Captured:
             result = program.owner.function(*args, **kwargs)
             trace.phase = "forward"
             if program.environment.restore():
-                raise Refused("it changes a list, dictionary or attribute that outlives the call", None, True)
+                raise Refused("it changes a list, dictionary or attribute that outlives the call", None, True, RETURN)
             after, tree = flatten((args, kwargs))
             if tree != program.tree or any(a is not b for a, b in zip(after, full)):
-                raise Refused("it changes a list or dictionary that it was given", None, True)
+                raise Refused("it changes a list or dictionary that it was given", None, True, RETURN)
             self.take_results(trace, result, full)
             boxes = trace.input_boxes()
             self.tracked = [program.grad and history(o) is not None for o in self.outs]
@@ -59,7 +61,9 @@ class Captured:
         if touched := [t for t in trace.outside if type(t._grad) is Box]:
             for t in touched:
                 t._grad = None
-            raise Refused("it accumulates gradients into .grad", None, True)
+            raise Refused(
+                "it accumulates gradients into .grad", None, True, "return what minigrad.autograd.grad(loss, x) gives"
+            )
 
     def take_arguments(self, program: Specialisation, leaves: Any) -> list:
         """The arguments as the function gets them: boxes for tensors, Numbers for floats."""
@@ -97,7 +101,7 @@ class Captured:
             elif isinstance(o, PLAIN):
                 self.results.append(("value", o))
             else:
-                raise Refused(f"it returns a {type(o).__name__}", None, True)
+                raise Refused(f"it returns a {type(o).__name__}", None, True, "return tensors, numbers, text or None")
         memories = [b._value._a for b in trace.input_boxes()]
         for o in self.outs:
             v = trace.value(o)

@@ -17,8 +17,8 @@ from typing import Any
 from ..core.context import OFF, ON, current
 from ..core.dtypes import default
 from ..core.fast import GENERIC
-from ..errors import Place, error, warn
-from ..func.tree import flatten
+from ..errors import error, warn
+from ..func.tree import check_function, flatten
 from .environment import Unwatched
 from .road import MISS, road
 from .specialise import Eager, Specialisation, kind
@@ -46,8 +46,7 @@ def compile(f: Callable | None = None, *, fullgraph: bool = False) -> Any:
     """
     if f is None:
         return functools.partial(compile, fullgraph=fullgraph)
-    if not callable(f):
-        raise error(TypeError, "compile", f"expected a function, got {type(f).__name__}")
+    check_function("compile", f)
     return f if isinstance(f, Compiled) else Compiled(f, fullgraph)
 
 
@@ -93,19 +92,22 @@ class Compiled:
     def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict) -> Any:
         """A call of a kind that is not known yet."""
         if self._count >= MANY:
-            return self._eagerly(f"it was called in more than {MANY} different ways", None, False, args, kwargs)
+            return self._eagerly(Eager(f"it was called in more than {MANY} different ways", None, False), args, kwargs)
         with _capture_lock:
             try:
                 made = Specialisation(self, leaves, spec, args, kwargs)
             except Refused as e:
-                made = Eager(e.why, e.place, e.loud)
+                made = Eager(e.why, e.place, e.loud, e.fix)
             except Unwatched as e:
                 made = Eager(str(e), None, True)
             except Exception as e:  # the program's own error, or one of ours: eager code tells
                 result = self.function(*args, **kwargs)
-                self._reasons[f"its capture failed: {str(e).splitlines()[0] if str(e) else type(e).__name__}"] = None
-                made = Eager(f"its capture failed: {e}", None, True)
+                what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__
+                made = Eager(f"its capture failed: {what}", getattr(e, "place", None), True, getattr(e, "remedy", ""))
                 self._add(key, made)
+                if self.fullgraph:
+                    raise self.refused(made) from None
+                self._reasons[made.why] = None
                 made.say(self)
                 return result
             self._add(key, made)
@@ -128,17 +130,21 @@ class Compiled:
         if isinstance(made, Specialisation):
             self._last = made
 
-    def _eagerly(self, why: str, place: Place | None, loud: bool, args: tuple, kwargs: dict) -> Any:
+    def _eagerly(self, made: Eager, args: tuple, kwargs: dict) -> Any:
         """Run the function itself, and say so once."""
-        if self.fullgraph and loud:
-            fix = "change that, or compile it without fullgraph=True: then it runs eagerly"
-            raise error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {why}", fix, place)
-        if why not in self._reasons:
-            self._reasons[why] = None
-            if loud:
-                at = f"\n  at {place}" if place is not None else ""
-                warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {why}{at}")
+        if self.fullgraph and made.loud:
+            raise self.refused(made)
+        if made.why not in self._reasons:
+            self._reasons[made.why] = None
+            if made.loud:
+                at = f"\n  at {made.place}" if made.place is not None else ""
+                warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {made.why}{at}", made.fix)
         return self.function(*args, **kwargs)
+
+    def refused(self, made: Eager) -> Exception:
+        """The error for what cannot be compiled, with fullgraph=True."""
+        fix = f"{made.fix or 'change that'}; or compile it without fullgraph=True: then it runs eagerly"
+        return error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {made.why}", fix, made.place)
 
     # ------------------------------------------------------------------ what it shows
     def source(self, part: str = "forward") -> str:

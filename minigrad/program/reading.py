@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.context import OFF, current
 from ..core.tensor import Box, Tensor
+from .steps import VALUES
 
 capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running Trace
 
@@ -69,7 +70,9 @@ def noticing(method: Any) -> Any:
     def run(self: Tensor, *args: Any, **options: Any) -> Any:
         trace = capturing.get()
         if trace is not None and type(self) is not Box and current() is not OFF:
-            raise trace.refuse(f"it reads the value of a tensor ({method.__name__}), which differs from call to call")
+            raise trace.refuse(
+                f"it reads the value of a tensor ({method.__name__}), which differs from call to call", fix=VALUES
+            )
         return method(self, *args, **options)
 
     return run

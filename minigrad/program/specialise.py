@@ -48,8 +48,8 @@ def kind(a: Any, grad: bool) -> tuple:
 class Eager:
     """A kind of call that runs eagerly."""
 
-    def __init__(self, why: str, place: Place | None, loud: bool):
-        self.why, self.place, self.loud = why, place, loud
+    def __init__(self, why: str, place: Place | None, loud: bool, fix: str = ""):
+        self.why, self.place, self.loud, self.fix = why, place, loud, fix
 
     def tensors(self, leaves: Any) -> Any:
         return ()
@@ -57,10 +57,10 @@ class Eager:
     def say(self, owner: Compiled) -> None:
         """Tell the user, once."""
         if self.loud and not owner.fullgraph:
-            warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {self.why}")
+            warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {self.why}", self.fix)
 
     def run(self, owner: Compiled, tensors: Any, leaves: Any, args: tuple, kwargs: dict) -> Any:
-        return owner._eagerly(self.why, self.place, self.loud, args, kwargs)
+        return owner._eagerly(self, args, kwargs)
 
 
 class Specialisation:

@@ -14,11 +14,14 @@ from ..errors import Place
 
 
 class Refused(RuntimeError):
-    """What the function does cannot be compiled.  `loud`: the user should be told."""
+    """What the function does cannot be compiled.  `loud`: the user should be told; `fix` what he could do."""
 
-    def __init__(self, why: str, place: Place | None = None, loud: bool = True):
+    def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = ""):
         super().__init__(f"{why}" + (f"\n  at {place}" if place else ""))
-        self.why, self.place, self.loud = why, place, loud
+        self.why, self.place, self.loud, self.fix = why, place, loud, fix
+
+
+VALUES = "use minigrad.where(condition, a, b) in place of `if` and of masks, and keep numbers as tensors"
 
 
 class Value:

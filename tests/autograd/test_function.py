@@ -368,3 +368,66 @@ def test_result_that_is_dirty_and_has_no_derivative():
     y = x * 1
     z = Double.apply(y)
     assert (z.tolist(), y.tolist(), z.requires_grad) == ([2.0, 4.0], [2.0, 4.0], False)
+
+
+# ---------------------------------------------------------------------- backward under create_graph
+def scaled(factor):
+    """x * 3 with a backward of its own."""
+
+    class Triple(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * 3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return factor(g)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 3
+
+    return lambda x: (Triple.apply(x) ** 3).sum()
+
+
+TWICE = {
+    "create_graph": lambda f, x: torch.autograd.grad(f(x.requires_grad_()), x, create_graph=True, allow_unused=True),
+    "hessian": lambda f, x: torch.func.hessian(f)(x),
+    "jacrev of jacrev": lambda f, x: torch.func.jacrev(torch.func.jacrev(f))(x),
+    "grad of grad": lambda f, x: torch.func.grad(lambda y: torch.func.grad(f)(y).sum())(x),
+}
+
+
+@pytest.mark.parametrize("way", TWICE)
+def test_a_gradient_that_loses_its_history_is_warned_of(way):
+    with pytest.warns(torch.MinigradWarning, match="TripleBackward: .*gradient 0, of shape .2,.*no history"):
+        TWICE[way](scaled(lambda g: g.detach() * 3), torch.ones(2))
+
+
+@pytest.mark.parametrize("way", TWICE)
+@pytest.mark.parametrize(
+    "factor",
+    [lambda g: g * 3, lambda g: g * (3 / g.detach().abs().max()), lambda g: g.detach() * 0, lambda g: None],
+    ids=["as it should be", "a constant beside it", "zero", "none"],
+)
+def test_other_backwards_are_not(way, factor, recwarn):
+    TWICE[way](scaled(factor), torch.ones(2))
+    assert not [w for w in recwarn if "no history" in str(w.message)]
+
+
+@pytest.mark.parametrize("way", ["backward", "grad", "vmap of grad"])
+def test_nor_is_a_first_derivative(way, recwarn):
+    f, x = scaled(lambda g: g.detach() * 3), torch.ones(2)
+    run = {
+        "backward": lambda: f(x.requires_grad_()).backward(),
+        "grad": lambda: torch.func.grad(f)(x),
+        "vmap of grad": lambda: torch.vmap(torch.func.grad(f))(torch.ones(4, 2)),
+    }
+    run[way]()
+    assert not [w for w in recwarn if "no history" in str(w.message)]

@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
 from minigrad.func import grad, jvp, linearize, vjp
 
 F64 = {"dtype": torch.float64}
@@ -226,3 +228,35 @@ def test_linearize_refusals():
         linearize(lambda x: x, 2.0)
     with pytest.raises(RuntimeError, match=r"shape \(3,\)"):
         linearize(torch.sin, torch.ones(2))[1](torch.ones(3))
+
+
+def test_numpy_of_what_has_no_tangent_is_quiet(recwarn):
+    class Sin(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            return torch.from_numpy(np.sin(x.numpy()))
+
+        @staticmethod
+        def jvp(ctx, x_t):
+            (x,) = ctx.saved_tensors
+            return x.cos() * x_t
+
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+        torch.ones(2).numpy()
+        fwAD.unpack_dual(x).primal.numpy()
+        assert fwAD.unpack_dual(Sin.apply(x)).tangent is not None
+    x.numpy()
+    assert not recwarn.list
+
+
+def test_a_tangent_of_a_level_that_has_ended_is_missed_in_the_next_level(recwarn):
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+    with fwAD.dual_level():
+        fwAD.unpack_dual(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+        assert fwAD.unpack_dual(torch.ones(2)).tangent is None
+        assert not recwarn.list
+        with pytest.warns(torch.MinigradWarning, match="level that has ended"):
+            assert fwAD.unpack_dual(x).tangent is None

@@ -126,8 +126,8 @@ def test_vjp_of_nested_primals():
     "f, args, kind, text",
     [
         (lambda x: x * 2, (torch.ones(3),), RuntimeError, r"scalar tensor, got shape \(3,\).*\.sum\(\)"),
-        (lambda x: 3.0, (torch.ones(3),), RuntimeError, "to return a tensor, got float"),
-        (lambda x: (x, x), (torch.ones(3),), RuntimeError, "to return a tensor, got tuple"),
+        (lambda x: 3.0, (torch.ones(3),), RuntimeError, "to return a tensor, got a float"),
+        (lambda x: (x, x), (torch.ones(3),), RuntimeError, "to return a tensor, got a tuple of 2"),
         (lambda x: x.sum().long(), (torch.ones(3),), RuntimeError, "floating-point tensors, got minigrad.int64"),
         (lambda x: x.sum(), (torch.ones(3).long(),), RuntimeError, "argument 0 has dtype minigrad.int64.*float()"),
         (lambda d: d["a"], ({"a": torch.ones(()), "b": {"c": 2}},), ValueError, "got int at b/c"),
@@ -203,3 +203,30 @@ def test_gradient_of_what_nobody_tracks_is_not_tracked():
     w = torch.ones(2, requires_grad=True)
     assert grad(lambda x: (x * w).sum())(torch.ones(2)).requires_grad
     assert grad(lambda x: (x * x).sum())(w).requires_grad
+
+
+def test_a_gradient_of_zero_is_no_mistake(recwarn):
+    w, x = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    grad(lambda y: w.sum())(x)  # depends on nothing of what was passed
+    grad(lambda y: (x.detach() * w).sum())(x)
+    grad(lambda y: grad(lambda z: (w * z).sum())(y).sum())(x)  # second derivatives of a linear function
+    grad(lambda y, z: (y * x).sum(), argnums=(0, 1))(x, w)
+    assert not recwarn.list
+    for f in (lambda y, z: (w * x.detach()).sum(), lambda y, z: (w * y).sum()):
+        with pytest.warns(torch.MinigradWarning, match="in argument 1 is zero"):
+            grad(f, argnums=(0, 1))(torch.ones(2), w)
+
+
+def test_a_zero_gradient_of_a_branch_is_no_mistake(recwarn):
+    grad(lambda x: torch.zeros(()) if x.detach().sum() < 5 else x.sum())(torch.ones(2))
+    grad(lambda x, y: (x.detach() * y).sum(), argnums=(0, 1))(torch.ones(2), torch.ones(2))
+    grad(lambda x: grad(lambda y: 3 * y)(x.sum()))(torch.ones(2))
+    assert not recwarn.list
+
+
+def test_numbers_in_text_and_copies_inside_a_transform():
+    said = []
+    grad(lambda x: (said.append(f"{x:.2f}"), x * x)[1])(torch.tensor(1.5))
+    assert said == ["1.50"]
+    with pytest.warns(torch.MinigradWarning, match="copy"):
+        assert torch.vmap(lambda x: torch.tensor(x) * 2)(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]

@@ -236,7 +236,7 @@ DRAWS = [
 @pytest.mark.parametrize("draw", DRAWS)
 def test_randomness(draw):
     x = torch.ones(3, 1)
-    with pytest.raises(RuntimeError, match="randomness='different' or 'same'"):
+    with pytest.raises(RuntimeError, match='randomness="different".*randomness="same"'):
         vmap(draw)(x)
     same = vmap(draw, randomness="same")(x)
     assert (same == same[0]).all()
@@ -287,7 +287,7 @@ def test_info_tells_the_randomness():
     ],
 )
 def test_values_that_differ_between_examples_are_no_python_numbers(f):
-    with pytest.raises(RuntimeError, match=r"(?s)this tensor has 3, one per example.*minigrad\.where"):
+    with pytest.raises(RuntimeError, match=r"(?s)this tensor has one for each of 3 examples.*minigrad\.where"):
         vmap(f)(torch.ones(3, 2))
 
 
@@ -339,7 +339,7 @@ def test_wrong_in_dims(in_dims, text):
 def test_wrong_out_dims():
     x = torch.ones(3)
     for out_dims, kind, text in [
-        (None, ValueError, "differs between examples"),
+        (None, ValueError, "output 0, which differs between the 3 examples"),
         (1, IndexError, "out of range"),
         ("a", ValueError, "has to be an int"),
         ((0, 0), ValueError, "not compatible"),
@@ -348,6 +348,27 @@ def test_wrong_out_dims():
             vmap(lambda x: x, out_dims=out_dims)(x)
     with pytest.raises(ValueError, match="must only return tensors, got float"):
         vmap(lambda x: 2.0)(x)
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes"),
+    [
+        (lambda x, w: x + w, "(3,) and (4,)"),
+        (lambda x, w: x.mul_(w), "(3,) and (4,)"),
+        (lambda x, w: torch.dot(x, w), "(3,)"),
+        (lambda x, w: torch.nn.functional.linear(x, w.reshape(1, 4)), "(3,)"),
+        (lambda x, w: torch.cat([x.reshape(1, 3), w.reshape(1, 4)]), "(1, 3)"),
+        (lambda x, w: grad(lambda x: (x + w).sum())(x), "(3,) and (4,)"),
+    ],
+)
+def test_errors_have_the_shapes_of_one_example(f, shapes):
+    x, w = torch.ones(5, 3), torch.ones(4)
+    with pytest.raises(RuntimeError) as e:
+        vmap(f, (0, None))(x.clone(), w)
+    assert shapes in str(e.value) and "vmap (a batch of 5)" in str(e.value), e.value
+    with pytest.raises(RuntimeError) as e:
+        vmap(vmap(f, (0, None)), (1, None))(torch.ones(5, 2, 3), w)
+    assert shapes in str(e.value) and "vmap (a batch of 2) > vmap (a batch of 5)" in str(e.value), e.value
 
 
 def test_a_batched_tensor_that_is_kept_outside_says_where_it_is_from():

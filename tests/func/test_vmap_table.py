@@ -68,7 +68,7 @@ def test_vmap_is_a_loop_for_each_tensor(name):
                     lambda *given: tuple(call(name, sample, given)[0]), tuple([-1 if b else None for b in batched])
                 )(*args)
             except RuntimeError as e:
-                refused = ("vmap cannot batch it", "one per example", "no memory for numpy", "randomness")
+                refused = ("vmap cannot batch it", "one for each of", "no memory for numpy", "randomness")
                 assert any(text in str(e) for text in refused), f"{name}({sample}), batched {batched}: {e}"
                 continue
             for k in range(SIZE):

@@ -50,9 +50,6 @@ def flat_class(plan: Plan) -> type:
             number_into(kept, node)
         return (*kept, *[as_saved(getattr(node, k), i) if k in read else None for i, k in enumerate(outs)])
 
-<<<<<<< HEAD
-    def forget(node: Any, freed: Freed) -> None:
-=======
     def constants(node: Any) -> dict:
         """As Full has it; here no backward frees them."""
         found = {i: getattr(node, k) for i, k in enumerate(plan.names) if k in plain}
@@ -60,8 +57,7 @@ def flat_class(plan: Plan) -> type:
             number_into(found, node)
         return found
 
-    def forget(node: Any, place: Any) -> None:
->>>>>>> mh
+    def forget(node: Any, freed: Freed) -> None:
         """Drop the saved tensors."""
         if node._freed is None and any([getattr(node, k) is not None for k in read]):
             node._freed = freed

@@ -1,0 +1,94 @@
+"""What gradcheck says of a derivative that is not what finite differences say: both Jacobians, where they differ most, what
+such a difference usually comes from, and in which methods it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import engine
+from ..core.node import Ctx
+from ..core.tensor import Tensor, history, wrap
+from ..errors import MinigradRuntimeError, error, returned_at
+from .jacobians import differentiable
+
+
+class GradcheckError(MinigradRuntimeError):
+    """A derivative is not what finite differences say; the message shows where, and what to look at."""
+
+
+class Settings:
+    """The tolerances of one check."""
+
+    def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float):
+        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
+
+    def close(self, a: Any, n: Any) -> bool:
+        """Whether the analytical value is near enough to the numerical one."""
+        return bool(np.allclose(a, n, rtol=self.rtol, atol=self.atol))
+
+
+def not_a_function(func: Callable, inputs: tuple) -> Exception | None:
+    """The error for a func that gives other outputs when it is called again: its differences say nothing."""
+    first, again = differentiable(func, inputs), differentiable(func, inputs)
+    for (k, a), (_, b) in zip(first, again):
+        if not np.array_equal(a.detach()._a, b.detach()._a, equal_nan=True):
+            return error(
+                GradcheckError,
+                "gradcheck",
+                f"output {k} is another one when the function is called twice with the same inputs, so that finite "
+                "differences say nothing",
+                "call minigrad.manual_seed(0) in the function if it draws random numbers, and keep no state there",
+            )
+    return None
+
+
+def suspects(func: Callable, inputs: tuple, methods: tuple) -> list[str]:
+    """Where these methods of the user's Functions that take part return: one of them has to be changed."""
+    edges = [e for _, o in differentiable(func, inputs) if (e := history(o)) is not None]
+    nodes = sorted([n for n in engine.behind(edges)[0] if isinstance(n, Ctx)], key=lambda n: n._seq)
+    own = [(cls, m) for cls in dict.fromkeys([n._fn for n in nodes]) for m in methods]
+    places = [(f"{cls.__name__}.{m}", returned_at(getattr(cls, m))) for cls, m in own]
+    return [f"{who} returns at {place}" for who, place in places if place is not None]
+
+
+def mismatch(mode: str, i: int, x: Tensor, k: int, a: np.ndarray, n: np.ndarray, settings: Settings) -> Exception:
+    """The error for two Jacobians that differ: both, where they differ most, and what that looks like."""
+    gap = np.abs(a - n) - settings.rtol * np.abs(n)
+    row, column = np.unravel_index(int(np.argmax(np.where(np.isnan(gap), np.inf, gap))), gap.shape)
+    place = ", ".join(str(int(p)) for p in np.unravel_index(int(row), x.shape)) if x.shape else ""
+    allowed = settings.atol + settings.rtol * abs(n[row, column])
+    wrong = int((~np.isclose(a, n, rtol=settings.rtol, atol=settings.atol)).sum())
+    return error(
+        GradcheckError, "gradcheck",
+        f"Jacobian mismatch for output {k} with respect to input {i}{', in forward mode' * (mode == 'forward')},\n"
+        f"numerical:{wrap(n)}\nanalytical:{wrap(a)}\n"
+        f"{wrong} of {a.size} elements differ, most at [{row}, {column}] (input element [{place}], output element "
+        f"{column}): numerical {n[row, column]:.6g}, analytical {a[row, column]:.6g}, {abs(a - n)[row, column]:.2g} "
+        f"apart where {allowed:.2g} is allowed",
+        advice(mode, x, a, n, settings))  # fmt: skip
+
+
+def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Settings) -> str:
+    """What a difference of this kind usually comes from."""
+    method = "jvp" if mode == "forward" else "backward"
+    if np.isnan(a).any() or np.isnan(n).any():
+        which = "analytical" if np.isnan(a).any() else "numerical"
+        return f"the {which} Jacobian has nan: look for 0/0, log or sqrt at the border of their domain, or inf - inf"
+    if x._np_dtype != np.float64:
+        return f"the input is {x.dtype}; finite differences need double precision: pass x.double().requires_grad_()"
+    if not a.any():
+        return f"the analytical Jacobian is zero: look for detach(), no_grad or a None that {method} returns here"
+    if settings.close(a, -n):
+        return f"the signs are opposite: look for a minus in {method}"
+    ratios = a[n != 0] / n[n != 0]
+    if ratios.size and np.abs(ratios - ratios[0]).max() <= 1e-3 * abs(ratios[0]) and not a[n == 0].any():
+        return f"the analytical values are {ratios[0]:.4g} times the numerical ones: look for a factor in {method}"
+    if a.shape[0] == a.shape[1] and settings.close(a, n.T):
+        return f"one Jacobian is the other transposed: look for a missing transpose in {method}"
+    if np.isclose(a, n, rtol=settings.rtol, atol=settings.atol).mean() > 0.5:
+        return f"most elements agree: look for what is special about the others, a kink or a branch of {method}"
+    return f"look at the formula of {method}, and whether what it reads was changed after forward"

@@ -1,0 +1,198 @@
+"""compile."""
+
+import numpy as np
+
+import minigrad as torch
+
+from . import Mistake
+
+
+class CompiledItem(Mistake):
+    """A function compiled with fullgraph=True reads a number out of a tensor.
+
+    The compiled program is made once for all values, so that it cannot take a branch that depends on one.
+    """
+
+    operation = "compile(halved)"
+    numbers = ("item()",)
+    remedy = "minigrad.where"
+
+    def wrong():
+        @torch.compile(fullgraph=True)
+        def halved(x):
+            if x.sum() > 0:  # <-
+                return x / 2
+            return x
+
+        return halved(torch.ones(3))
+
+    def right():
+        @torch.compile(fullgraph=True)
+        def halved(x):
+            return torch.where(x.sum() > 0, x / 2, x)
+
+        return halved(torch.ones(3))
+
+
+class CompiledNumpy(Mistake):
+    """A function compiled with fullgraph=True uses NumPy.
+
+    What NumPy computes is not recorded and would be a constant of the compiled program.
+    """
+
+    operation = "compile(waves)"
+    numbers = ("numpy()", "(3,)")
+    remedy = "minigrad's operations"
+
+    def wrong():
+        @torch.compile(fullgraph=True)
+        def waves(x):
+            return x + torch.from_numpy(np.sin(x.numpy()))  # <-
+
+        return waves(torch.ones(3))
+
+    def right():
+        @torch.compile(fullgraph=True)
+        def waves(x):
+            return x + x.sin()
+
+        return waves(torch.ones(3))
+
+
+class CompiledNothing(Mistake):
+    """compile gets the value of a function in place of the function.
+
+    It needs the function, to run it on other tensors.
+    """
+
+    says = TypeError
+    operation = "compile"
+    numbers = ("a tensor of shape (3,)",)
+    remedy = "compile(f)(x)"
+
+    def wrong():
+        f = lambda x: x * x
+        return torch.compile(f(torch.ones(3)))  # <-
+
+    def right():
+        f = lambda x: x * x
+        return torch.compile(f)(torch.ones(3))
+
+
+class CompiledMask(Mistake):
+    """A function compiled with fullgraph=True selects elements by a condition.
+
+    How many are selected depends on their values, and the compiled program is made for one size.
+    """
+
+    operation = "compile(positive)"
+    numbers = ("size", "depends on values")
+    remedy = "minigrad.where"
+
+    def wrong():
+        @torch.compile(fullgraph=True)
+        def positive(x):
+            return x[x > 0].sum()  # <-
+
+        return positive(torch.ones(3))
+
+    def right():
+        @torch.compile(fullgraph=True)
+        def positive(x):
+            return torch.where(x > 0, x, 0.0).sum()
+
+        return positive(torch.ones(3))
+
+
+class CompiledAppend(Mistake):
+    """A function compiled with fullgraph=True appends to a list from outside.
+
+    Calls run the compiled program, which computes tensors and does nothing else: the list would stay as it is.
+    """
+
+    operation = "compile(doubled)"
+    numbers = ("list", "outlives the call")
+    remedy = "return what is to be kept"
+
+    def wrong():
+        history = []
+
+        @torch.compile(fullgraph=True)
+        def doubled(x):
+            history.append(x.sum())
+            return x * 2
+
+        return doubled(torch.ones(3))  # <-
+
+    def right():
+        history = []
+
+        @torch.compile(fullgraph=True)
+        def doubled(x):
+            return x * 2, x.sum()
+
+        y, total = doubled(torch.ones(3))
+        history.append(total)
+        return y
+
+
+class CompiledFunction(Mistake):
+    """A function compiled with fullgraph=True calls a custom Function that does not allow it.
+
+    The compiler runs forward and backward once, and records their operations. A Function says that this is all they do.
+    """
+
+    operation = "compile(doubled)"
+    numbers = ("Double", "is_traceable")
+    remedy = "is_traceable = True"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+        @torch.compile(fullgraph=True)
+        def doubled(x):
+            return Double.apply(x)  # <-
+
+        return doubled(torch.ones(3))
+
+    def right():
+        class Double(torch.autograd.Function):
+            is_traceable = True
+
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+        @torch.compile(fullgraph=True)
+        def doubled(x):
+            return Double.apply(x)
+
+        return doubled(torch.ones(3))
+
+
+class CompiledResult(Mistake):
+    """A function compiled with fullgraph=True returns an object of a class of its own.
+
+    The compiled program returns tensors, numbers and text, in tuples, lists and dicts.
+    """
+
+    operation = "compile(split)"
+    numbers = ("set",)
+    remedy = "return tensors"
+
+    def wrong():
+        @torch.compile(fullgraph=True)
+        def split(x):
+            return {x.sum(), x.prod()}
+
+        return split(torch.ones(3))  # <-
+
+    def right():
+        @torch.compile(fullgraph=True)
+        def split(x):
+            return x.sum(), x.prod()
+
+        return split(torch.ones(3))

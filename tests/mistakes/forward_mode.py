@@ -1,0 +1,778 @@
+"""jvp and forward mode."""
+
+import numpy as np
+
+import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+
+from . import Mistake
+
+
+class JvpMissing(Mistake):
+    """A Function without a jvp is used in forward mode.
+
+    Forward mode pushes tangents through every operation, and only a `jvp` says how your Function does that. `backward`
+    goes the other way.
+    """
+
+    says = NotImplementedError
+    operation = "Square"
+    numbers = ("jvp", "forward mode")
+    remedy = "def jvp(ctx"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * x
+
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+            return fwAD.unpack_dual(Square.apply(x)).tangent  # <-
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_forward(x)
+                return x * x
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                (x,) = ctx.saved_tensors
+                return 2 * x * x_t
+
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+            return fwAD.unpack_dual(Square.apply(x)).tangent
+
+
+class HessianWithoutJvp(Mistake):
+    """The Hessian of a Function that has only a backward.
+
+    `hessian` is `jacfwd(jacrev(f))`: forward mode over reverse mode, which needs a `jvp` of the Function. Reverse mode
+    twice needs none.
+    """
+
+    says = NotImplementedError
+    operation = "Cube"
+    numbers = ("jvp",)
+    remedy = "jacrev(jacrev(f))"
+
+    def wrong():
+        class Cube(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x**3
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * 3 * x**2
+
+        return torch.func.hessian(lambda x: Cube.apply(x).sum())(torch.ones(2))  # <-
+
+    def right():
+        class Cube(torch.autograd.Function):
+            generate_vmap_rule = True
+
+            @staticmethod
+            def forward(x):
+                return x**3
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * 3 * x**2
+
+        f = lambda x: Cube.apply(x).sum()
+        return torch.func.jacrev(torch.func.jacrev(f))(torch.ones(2))
+
+
+class JvpWrongCount(Mistake):
+    """jvp returns one tangent for two outputs.
+
+    Every output of forward has a tangent of its own.
+    """
+
+    operation = "SinCos.jvp"
+    numbers = ("1 tangent", "2 outputs")
+    remedy = "return tangent_0, tangent_1"
+
+    def wrong():
+        class SinCos(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_forward(x)
+                return x.sin(), x.cos()
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                (x,) = ctx.saved_tensors
+                return x.cos() * x_t  # <-
+
+        with fwAD.dual_level():
+            SinCos.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+    def right():
+        class SinCos(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_forward(x)
+                return x.sin(), x.cos()
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                (x,) = ctx.saved_tensors
+                return x.cos() * x_t, -x.sin() * x_t
+
+        with fwAD.dual_level():
+            SinCos.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+
+class JvpWrongShape(Mistake):
+    """jvp returns a tangent in the shape of the input.
+
+    A tangent says how the output moves, so it has the output's shape. (backward is the one that returns the shape of
+    the input.)
+    """
+
+    operation = "RowSum.jvp"
+    numbers = ("tangent 0", "(2, 3)", "(2,)")
+    remedy = "output's shape"
+
+    def wrong():
+        class RowSum(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.sum(1)
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t  # <-
+
+        with fwAD.dual_level():
+            RowSum.apply(fwAD.make_dual(torch.ones(2, 3), torch.ones(2, 3)))
+
+    def right():
+        class RowSum(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.sum(1)
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t.sum(1)
+
+        with fwAD.dual_level():
+            RowSum.apply(fwAD.make_dual(torch.ones(2, 3), torch.ones(2, 3)))
+
+
+class JvpWrongDtype(Mistake):
+    """jvp returns a float64 tangent for a float32 output.
+
+    A constant made with `dtype=float64` has turned the product into float64.
+    """
+
+    operation = "Scale.jvp"
+    numbers = ("tangent 0", "float64", "float32")
+    remedy = ".to("
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 3
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t * torch.full((2,), 3.0, dtype=torch.float64)  # <-
+
+        with fwAD.dual_level():
+            Scale.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 3
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t * torch.full((2,), 3.0, dtype=x_t.dtype)
+
+        with fwAD.dual_level():
+            Scale.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+
+class JvpReturnsNumpy(Mistake):
+    """jvp returns a NumPy array.
+
+    Tangents are tensors, so that derivatives of them can be taken in turn.
+    """
+
+    says = TypeError
+    operation = "Double.jvp"
+    numbers = ("tangent 0", "ndarray")
+    remedy = "minigrad.from_numpy"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t.numpy() * 2  # <-
+
+        with fwAD.dual_level():
+            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t * 2
+
+        with fwAD.dual_level():
+            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+
+class JvpWithoutReturn(Mistake):
+    """jvp computes the tangent and forgets to return it.
+
+    Python returns None then, which would mean that the output does not move: a derivative of zero, without a word.
+    """
+
+    operation = "Double.jvp"
+    numbers = ("no return", "output 0")
+    remedy = "return"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def jvp(ctx, x_t):  # <-
+                x_t * 2
+
+        with fwAD.dual_level():
+            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+    def right():
+        class Sign(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.sign()
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return None  # the output does not move
+
+        with fwAD.dual_level():
+            Sign.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+
+class JvpTakesTooFew(Mistake):
+    """jvp takes one tangent, but forward takes two arguments.
+
+    jvp gets one tangent for each argument of forward, in the same order; None for arguments that have none.
+    """
+
+    says = TypeError
+    operation = "Scale.jvp"
+    numbers = ("called with 3 arguments", "jvp(ctx, x_t)")
+    remedy = "one tangent for each argument of forward"
+
+    def wrong():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.factor = factor
+                return x * factor
+
+            @staticmethod
+            def jvp(ctx, x_t):  # <-
+                return x_t * ctx.factor
+
+        with fwAD.dual_level():
+            Scale.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), 3.0)
+
+    def right():
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.factor = factor
+                return x * factor
+
+            @staticmethod
+            def jvp(ctx, x_t, _):
+                return x_t * ctx.factor
+
+        with fwAD.dual_level():
+            Scale.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), 3.0)
+
+
+class TangentIsNone(Mistake):
+    """jvp computes with a tangent that is None.
+
+    Arguments of forward that are no tensors have no tangent, and with `set_materialize_grads(False)` neither have tensors
+    that do not move. Such a tangent is None.
+    """
+
+    says = TypeError
+    operation = "Power.jvp"
+    numbers = ("tangent 1", "n_t", "None")
+    remedy = "if n_t is not None"
+
+    def wrong():
+        class Power(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, n):
+                ctx.save_for_forward(x)
+                ctx.n = n
+                return x**n
+
+            @staticmethod
+            def jvp(ctx, x_t, n_t):
+                (x,) = ctx.saved_tensors
+                return ctx.n * x ** (ctx.n - 1) * x_t + x**ctx.n * x.log() * n_t  # <-
+
+        with fwAD.dual_level():
+            Power.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), 3.0)
+
+    def right():
+        class Power(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, n):
+                ctx.save_for_forward(x)
+                ctx.n = n
+                return x**n
+
+            @staticmethod
+            def jvp(ctx, x_t, n_t):
+                (x,) = ctx.saved_tensors
+                return ctx.n * x ** (ctx.n - 1) * x_t
+
+        with fwAD.dual_level():
+            Power.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), 3.0)
+
+
+class TangentNotMaterialized(Mistake):
+    """jvp computes with the tangent of a tensor that does not move, after set_materialize_grads(False).
+
+    That call says that jvp and backward want None rather than a tensor of zeros; they have to look for it.
+    """
+
+    says = TypeError
+    operation = "Product.jvp"
+    numbers = ("tangent 1", "None", "set_materialize_grads(False)")
+    remedy = "if y_t is not None"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.set_materialize_grads(False)
+                ctx.save_for_forward(x, y)
+                return x * y
+
+            @staticmethod
+            def jvp(ctx, x_t, y_t):
+                x, y = ctx.saved_tensors
+                return x_t * y + x * y_t  # <-
+
+        with fwAD.dual_level():
+            Product.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), torch.ones(2))
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.set_materialize_grads(False)
+                ctx.save_for_forward(x, y)
+                return x * y
+
+            @staticmethod
+            def jvp(ctx, x_t, y_t):
+                x, y = ctx.saved_tensors
+                terms = [] if x_t is None else [x_t * y]
+                return sum(terms if y_t is None else [*terms, x * y_t])
+
+        with fwAD.dual_level():
+            Product.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)), torch.ones(2))
+
+
+class JvpWritesTangent(Mistake):
+    """jvp changes the tangent that it was given in place.
+
+    That memory is still the tangent of the input: all other uses of the input would get the changed one.
+    """
+
+    operation = "Double.jvp"
+    numbers = ("tangent 0", "in place")
+    remedy = "clone()"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t.mul_(2)  # <-
+
+        with fwAD.dual_level():
+            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t.clone().mul_(2)
+
+        with fwAD.dual_level():
+            Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
+
+
+class SavedForTheWrongMode(Mistake):
+    """backward reads what was saved for jvp.
+
+    `save_for_forward` keeps tensors for jvp only; what backward reads is kept by `save_for_backward`. Call both where
+    both are needed.
+    """
+
+    says = ValueError
+    operation = "Square.backward"
+    numbers = ("0 tensors", "expected 1")
+    remedy = "ctx.save_for_backward"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_forward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors  # <-
+                return 2 * x * g
+
+        Square.apply(torch.tensor(3.0, requires_grad=True)).backward()
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                ctx.save_for_forward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 2 * x * g
+
+        Square.apply(torch.tensor(3.0, requires_grad=True)).backward()
+
+
+class LevelEnded(Mistake):
+    """The tangent is read after its dual level has ended.
+
+    Tangents live as long as the `with dual_level():` block; after it there are none left, and `unpack_dual` gives None.
+    """
+
+    says = "level-ended"
+    operation = "unpack_dual"
+    numbers = ("(2,)", "has ended")
+    remedy = "inside `with dual_level():`"
+
+    def wrong():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            y = x * 2
+        return fwAD.unpack_dual(y).tangent  # <-
+
+    def right():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            y = fwAD.unpack_dual(x * 2).tangent
+        return y
+
+
+class NestedLevels(Mistake):
+    """A dual level is opened inside another one.
+
+    Dual numbers carry one tangent. For a derivative of a derivative nest `func.jvp`.
+    """
+
+    operation = "enter_dual_level"
+    numbers = ("open already",)
+    remedy = "minigrad.func.jvp"
+
+    def wrong():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+            with fwAD.dual_level():  # <-
+                return fwAD.make_dual(x, torch.tensor(1.0))
+
+    def right():
+        one = (torch.tensor(1.0),)
+        slope = lambda x: torch.func.jvp(lambda y: y**3, (x,), one)[1]
+        return torch.func.jvp(slope, (torch.tensor(2.0),), one)
+
+
+class MakeDualOutside(Mistake):
+    """A dual tensor is made outside of a dual level.
+
+    There is nothing that would carry its tangent along.
+    """
+
+    operation = "make_dual"
+    numbers = ("no level",)
+    remedy = "with dual_level():"
+
+    def wrong():
+        return fwAD.make_dual(torch.ones(2), torch.ones(2))  # <-
+
+    def right():
+        with fwAD.dual_level():
+            return fwAD.make_dual(torch.ones(2), torch.ones(2))
+
+
+class TangentOfOtherShape(Mistake):
+    """A tangent has another shape than its tensor.
+
+    A tangent says for each element how fast it moves.
+    """
+
+    operation = "make_dual"
+    numbers = ("(3,)", "(2, 3)")
+    remedy = "expand"
+
+    def wrong():
+        with fwAD.dual_level():
+            return fwAD.make_dual(torch.ones(2, 3), torch.ones(3))  # <-
+
+    def right():
+        with fwAD.dual_level():
+            return fwAD.make_dual(torch.ones(2, 3), torch.ones(2, 3))
+
+
+class TangentOfOtherDtype(Mistake):
+    """A tangent has another dtype than its tensor.
+
+    Both would travel through the same operations with different precision.
+    """
+
+    operation = "make_dual"
+    numbers = ("float64", "float32")
+    remedy = "tangent.to("
+
+    def wrong():
+        with fwAD.dual_level():
+            return fwAD.make_dual(torch.ones(2), torch.ones(2, dtype=torch.float64))  # <-
+
+    def right():
+        with fwAD.dual_level():
+            return fwAD.make_dual(torch.ones(2), torch.ones(2, dtype=torch.float64).to(torch.float32))
+
+
+class IntegerPrimal(Mistake):
+    """A tensor of integers gets a tangent.
+
+    Integers cannot move a little.
+    """
+
+    says = ValueError
+    operation = "make_dual"
+    numbers = ("tensor", "int64")
+    remedy = ".float()"
+
+    def wrong():
+        with fwAD.dual_level():
+            return fwAD.make_dual(torch.tensor([1, 2]), torch.ones(2))  # <-
+
+    def right():
+        with fwAD.dual_level():
+            return fwAD.make_dual(torch.tensor([1, 2]).float(), torch.ones(2))
+
+
+class PrimalsNotATuple(Mistake):
+    """func.jvp gets a tensor in place of the tuple of primals.
+
+    A function may have several arguments, so that jvp takes a tuple of them and a tuple of tangents.
+    """
+
+    operation = "jvp"
+    numbers = ("primals", "(2,)")
+    remedy = "(x,)"
+
+    def wrong():
+        return torch.func.jvp(torch.sin, torch.ones(2), torch.ones(2))  # <-
+
+    def right():
+        return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.ones(2),))
+
+
+class TangentsOfOtherStructure(Mistake):
+    """func.jvp gets one tangent for two primals.
+
+    Each primal needs a tangent; zeros for one that does not move.
+    """
+
+    operation = "jvp"
+    numbers = ("2 primals", "1 tangent")
+    remedy = "one tangent for each primal"
+
+    def wrong():
+        x, y = torch.ones(2), torch.ones(2)
+        return torch.func.jvp(torch.mul, (x, y), (torch.ones(2),))  # <-
+
+    def right():
+        x, y = torch.ones(2), torch.ones(2)
+        return torch.func.jvp(torch.mul, (x, y), (torch.ones(2), torch.zeros(2)))
+
+
+class JvpTangentShape(Mistake):
+    """A tangent given to func.jvp has another shape than its primal.
+
+    To get the derivative along each of many directions at once, map jvp over the directions.
+    """
+
+    operation = "jvp"
+    numbers = ("tangent 0", "(3, 3)", "(3,)")
+    remedy = "primal's shape"
+
+    def wrong():
+        return torch.func.jvp(torch.sin, (torch.ones(3),), (torch.eye(3),))  # <-
+
+    def right():
+        x = torch.ones(3)
+        return torch.vmap(lambda t: torch.func.jvp(torch.sin, (x,), (t,))[1])(torch.eye(3))
+
+
+class JvpOfAnInteger(Mistake):
+    """A tensor of integers is a primal of func.jvp.
+
+    What is not differentiated by belongs into a closure.
+    """
+
+    says = ValueError
+    operation = "jvp"
+    numbers = ("primal 1", "int64")
+    remedy = "closure"
+
+    def wrong():
+        x, n = torch.ones(2), torch.tensor(3)
+        return torch.func.jvp(torch.pow, (x, n), (torch.ones(2), torch.tensor(0)))  # <-
+
+    def right():
+        x, n = torch.ones(2), torch.tensor(3)
+        return torch.func.jvp(lambda x: torch.pow(x, n), (x,), (torch.ones(2),))
+
+
+class NumpyInForwardMode(Mistake):
+    """A dual tensor goes through NumPy.
+
+    NumPy computes the value alone, and the tangent is gone without a word: the derivative would be zero.
+    """
+
+    says = "tangent-lost"
+    operation = "numpy"
+    numbers = ("(2,)", "tangent")
+    remedy = "minigrad's operations"
+
+    def wrong():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            y = torch.from_numpy(np.sin(x.numpy()))  # <-
+            return fwAD.unpack_dual(y).tangent
+
+    def right():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            assert x.detach().numpy().sum() == 2
+            return fwAD.unpack_dual(x.sin()).tangent
+
+
+class UnpackedTuple(Mistake):
+    """unpack_dual gets the tuple of a function's results.
+
+    It takes one dual tensor apart.
+    """
+
+    says = TypeError
+    operation = "unpack_dual"
+    numbers = ("tuple",)
+    remedy = "one by one"
+
+    def wrong():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            return fwAD.unpack_dual((x.sin(), x.cos()))  # <-
+
+    def right():
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+            return [fwAD.unpack_dual(y).tangent for y in (x.sin(), x.cos())]
+
+
+class JvpAuxNotDeclared(Mistake):
+    """A function under func.jvp returns something beside its result, and jvp was not told.
+
+    With `has_aux=True` the second thing is passed through.
+    """
+
+    operation = "jvp"
+    numbers = ("float", "1")
+    remedy = "has_aux=True"
+
+    def wrong():
+        f = lambda x: (x.sin(), 2.0)
+        return torch.func.jvp(f, (torch.ones(2),), (torch.ones(2),))  # <-
+
+    def right():
+        f = lambda x: (x.sin(), 2.0)
+        return torch.func.jvp(f, (torch.ones(2),), (torch.ones(2),), has_aux=True)
+
+
+class JvpOfAValue(Mistake):
+    """func.jvp gets the value of the function in place of the function.
+
+    It runs the function itself, on values that carry tangents.
+    """
+
+    says = TypeError
+    operation = "jvp"
+    numbers = ("a tensor of shape (2,)",)
+    remedy = "jvp(f, (x,), (tangent,))"
+
+    def wrong():
+        x = torch.ones(2)
+        return torch.func.jvp(torch.sin(x), (x,), (torch.ones(2),))  # <-
+
+    def right():
+        x = torch.ones(2)
+        return torch.func.jvp(torch.sin, (x,), (torch.ones(2),))

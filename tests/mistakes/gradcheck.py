@@ -1,0 +1,489 @@
+"""gradcheck."""
+
+import minigrad as torch
+from minigrad.autograd import gradcheck, gradgradcheck
+
+from . import Mistake
+
+float64 = torch.float64
+
+
+class GradcheckFloat32(Mistake):
+    """gradcheck in single precision.
+
+    It subtracts two nearly equal numbers and divides by 1e-6: of the seven digits of float32 nothing is left.
+    """
+
+    says = "gradcheck-float32"
+    operation = "gradcheck"
+    numbers = ("input 0", "float32")
+    remedy = ".double()"
+
+    def wrong():
+        x = torch.tensor([0.5, 2.0], requires_grad=True)
+        gradcheck(lambda x: x * x, x, raise_exception=False)  # <-
+
+    def right():
+        x = torch.tensor([0.5, 2.0]).double().requires_grad_()
+        gradcheck(lambda x: x * x, x)
+
+
+class NothingToCheck(Mistake):
+    """No input of gradcheck requires grad.
+
+    It checks the gradients of the inputs that require one, and here is none.
+    """
+
+    says = ValueError
+    operation = "gradcheck"
+    numbers = ("requires_grad=True",)
+    remedy = ".requires_grad_()"
+
+    def wrong():
+        gradcheck(torch.sin, torch.ones(2, dtype=float64))  # <-
+
+    def right():
+        gradcheck(torch.sin, torch.ones(2, dtype=float64).requires_grad_())
+
+
+class OverlappingInput(Mistake):
+    """An input of gradcheck is an expanded tensor.
+
+    Its elements share memory: moving one of them moves all.
+    """
+
+    operation = "gradcheck"
+    numbers = ("input 0", "stride 0")
+    remedy = "clone()"
+
+    def wrong():
+        x = torch.ones(1, dtype=float64).expand(3).requires_grad_()
+        gradcheck(torch.sin, x)  # <-
+
+    def right():
+        x = torch.ones(1, dtype=float64).expand(3).clone().requires_grad_()
+        gradcheck(torch.sin, x)
+
+
+class WrongFactor(Mistake):
+    """backward misses a factor.
+
+    gradcheck compares with finite differences and shows where the two differ most.
+    """
+
+    operation = "gradcheck"
+    numbers = ("output 0", "input 0", "input element [1]", "numerical 6", "analytical 3", "0.5 times")
+    remedy = "backward"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * x  # <-
+
+        gradcheck(Square.apply, torch.tensor([1.0, 3.0], dtype=float64, requires_grad=True))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * 2 * x
+
+        gradcheck(Square.apply, torch.tensor([1.0, 3.0], dtype=float64, requires_grad=True))
+
+
+class WrongSign(Mistake):
+    """backward has the wrong sign.
+
+    The derivative of the cosine is minus the sine.
+    """
+
+    operation = "gradcheck"
+    numbers = ("input 0", "signs are opposite")
+    remedy = "a minus"
+
+    def wrong():
+        class Cos(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.cos()
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * x.sin()  # <-
+
+        gradcheck(Cos.apply, torch.tensor([1.0, 3.0], dtype=float64, requires_grad=True))
+
+    def right():
+        class Cos(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.cos()
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return -g * x.sin()
+
+        gradcheck(Cos.apply, torch.tensor([1.0, 3.0], dtype=float64, requires_grad=True))
+
+
+class GradientMissing(Mistake):
+    """backward returns None for an input that the output depends on.
+
+    None says that the derivative is zero.
+    """
+
+    operation = "gradcheck"
+    numbers = ("input 1", "zero")
+    remedy = "None that backward returns"
+
+    def wrong():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return g * y, None  # <-
+
+        x = torch.tensor([1.0, 3.0], dtype=float64, requires_grad=True)
+        gradcheck(Product.apply, (x, x.detach().clone().requires_grad_()))
+
+    def right():
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, g):
+                x, y = ctx.saved_tensors
+                return g * y, g * x
+
+        x = torch.tensor([1.0, 3.0], dtype=float64, requires_grad=True)
+        gradcheck(Product.apply, (x, x.detach().clone().requires_grad_()))
+
+
+class Kink(Mistake):
+    """gradcheck at a kink.
+
+    At 0 the absolute value has no derivative: the difference to the left and to the right are averaged to 0, and what
+    backward returns there is a convention.
+    """
+
+    operation = "gradcheck"
+    numbers = ("input element [1]", "numerical 0.5", "analytical 0")
+    remedy = "kink"
+
+    def wrong():
+        x = torch.tensor([-1.0, 0.0, 2.0], dtype=float64, requires_grad=True)
+        gradcheck(torch.relu, x)  # <-
+
+    def right():
+        x = torch.tensor([-1.0, 0.5, 2.0], dtype=float64, requires_grad=True)
+        gradcheck(torch.relu, x)
+
+
+class GradientNotMultiplied(Mistake):
+    """backward does not multiply by the gradient that it is given.
+
+    The chain rule has two factors: the incoming gradient and the derivative of the Function. Where the incoming gradient
+    is 1 nobody notices.
+    """
+
+    operation = "gradcheck"
+    numbers = ("input 0",)
+    remedy = "multiply by the incoming gradient"
+
+    def wrong():
+        class Sin(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.sin()
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return x.cos()  # <-
+
+        gradcheck(Sin.apply, torch.tensor(1.0, dtype=float64, requires_grad=True))
+
+    def right():
+        class Sin(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.sin()
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * x.cos()
+
+        gradcheck(Sin.apply, torch.tensor(1.0, dtype=float64, requires_grad=True))
+
+
+class RandomBackward(Mistake):
+    """backward draws random numbers.
+
+    The gradient of the same numbers is another one each time, and none of them belongs to the forward that was run.
+    """
+
+    operation = "gradcheck"
+    numbers = ("input 0", "output 0", "different values")
+    remedy = "save the random numbers in forward"
+
+    def wrong():
+        class Dropout(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1.0
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * torch.rand(g.shape, dtype=g.dtype)  # <-
+
+        gradcheck(Dropout.apply, torch.ones(3, dtype=float64, requires_grad=True))
+
+    def right():
+        class Dropout(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, mask):
+                ctx.save_for_backward(mask)
+                return x * mask
+
+            @staticmethod
+            def backward(ctx, g):
+                (mask,) = ctx.saved_tensors
+                return g * mask, None
+
+        x, mask = torch.ones(3, dtype=float64, requires_grad=True), torch.tensor([1.0, 0.0, 1.0]).double()
+        gradcheck(Dropout.apply, (x, mask))
+
+
+class RandomForward(Mistake):
+    """gradcheck of a function that draws random numbers.
+
+    Finite differences compare two calls, which differ by the random numbers more than by the step.
+    """
+
+    operation = "gradcheck"
+    numbers = ("output 0", "twice", "same inputs")
+    remedy = "manual_seed"
+
+    def wrong():
+        x = torch.ones(8, dtype=float64, requires_grad=True)
+        gradcheck(lambda x: torch.nn.functional.dropout(x, 0.5) * x, x)  # <-
+
+    def right():
+        def dropped(x):
+            torch.manual_seed(0)
+            return torch.nn.functional.dropout(x, 0.5) * x
+
+        gradcheck(dropped, torch.ones(8, dtype=float64, requires_grad=True))
+
+
+class DetachedOutput(Mistake):
+    """gradcheck of a function that loses the history of its input.
+
+    The output moves with the input, but no gradient will ever say so.
+    """
+
+    operation = "gradcheck"
+    numbers = ("output 0", "input 0", "does not require grad")
+    remedy = "detach()"
+
+    def wrong():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(lambda x: x.detach() * 2, x)  # <-
+
+    def right():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(lambda x: x * 2, x)
+
+
+class WrongJvp(Mistake):
+    """backward is right, and jvp is not.
+
+    gradcheck looks at jvp only when asked, with `check_forward_ad=True`.
+    """
+
+    operation = "gradcheck"
+    numbers = ("forward mode", "input 0", "0.5 times")
+    remedy = "a factor in jvp"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t * 1  # <-
+
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(Double.apply, x, check_forward_ad=True)
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return x_t * 2
+
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(Double.apply, x, check_forward_ad=True)
+
+
+class Transposed(Mistake):
+    """backward forgets to transpose.
+
+    The pull-back through a matrix multiplies by its transpose; with a square matrix the shapes do not tell.
+    """
+
+    operation = "gradcheck"
+    numbers = ("input 0", "transposed")
+    remedy = "transpose"
+
+    def wrong():
+        class Apply(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, matrix):
+                ctx.save_for_backward(matrix)
+                return matrix @ x
+
+            @staticmethod
+            def backward(ctx, g):
+                (matrix,) = ctx.saved_tensors
+                return matrix @ g, None  # <-
+
+        matrix = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=float64)
+        gradcheck(Apply.apply, (torch.ones(2, dtype=float64, requires_grad=True), matrix))
+
+    def right():
+        class Apply(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, matrix):
+                ctx.save_for_backward(matrix)
+                return matrix @ x
+
+            @staticmethod
+            def backward(ctx, g):
+                (matrix,) = ctx.saved_tensors
+                return matrix.T @ g, None
+
+        matrix = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=float64)
+        gradcheck(Apply.apply, (torch.ones(2, dtype=float64, requires_grad=True), matrix))
+
+
+class WrongSecondDerivative(Mistake):
+    """The gradient is right, but its derivative is not.
+
+    backward is differentiated like any other program. What it hides from autograd is missing there; gradgradcheck finds
+    that.
+    """
+
+    operation = "gradcheck"
+    numbers = ("input 0",)
+    remedy = "detach()"
+
+    def wrong():
+        class Cube(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x**3
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * 3 * x.detach() ** 2
+
+        gradgradcheck(Cube.apply, torch.ones(2, dtype=float64, requires_grad=True))  # <-
+
+    def right():
+        class Cube(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x**3
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * 3 * x**2
+
+        gradgradcheck(Cube.apply, torch.ones(2, dtype=float64, requires_grad=True))
+
+
+class GradcheckOfAValue(Mistake):
+    """gradcheck gets the value of the function in place of the function.
+
+    It calls the function again and again, on inputs that are moved a little.
+    """
+
+    says = TypeError
+    operation = "gradcheck"
+    numbers = ("a tensor of shape (2,)",)
+    remedy = "gradcheck(f, x)"
+
+    def wrong():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(torch.sin(x), x)  # <-
+
+    def right():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(torch.sin, x)
+
+
+class GradcheckOfANumber(Mistake):
+    """gradcheck of a function that returns a Python number.
+
+    A number has no gradient; there would be nothing to check, and the check would pass.
+    """
+
+    says = TypeError
+    operation = "gradcheck"
+    numbers = ("output 0", "float")
+    remedy = "item()"
+
+    def wrong():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(lambda x: (x * x).sum().item(), x)  # <-
+
+    def right():
+        x = torch.ones(2, dtype=float64, requires_grad=True)
+        gradcheck(lambda x: (x * x).sum(), x)

@@ -1,0 +1,415 @@
+"""Derivatives of derivatives."""
+
+import numpy as np
+
+import minigrad as torch
+from minigrad.autograd.function import once_differentiable
+
+from . import Mistake
+
+
+class CreateGraphForgotten(Mistake):
+    """The gradient is differentiated, but it was computed without a graph.
+
+    `grad` computes plain numbers unless `create_graph=True` asks it to record how the gradient was computed.
+    """
+
+    operation = "grad"
+    numbers = ("does not require grad",)
+    remedy = "create_graph=True"
+
+    def wrong():
+        x = torch.tensor(2.0, requires_grad=True)
+        (slope,) = torch.autograd.grad(x**3, x)
+        return torch.autograd.grad(slope, x)  # <-
+
+    def right():
+        x = torch.tensor(2.0, requires_grad=True)
+        (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
+        return torch.autograd.grad(slope, x)
+
+
+class GradOfGradAttribute(Mistake):
+    """x.grad is differentiated after a plain backward.
+
+    `backward` fills `.grad` with plain numbers unless `create_graph=True` is passed.
+    """
+
+    operation = "backward"
+    numbers = ("does not require grad",)
+    remedy = "create_graph=True"
+
+    def wrong():
+        x = torch.ones(2, requires_grad=True)
+        (x**3).sum().backward()
+        x.grad.sum().backward()  # <-
+
+    def right():
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+        slope.sum().backward()
+
+
+class OnceDifferentiableTwice(Mistake):
+    """A Function marked once_differentiable is differentiated twice.
+
+    The decorator says that backward computes outside of autograd, so that nothing is known about its own derivative.
+    """
+
+    operation = "ExpBackward"
+    numbers = ("once_differentiable", "twice")
+    remedy = "create_graph"
+
+    def wrong():
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            @once_differentiable
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return g * y
+
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad(Exp.apply(x).sum(), x, create_graph=True)
+        slope.sum().backward()  # <-
+
+    def right():
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return g * y
+
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad(Exp.apply(x).sum(), x, create_graph=True)
+        slope.sum().backward()
+
+
+class OnceDifferentiableInFunc(Mistake):
+    """grad(grad(f)) goes through a Function marked once_differentiable.
+
+    The transforms differentiate what backward does, and the decorator forbids that.
+    """
+
+    operation = "SquareBackward"
+    numbers = ("once_differentiable",)
+    remedy = "take the decorator away"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+            @staticmethod
+            @once_differentiable
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 2 * x * g
+
+        return torch.func.grad(torch.func.grad(Square.apply))(torch.tensor(3.0))  # <-
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return 2 * x * g
+
+        return torch.func.grad(torch.func.grad(Square.apply))(torch.tensor(3.0))
+
+
+class NumpyInBackward(Mistake):
+    """backward leaves autograd through detach().numpy(), and a second derivative is asked for.
+
+    What NumPy computes is not recorded, so that the second derivative would miss this Function's part without a word.
+    """
+
+    says = "untracked-backward"
+    operation = "SinBackward"
+    numbers = ("gradient 0", "create_graph")
+    remedy = "once_differentiable"
+
+    def wrong():
+        class Sin(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.sin()
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return torch.from_numpy(g.detach().numpy() * np.cos(x.detach().numpy()))  # <-
+
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.grad((Sin.apply(x) ** 2).sum(), x, create_graph=True)
+
+    def right():
+        class Sin(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x.sin()
+
+            @staticmethod
+            def backward(ctx, g):
+                (x,) = ctx.saved_tensors
+                return g * x.cos()
+
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.grad((Sin.apply(x) ** 2).sum(), x, create_graph=True)
+
+
+class NumpyOfGradient(Mistake):
+    """backward calls .numpy() on the incoming gradient, and a second derivative is asked for.
+
+    With `create_graph=True` the gradient is tracked itself, and NumPy would lose that.
+    """
+
+    operation = "numpy"
+    numbers = ("requires grad", "(2,)")
+    remedy = "once_differentiable"
+
+    def wrong():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return torch.from_numpy(g.numpy() * 2)  # <-
+
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.grad((Double.apply(x) ** 2).sum(), x, create_graph=True)
+
+    def right():
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            @once_differentiable
+            def backward(ctx, g):
+                return torch.from_numpy(g.numpy() * 2)
+
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.grad((Double.apply(x) ** 2).sum(), x)
+
+
+class DetachInBackward(Mistake):
+    """backward detaches the incoming gradient.
+
+    The gradient is right, but the derivative of it is not: it does not know the incoming gradient any more.
+    """
+
+    says = "untracked-backward"
+    operation = "TripleBackward"
+    numbers = ("gradient 0",)
+    remedy = "detach"
+
+    def wrong():
+        class Triple(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 3
+
+            @staticmethod
+            def backward(ctx, g):
+                return g.detach() * 3  # <-
+
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad((Triple.apply(x) ** 3).sum(), x, create_graph=True)
+
+    def right():
+        class Triple(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 3
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 3
+
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad((Triple.apply(x) ** 3).sum(), x, create_graph=True)
+
+
+class NoGradInBackward(Mistake):
+    """backward computes under no_grad.
+
+    Under a plain backward nothing is recorded anyway; with `create_graph=True` recording is what was asked for.
+    """
+
+    says = "untracked-backward"
+    operation = "TripleBackward"
+    numbers = ("gradient 0",)
+    remedy = "no_grad"
+
+    def wrong():
+        class Triple(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 3
+
+            @staticmethod
+            def backward(ctx, g):
+                with torch.no_grad():
+                    result = g * 3
+                return result  # <-
+
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad((Triple.apply(x) ** 3).sum(), x, create_graph=True)
+
+    def right():
+        class Clip(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 3
+
+            @staticmethod
+            def backward(ctx, g):
+                with torch.no_grad():
+                    scale = 3 / g.norm().clamp(min=1)
+                return g * scale
+
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad((Clip.apply(x) ** 3).sum(), x, create_graph=True)
+
+
+class UnusedInput(Mistake):
+    """The gradient by a tensor is asked for that the output does not depend on.
+
+    Its derivative is zero everywhere, which is more often a forgotten argument than what was meant.
+    """
+
+    operation = "grad"
+    numbers = ("input 1", "(3,)")
+    remedy = "allow_unused=True"
+
+    def wrong():
+        x = torch.ones(2, requires_grad=True)
+        w = torch.ones(3, requires_grad=True)
+        return torch.autograd.grad((x * x).sum(), [x, w])  # <-
+
+    def right():
+        x = torch.ones(2, requires_grad=True)
+        w = torch.ones(3, requires_grad=True)
+        return torch.autograd.grad((x * x).sum(), [x, w], materialize_grads=True)
+
+
+class HessianRowsFreed(Mistake):
+    """The rows of a Hessian are computed one by one, and the first frees the graph.
+
+    Each row runs backward through the same graph of the gradient. All but the last have to keep it.
+    """
+
+    operation = "Backward0"
+    numbers = ("second time",)
+    remedy = "retain_graph=True"
+
+    def wrong():
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+        return [torch.autograd.grad(slope[i], x)[0] for i in range(2)]  # <-
+
+    def right():
+        x = torch.ones(2, requires_grad=True)
+        (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+        return [torch.autograd.grad(slope[i], x, retain_graph=True)[0] for i in range(2)]
+
+
+class HessianOfVector(Mistake):
+    """The Hessian of a function that returns a vector.
+
+    Each element would have a Hessian of its own.
+    """
+
+    operation = "hessian"
+    numbers = ("single element", "(2,)")
+    remedy = ".sum()"
+
+    def wrong():
+        return torch.autograd.functional.hessian(lambda x: x**3, torch.ones(2))  # <-
+
+    def right():
+        return torch.autograd.functional.hessian(lambda x: (x**3).sum(), torch.ones(2))
+
+
+class JacobianOfList(Mistake):
+    """The inputs of jacobian are given as a list.
+
+    Several inputs are a tuple of tensors.
+    """
+
+    says = TypeError
+    operation = "jacobian"
+    numbers = ("inputs", "list")
+    remedy = "tuple"
+
+    def wrong():
+        return torch.autograd.functional.jacobian(torch.mul, [torch.ones(2), torch.ones(2)])  # <-
+
+    def right():
+        return torch.autograd.functional.jacobian(torch.mul, (torch.ones(2), torch.ones(2)))
+
+
+class HvpVectorShape(Mistake):
+    """The vector of a Hessian-vector product has another shape than the input.
+
+    The product multiplies the Hessian, of shape input x input, with a vector of the input's shape.
+    """
+
+    operation = "hvp"
+    numbers = ("(3,)", "(2,)")
+    remedy = "v"
+
+    def wrong():
+        return torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.ones(2), torch.ones(3))  # <-
+
+    def right():
+        return torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.ones(2), torch.ones(2))
+
+
+class IndependentInStrictMode(Mistake):
+    """A Jacobian with strict=True of a function that does not use its input.
+
+    Often the function uses a tensor from outside in place of its argument; strict mode finds that.
+    """
+
+    operation = "jacobian"
+    numbers = ("output 0", "independent")
+    remedy = "argument"
+
+    def wrong():
+        x = torch.ones(2)
+        return torch.autograd.functional.jacobian(lambda y: x**2, x, strict=True)  # <-
+
+    def right():
+        x = torch.ones(2)
+        return torch.autograd.functional.jacobian(lambda y: y**2, x, strict=True)
