@@ -29,7 +29,7 @@ def call_user(cls: type[Function], name: str, *args: Any) -> Any:
     """Call one of the user's methods; what is wrong with it is said with the Function's name, numbers and a remedy."""
     method = getattr(cls, name)
     if name == "forward":
-        method = getattr(method, "plain", method)
+        method = own_forward(method)
     run = recordings[-1].watching(cls, name, method) if recordings else method
     try:
         return run(*args)
@@ -279,8 +279,13 @@ def guarded(cls: type[Function], forward: Any) -> Any:
                 call_of(cls),
             ) from None
 
-    direct.plain = forward  # type: ignore[attr-defined]
+    direct.plain, direct.guard = forward, direct  # type: ignore[attr-defined]
     return direct
+
+
+def own_forward(forward: Any) -> Any:
+    """The user's own forward; a decorator of the user's may have copied the attributes of `direct` to another function."""
+    return forward.plain if getattr(forward, "guard", None) is forward else forward
 
 
 def note_bypass(cls: type[Function], args: tuple) -> None:

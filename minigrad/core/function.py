@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import error, return_of, warn
 from . import debug, ends
-from .calls import call_user, check_names, guarded, miscalled, missing
+from .calls import call_user, check_names, guarded, miscalled, missing, own_forward
 from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .dual import push_tangents
 from .edges import Port
@@ -223,7 +223,7 @@ def guard_forward(cls: Any) -> None:
     own = next(vars(base)["forward"] for base in cls.__mro__ if "forward" in vars(base))
     f = own.__func__ if isinstance(own, staticmethod) else own
     if inspect.isfunction(f) and f is not Function.__dict__["forward"].__func__:
-        direct = guarded(cls, getattr(f, "plain", f))
+        direct = guarded(cls, own_forward(f))
         cls.forward = staticmethod(direct) if isinstance(own, staticmethod) else direct
 
 
@@ -245,7 +245,7 @@ STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 def complete(f: Any, args: tuple) -> bool:
     """Whether a plain function takes just these arguments, so that nothing has to be filled in."""
-    code = getattr(getattr(f, "plain", f), "__code__", None)
+    code = getattr(own_forward(f), "__code__", None)
     return (
         code is not None and code.co_argcount == len(args) and not (code.co_kwonlyargcount or code.co_flags & STARRED)
     )

@@ -92,9 +92,17 @@ def adopt(rec: Record, made: dict) -> None:
             rec._made_by[node] = rec._made_by[producer(out._edge)]
 
 
+def living(kind: type) -> list:
+    """All objects of a class, or of one derived from it, that the garbage collector knows.
+
+    Their types are asked, because isinstance also asks the objects, and those of others may answer in unheard-of ways.
+    """
+    return [o for o in gc.get_objects() if issubclass(type(o), kind)]
+
+
 def tensors() -> list[Tensor]:
     """All plain tensors that are alive."""
-    return [o for o in gc.get_objects() if isinstance(o, Tensor) and o._layer is None]
+    return [t for t in living(Tensor) if t._layer is None]
 
 
 def compare_results(made: dict) -> None:

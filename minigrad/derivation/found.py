@@ -23,7 +23,7 @@ from ..errors import MinigradWarning, error
 from ..program.from_graph import older_first, record_of
 from ..program.recent import alive
 from ..program.recording import Record
-from .again import Lost, adopt, again, compare_gradients, compare_results
+from .again import Lost, adopt, again, compare_gradients, compare_results, living
 from .names import value_of, variables
 
 RECORD = """record the program:
@@ -54,7 +54,7 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
         if (asked := in_recording(rec, t)) is not None:
             return checked(asked, t)
     gc.collect()  # what is found below has to be alive, and no graph of an earlier answer
-    owner = next((o for o in gc.get_objects() if isinstance(o, Tensor) and o._grad is t), None)
+    owner = next((o for o in living(Tensor) if o._grad is t), None)
     if owner is None:
         raise error(
             ValueError,
@@ -201,10 +201,9 @@ def of_tensor(y: Tensor, x: Tensor, who: str = "explain") -> Asked:
 
 def roots(leaf: Any) -> list:
     """The living nodes through which a gradient reaches a leaf and that no other node reads, the youngest first; a few."""
-    nodes = [o for o in gc.get_objects() if isinstance(o, Node)]
     reach: set = {leaf}
     read: set = {leaf}
-    for node in sorted(nodes, key=lambda n: n._seq):
+    for node in sorted(living(Node), key=lambda n: n._seq):
         inputs = {producer(e) for e in node._edges if e is not None}
         if inputs & reach:
             reach.add(node)

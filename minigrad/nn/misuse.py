@@ -20,7 +20,7 @@ def no_forward(module: Any) -> Exception:
         type(module).__name__,
         f'Module [{type(module).__name__}] is missing the required "forward" function'
         + (f"; did you mean it by {near[0]}?" if near else ""),
-        "define forward(self, input) in the class, spelt so",
+        "def forward(self, input): ... in the class, spelt so",
     )
 
 

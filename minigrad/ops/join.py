@@ -77,7 +77,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
                 "stack",
                 f"stack expects each tensor to be equal size, but got {tuple(xs[0].shape)} at entry 0 and "
                 f"{tuple(x.shape)} at entry {i}",
-                "write cat(tensors, dim) to join along a dimension that differs, or pad them to one shape: nn.functional.pad",
+                "give all the same shape, by nn.functional.pad; cat(tensors, dim) joins those that differ in one dimension",
                 notes=about({"entry 0": xs[0], f"entry {i}": x}),
             )
     return Stack.apply(axis(dim, xs[0].ndim + 1, "stack"), *xs)

@@ -1,5 +1,7 @@
 """What is said of a call to a user's method, and that nothing is said of errors and names that are the user's own."""
 
+import functools
+
 import pytest
 
 import minigrad as torch
@@ -208,3 +210,23 @@ def test_the_call_or_the_definition_is_to_be_changed(forward, args, fix):
     f = type("F", (torch.autograd.Function,), {"forward": staticmethod(forward)})
     with pytest.raises(TypeError, match=f"To fix: {fix}"):
         f.apply(*[leaf()] * args)
+
+
+def test_a_decorated_forward_is_the_one_that_runs():
+    class Base(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    @functools.wraps(Base.forward)  # which takes over all attributes of the function
+    def louder(ctx, x):
+        return Base.forward(ctx, x) * 10
+
+    class Louder(Base):
+        forward = staticmethod(louder)
+
+    assert Louder.apply(torch.tensor(1.0)).item() == 20.0

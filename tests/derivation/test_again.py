@@ -366,3 +366,16 @@ def test_lines_are_named_where_they_are_known():
         y = torch.clamp(x, 0.0, torch.tensor(1.5, dtype=torch.float64)).sum()
         y.backward()
     refused(x.grad, r"of the clamp of shape \(2,\) at .*test_again.py.* y = torch.clamp")
+
+
+def test_objects_that_others_have_left_alive_are_not_asked():
+    class Touchy:
+        @property
+        def __class__(self):
+            raise AssertionError("asked")
+
+    bystander = [Touchy()]
+    x = leaf(3.0)
+    y = (x * x).sum()
+    y.backward()
+    assert torch.explain(x.grad).numbers == [6.0] and bystander

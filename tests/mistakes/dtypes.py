@@ -18,7 +18,7 @@ class ColumnMinusRow(Mistake):
     says = "broadcast-loss"
     operation = "mse_loss"
     numbers = ("(4,)", "(4, 1)", "16")
-    remedy = "target.reshape(input.shape)"
+    remedy = "target.reshape([4, 1])"
 
     def wrong():
         prediction, target = torch.zeros(4, 1, requires_grad=True), torch.ones(4)

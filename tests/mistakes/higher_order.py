@@ -302,7 +302,7 @@ class NoGradInBackward(Mistake):
         (slope,) = torch.autograd.grad((Clip.apply(x) ** 3).sum(), x, create_graph=True)
 
 
-class UnusedInput(Mistake):
+class DerivativeByAnUnusedInput(Mistake):
     """The gradient by a tensor is asked for that the output does not depend on.
 
     Its derivative is zero everywhere, which is more often a forgotten argument than what was meant.

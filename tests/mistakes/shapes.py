@@ -210,7 +210,7 @@ class StackOfUnequalLengths(Mistake):
     A tensor has rows of one length. Shorter sequences are padded first, or kept in a list.
     """
 
-    operation, numbers, remedy = "stack", ("[3]", "[5]", "entry 1"), "nn.functional.pad"
+    operation, numbers, remedy = "stack", ("(3,)", "(5,)", "entry 1"), "nn.functional.pad"
 
     def wrong():
         sequences = [torch.rand(3), torch.rand(5)]

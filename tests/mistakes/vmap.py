@@ -77,7 +77,7 @@ class LoopOverBatchedNumber(Mistake):
         return vmap(power)(torch.ones(3), torch.tensor([1, 2, 3]))
 
 
-class BatchSizesDiffer(Mistake):
+class MappedSizesDiffer(Mistake):
     """Two inputs have different numbers of examples.
 
     vmap takes one example of each input at a time, so that both need the same number. An input that is shared by all

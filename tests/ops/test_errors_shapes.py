@@ -57,7 +57,7 @@ CASES = [
     ('T(2, 3).unsqueeze(4)', 'unsqueeze', '(expected to be in range of [-3, 2], but', 'write dim=2, or x.unsqueeze(d)'),
     ('T(2, 3).squeeze(5)', 'squeeze', '(expected to be in range of [-2, 1], but got 5)', 'write dim=1, or x.unsqueeze(d)'),
     ("T(2, 3).squeeze('a')", 'squeeze', 'dim has to be an integer, not str', 'write dim=0, dim=-1 or the like'),
-    ('torch.stack([T(2), T(3)])', 'stack', 'be equal size, but got [2] at entry 0 and [3]', 'write cat(tensors, dim) to'),
+    ('torch.stack([T(2), T(3)])', 'stack', 'be equal size, but got (2,) at entry 0 and (3,)', 'give all the same shape'),
     ('torch.stack([])', 'stack', 'expected a non-empty list of tensors', 'append the tensors to a list'),
     ('torch.stack([T(2), 3])', 'stack', 'expected tensors, but element 1 is a int', 'pass a list of tensors, [a, b]:'),
     ('torch.cat([T(2, 3), T(3, 2)])', 'cat', 'match except in dimension 0. Expected size 3', 'write dim=1 to join them'),
