@@ -41,7 +41,7 @@ class detect_anomaly(set_detect_anomaly):
     ...         (minigrad.sqrt(x) * 0).backward()
     ... except RuntimeError as e:
     ...     print(str(e).splitlines()[0][:60])
-    SqrtBackward0: Function 'SqrtBackward0' returned nan values
+    SqrtBackward0: its backward made a NaN of other numbers (0 *
     """
 
     def __init__(self, check_nan: bool = True):

@@ -8,6 +8,7 @@ from minigrad.kernels import columns
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
 F = minigrad.nn.functional
+pytestmark = pytest.mark.filterwarnings(r"ignore:(?s).*\[one-class\]")  # sizes of 1 are tried, too
 
 
 def loss(x, **options):

@@ -37,6 +37,7 @@ def test_conversions_and_likes_of_expanded_tensors_are_row_major():
         assert t.stride() == (3, 1)
 
 
+@pytest.mark.filterwarnings(r"ignore:(?s).*\[fraction-lost\]")
 @pytest.mark.parametrize(
     "write",
     [lambda x, v: x.fill_(v), lambda x, v: x.__setitem__(0, v), lambda x, v: x.__setitem__(slice(0, 2), v),

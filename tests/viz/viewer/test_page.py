@@ -142,6 +142,7 @@ def test_a_parameter_stays_one_after_a_step_of_training():
     optimizer = optim.SGD(layer.parameters(), lr=0.1)
     with minigrad.record() as rec:
         for _ in range(2):
+            optimizer.zero_grad()
             layer(minigrad.ones(3, 2)).sum().backward()
             optimizer.step()
     made = content(Graph(rec.to_dict()))
