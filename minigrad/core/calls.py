@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MinigradError, Place, defined_at, error, noted, raised_at, users_code, users_part, warn
 from . import debug
 from .context import current, recordings
-from .kept import PROTOCOL
+from .kept import PROTOCOL, no_attribute
 from .node import Ctx
 from .tensor import Foreign, Tensor, history
 
@@ -56,9 +56,13 @@ def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Excep
     rest = users_part(e.__traceback__)
     while rest is not None and rest.tb_next is not None:
         rest = rest.tb_next
-    if rest is None or rest.tb_frame.f_code is not users_code(method):
+    if rest is None:
         return None
     place = Place(rest.tb_frame.f_code.co_filename, rest.tb_lineno)
+    if type(e) is AttributeError and isinstance(e.obj, Ctx) and not e.name.startswith("_"):
+        return no_attribute(e.obj, e.name, place)
+    if rest.tb_frame.f_code is not users_code(method):
+        return None
     for explain in (a_missing_ctx, a_tuple, a_gradient_of_none):
         if (found := explain(cls, name, args, e, place.code)) is not None:
             return error(type(e), f"{cls.__name__}.{name}", *found, place)

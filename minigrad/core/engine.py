@@ -14,18 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Place, defined_at, error, noted, returned_at, user_place, warn
+from ..errors import Place, error, user_place
 from . import debug, ends, hooks, invalid, results
 from .calls import call_user, running_method
 from .context import OFF, ON, current, running, use
-from .convert import storage
 from .debug import fingerprint
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .node import Ctx, anomaly, passed_over
 from .saved import Freed, Saved
 from .sweep import bare, boxed, broadcast_axes, gradients, sweep
-from .tensor import Box, Tensor, bottom, history, levels, version, wrap
+from .tensor import Tensor, bottom, history, version, wrap
 
 
 class Pending:
@@ -183,15 +182,15 @@ def pull(node: Any, gs: list) -> tuple:
         raise
     for i, (g, n) in enumerate(zip(gs, before)):
         if g is not None and version(g) != n:
-            raise written(node, i, g)
+            raise results.written(node, i, g)
     for i, (g, mark) in enumerate(zip(gs, marks)):
         if g is not None and fingerprint(bottom(g)._a) != mark:
-            raise written(node, i, g)
+            raise results.written(node, i, g)
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
     if isinstance(node, Ctx) and current().grad:
-        look_at_history(node, gs, fitted)
+        results.look_at_history(node, gs, fitted)
     if node._trace is not None and anomaly.nan:
         invalid.check_nan(node, fitted)
     return fitted
@@ -210,7 +209,7 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
     n = len(node._edges)
     for s in node._saved:
         if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
-            check_private(node, s)
+            results.check_private(node, s)
     if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
         raise results.wrong_number(node, outs)
     for i, o in enumerate(outs[:n]):
@@ -232,7 +231,7 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     outs, pairs = pull_custom(node, gs), []
     for i, t in enumerate(gs):
         if t is not None and t._ver is not None and t._ver.n:
-            raise written(node, i, t)
+            raise results.written(node, i, t)
     if free is not None:
         node._free(free)
     for i, (o, e) in enumerate(zip(outs, node._edges)):
@@ -242,69 +241,6 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
 
 
 Ctx.pull = pull_user
-
-
-def written(node: Any, i: int, g: Tensor) -> Exception:
-    """The error for a user's backward that has written to a gradient that it was given."""
-    counter = bottom(g)._ver
-    counted = counter is not None and counter.n
-    how = f"in place by {counter.writer}" if counted else "through NumPy or .data"
-    return error(
-        RuntimeError,
-        type(node).__name__,
-        f"has modified gradient {i}, of shape {tuple(g.shape)}, which it was given, {how}; the same memory may be the "
-        "gradient of other tensors",
-        "make a new tensor, g = g * 2 for g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
-        counter.place if counted else None,
-        [
-            *noted("its backward is", defined_at(node._fn.backward)),
-            *([] if counted else debug.lent(storage(bottom(g)._a))),
-        ],
-    )
-
-
-def check_private(node: Ctx, saved: Saved) -> None:
-    """A user's backward may have written to a saved tensor only if nobody else has it."""
-    i, counter = node._saved.index(saved), saved.tensor._ver
-    if i in node._private:
-        return
-    raise error(
-        RuntimeError,
-        type(node).__name__,
-        f"has modified saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place by {counter.writer}; it is "
-        f"{'the result' if saved.index is not None else 'an argument'} of forward, which now has other numbers",
-        "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
-        counter.place,
-        noted("its backward is", defined_at(node._fn.backward)),
-    )
-
-
-def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
-    """Under create_graph, warn of a gradient that has lost the history of the one it was computed from.
-
-    A backward is linear in what it is given, so that its results, unless they are zero, are tracked where that is.
-    """
-    if not any(map(tracked, gs)):
-        return
-    for i, o in enumerate(outs):
-        if o is not None and not tracked(o) and bottom(o)._a.any():
-            warn(
-                "untracked-backward",
-                node.name(),
-                f"is computed under create_graph=True, but gradient {i}, of shape {tuple(o.shape)}, that it returned has no "
-                "history: second derivatives miss what goes through it",
-                "compute it with minigrad's operations, without detach(), no_grad() and NumPy; or mark backward with "
-                "@once_differentiable, which makes a second derivative an error",
-                returned_at(node._fn.backward),
-            )
-            return
-
-
-def tracked(t: Any) -> bool:
-    """Whether somebody follows a tensor: it has a history, or a tangent, as some transform around sees it."""
-    return t is not None and any(
-        [history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in levels(t)]
-    )
 
 
 def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:

@@ -9,7 +9,7 @@ import difflib
 from functools import partial
 from typing import Any
 
-from ..errors import STORES, attribute_at, error, noted, return_of, steps, user_frame, warn
+from ..errors import STORES, Place, attribute_at, error, noted, return_of, steps, user_frame, warn
 from .tensor import Tensor, bottom, version
 
 PROTOCOL = (  # what a user's methods find on their ctx
@@ -123,7 +123,7 @@ def unmarked(ctx: Any, t: Tensor) -> None:
     )
 
 
-def no_attribute(ctx: Any, name: str) -> Exception:
+def no_attribute(ctx: Any, name: str, place: Place) -> Exception:
     """The error for an attribute that is not there: a misspelt one, or one that nobody has set."""
     near = difflib.get_close_matches(name, [*PROTOCOL, *ctx.__dict__], 1, 0.8)
     return error(
@@ -133,6 +133,7 @@ def no_attribute(ctx: Any, name: str) -> Exception:
         f"it is called ctx.{near[0]}"
         if near
         else f"set it in forward, ctx.{name} = ..., from an argument of {ctx._fn.__name__}.apply",
+        place,
     )
 
 

@@ -17,7 +17,7 @@ from ..errors import error, user_place
 from . import debug
 from .edges import name_of, next_number, place_of, producer
 from .hooks import Handle, hooks_of
-from .kept import look_at_ctx, no_attribute, not_a_tensor, place_among
+from .kept import look_at_ctx, not_a_tensor, place_among
 from .saved import Freed, Saved, save, unpack
 from .stale import freed
 from .tensor import Tensor
@@ -91,14 +91,21 @@ class Node:
     def _sequence_nr(self) -> int:
         return self._seq
 
-    def __getattr__(self, name: str) -> Any:
-        """A tensor that a built-in operation has saved: _saved_self (its first operand), _saved_other, _saved_result."""
-        if not name.startswith("_saved_"):
-            return object.__getattribute__(self, name)  # says that there is none
-        operands = zip(("_saved_self", "_saved_other"), sorted(self._fn.formulas))
-        i = {**dict(operands), "_saved_result": len(self._edges)}.get(name)
-        value = None if i is None else self._alive()[i]
-        return unpack(value, self) if type(value) is Saved else object.__getattribute__(self, name)
+    # what a built-in operation has saved, by PyTorch's names.  A __getattr__ for them would make each look at a slot slower
+    _saved_self = property(lambda node: node._saved_as("_saved_self"), doc="The first operand, if backward needs it.")
+    _saved_other = property(
+        lambda node: node._saved_as("_saved_other"), doc="The second operand, if backward needs it."
+    )
+    _saved_result = property(lambda node: node._saved_as("_saved_result"), doc="The result, if backward needs it.")
+
+    def _saved_as(self, name: str) -> Tensor:
+        """The saved tensor of this name; AttributeError if there is none."""
+        formulas = sorted(getattr(self._fn, "formulas", ()))
+        places = {**dict(zip(("_saved_self", "_saved_other"), formulas)), "_saved_result": len(self._edges)}
+        value = self._alive()[places[name]] if formulas and name in places else None
+        if type(value) is not Saved:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return unpack(value, self)
 
     def _alive(self) -> tuple:
         """What was saved; RuntimeError if an earlier backward has freed it."""
@@ -200,12 +207,6 @@ class Ctx(Full):
     def _where(self) -> str:
         """The method that works on this ctx after or in forward."""
         return f"{self._fn.__name__}.{'forward' if self._fn.combined else 'setup_context'}"
-
-    def __getattr__(self, name: str) -> Any:
-        """Only called for what is not there."""
-        if name.startswith("_"):
-            return object.__getattribute__(self, name)  # Python's own questions get Python's own answer
-        raise no_attribute(self, name)
 
     @property
     def saved_tensors(self) -> tuple:

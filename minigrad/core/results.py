@@ -1,8 +1,8 @@
-"""What is wrong with the gradients that a user's backward has returned.
+"""What is wrong with the gradients that a user's backward has returned, or with what it has done to those it was given.
 
-The engine looks at their number, kind and shape after each call; here is what it then says.  Two checks look further: in
-debug mode whether gradients stand in each other's place, and, for a backward that never reads the gradient that it is
-given, whether it should have.
+The engine looks at their number, kind and shape after each call, and at the tensors' counters; here is what it then says.
+Two checks look further: in debug mode whether gradients stand in each other's place, and, for a backward that never reads
+the gradient that it is given, whether it should have.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import error, noted, return_of, returns, steps, users_code, warn
-from . import dtypes
+from ..errors import defined_at, error, noted, return_of, returned_at, returns, steps, users_code, warn
+from . import debug, dtypes
 from .calls import argument_names, counted
+from .convert import storage
 from .node import Ctx
-from .tensor import Tensor
+from .saved import Saved
+from .tensor import Box, Tensor, bottom, history, levels
 
 
 def who(node: Any) -> str:
@@ -185,3 +187,66 @@ def unused(node: Ctx, gs: list, outs: tuple) -> None:
             f"multiply the slope with it (the chain rule): slope * {cls._unread[0]}",
             notes=lines(node),
         )
+
+
+def written(node: Any, i: int, g: Tensor) -> Exception:
+    """The error for a user's backward that has written to a gradient that it was given."""
+    counter = bottom(g)._ver
+    counted = counter is not None and counter.n
+    how = f"in place by {counter.writer}" if counted else "through NumPy or .data"
+    return error(
+        RuntimeError,
+        type(node).__name__,
+        f"has modified gradient {i}, of shape {tuple(g.shape)}, which it was given, {how}; the same memory may be the "
+        "gradient of other tensors",
+        "make a new tensor, g = g * 2 for g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
+        counter.place if counted else None,
+        [
+            *noted("its backward is", defined_at(node._fn.backward)),
+            *([] if counted else debug.lent(storage(bottom(g)._a))),
+        ],
+    )
+
+
+def check_private(node: Ctx, saved: Saved) -> None:
+    """A user's backward may have written to a saved tensor only if nobody else has it."""
+    i, counter = node._saved.index(saved), saved.tensor._ver
+    if i in node._private:
+        return
+    raise error(
+        RuntimeError,
+        type(node).__name__,
+        f"has modified saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place by {counter.writer}; it is "
+        f"{'the result' if saved.index is not None else 'an argument'} of forward, which now has other numbers",
+        "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
+        counter.place,
+        noted("its backward is", defined_at(node._fn.backward)),
+    )
+
+
+def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
+    """Under create_graph, warn of a gradient that has lost the history of the one it was computed from.
+
+    A backward is linear in what it is given, so that its results, unless they are zero, are tracked where that is.
+    """
+    if not any(map(tracked, gs)):
+        return
+    for i, o in enumerate(outs):
+        if o is not None and not tracked(o) and bottom(o)._a.any():
+            warn(
+                "untracked-backward",
+                node.name(),
+                f"is computed under create_graph=True, but gradient {i}, of shape {tuple(o.shape)}, that it returned has no "
+                "history: second derivatives miss what goes through it",
+                "compute it with minigrad's operations, without detach(), no_grad() and NumPy; or mark backward with "
+                "@once_differentiable, which makes a second derivative an error",
+                returned_at(node._fn.backward),
+            )
+            return
+
+
+def tracked(t: Any) -> bool:
+    """Whether somebody follows a tensor: it has a history, or a tangent, as some transform around sees it."""
+    return t is not None and any(
+        [history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in levels(t)]
+    )

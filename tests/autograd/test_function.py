@@ -404,6 +404,7 @@ TWICE = {
 }
 
 
+@pytest.mark.filterwarnings(r"ignore:(?s).*\[untracked-result\]")  # which is what comes of it
 @pytest.mark.parametrize("way", TWICE)
 def test_a_gradient_that_loses_its_history_is_warned_of(way):
     with pytest.warns(torch.MinigradWarning, match="TripleBackward: .*gradient 0, of shape .2,.*no history"):

@@ -1,0 +1,20 @@
+"""Nodes are read many times in each backward, so that their slots have to be read in the quickest way that Python has."""
+
+import pytest
+
+import minigrad as torch
+from minigrad.core.node import Ctx, Full, Node
+
+
+@pytest.mark.parametrize("kind", [Node, Full, Ctx, type(torch.ones(1, requires_grad=True).exp().grad_fn)])
+def test_no_hook_stands_in_the_way_of_a_slot(kind):
+    for hook in ("__getattr__", "__setattr__"):
+        assert getattr(kind, hook, None) is getattr(object, hook, None), f"{hook} makes every look at a slot slower"
+    assert kind.__getattribute__ is object.__getattribute__
+
+
+def test_what_was_not_saved_is_no_attribute():
+    y = torch.ones(1, requires_grad=True) + 1
+    with pytest.raises(AttributeError, match="_saved_self"):
+        y.grad_fn._saved_self  # noqa: B018
+    assert not hasattr(y.grad_fn, "_saved_result")
