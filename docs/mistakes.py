@@ -68,7 +68,18 @@ def main() -> None:
     for theme, mistakes in themes.items():
         lines = [f"- [{(m.__doc__ or '').partition(chr(10))[0].rstrip('.')}]({m.slug()}.md)" for m in mistakes]
         parts.append(f"## {theme}\n\n" + "\n".join(lines) + "\n")
-    (FOLDER / "index.md").write_text("\n".join(parts))
+    (FOLDER / "index.md").write_text("\n".join([*parts, by_name(collection())]))
+
+
+def by_name(mistakes: list[type[Mistake]]) -> str:
+    """The warnings in the order of the alphabet, each with its pages."""
+    pages: dict[str, list[str]] = {}
+    for m in mistakes:
+        if isinstance(m.says, str):
+            title = (m.__doc__ or "").partition(chr(10))[0].rstrip(".")
+            pages.setdefault(m.says, []).append(f"[{title}]({m.slug()}.md)")
+    lines = [f"| `{name}` | {'<br>'.join(links)} |" for name, links in sorted(pages.items())]
+    return "## Warnings by name\n\n| warning | pages |\n| --- | --- |\n" + "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -196,3 +196,31 @@ class CompiledResult(Mistake):
             return x.sum(), x.prod()
 
         return split(torch.ones(3))
+
+
+class CompiledWithAPrint(Mistake):
+    """A compiled function does something else than compute: it prints.
+
+    What is recorded once and replayed would print once. The function runs as it stands instead, as slowly as without
+    compile; the warning says why.
+    """
+
+    says = "compile-eager"
+    operation, numbers, remedy = "compile(f)", ("print()",), "runs eagerly"
+
+    def wrong():
+        @torch.compile
+        def f(x):
+            print(end="")
+            return x * 2
+
+        return f(torch.ones(3))  # <-
+
+    def right():
+        @torch.compile
+        def f(x):
+            return x * 2
+
+        y = f(torch.ones(3))
+        print(end="")
+        return y

@@ -1,5 +1,7 @@
 """Shapes, dtypes and arguments that do not fit."""
 
+import numpy as np
+
 import minigrad as torch
 from minigrad import nn
 
@@ -397,3 +399,71 @@ class IntegerInputs(Mistake):
     def right():
         pixels = torch.randint(0, 256, (4, 8))
         return nn.Linear(8, 2)(pixels.float() / 255)
+
+
+class SpreadOfOneElement(Mistake):
+    """The standard deviation of one element is asked for.
+
+    It divides by n - 1, which is 0 for one element: the result is NaN.
+    """
+
+    says = "degrees-of-freedom"
+    operation, numbers, remedy = "std", ("1 elements", "correction 1"), "correction=0"
+
+    def wrong():
+        return torch.tensor([3.0]).std()  # <-
+
+    def right():
+        return torch.tensor([3.0]).std(correction=0)
+
+
+class SoftmaxWithoutDim(Mistake):
+    """softmax is called without the dimension that it normalises.
+
+    Which one is chosen then depends on the number of dimensions, so that a batch is easily normalised across its examples.
+    """
+
+    says = "implicit-dim"
+    operation, numbers, remedy = "softmax", ("dim",), "dim="
+
+    def wrong():
+        return nn.functional.softmax(torch.zeros(2, 3))  # <-
+
+    def right():
+        return nn.functional.softmax(torch.zeros(2, 3), dim=1)
+
+
+class ReadOnlyArray(Mistake):
+    """A NumPy array that cannot be written is made a tensor, which shares its memory.
+
+    Writing to the tensor would write to the array.
+    """
+
+    says = "read-only-array"
+    operation, numbers, remedy = "from_numpy", ("not writable",), "array.copy()"
+
+    def wrong():
+        array = np.broadcast_to(1.0, (3,))
+        return torch.from_numpy(array)  # <-
+
+    def right():
+        array = np.broadcast_to(1.0, (3,))
+        return torch.from_numpy(array.copy())
+
+
+class ResultOfAnotherShape(Mistake):
+    """`out=` is given a tensor of another shape than the result.
+
+    It gets memory of its own, and whatever shared the old memory does not see the result.
+    """
+
+    says = "resized-out"
+    operation, numbers, remedy = "add", ("2", "3"), "empty(0)"
+
+    def wrong():
+        out = torch.zeros(2)
+        return torch.add(torch.ones(3), torch.ones(3), out=out)  # <-
+
+    def right():
+        out = torch.zeros(3)
+        return torch.add(torch.ones(3), torch.ones(3), out=out)

@@ -1,5 +1,7 @@
 """Each mistake of the collection is detected, explained and located; its correct twin is quiet."""
 
+import ast
+import pathlib
 import warnings
 from contextlib import nullcontext
 
@@ -53,3 +55,17 @@ def test_every_mistake_has_a_page_of_its_own():
     for m in MISTAKES:
         title, _, why = (m.__doc__ or "").partition("\n\n")
         assert title.strip().endswith(".") and why.strip(), f"{m.__name__} has no title with a reason below it"
+
+
+def names_of_warnings():
+    """Those that stand in the source as `warn("name", ...)`."""
+    for path in pathlib.Path(torch.__file__).parent.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            name = getattr(call, "func", None)
+            if isinstance(name, ast.Name) and name.id == "warn" and isinstance(call.args[0], ast.Constant):
+                yield call.args[0].value
+
+
+def test_every_warning_has_a_page():
+    pages = {m.says for m in MISTAKES if isinstance(m.says, str)}
+    assert not set(names_of_warnings()) - pages

@@ -753,3 +753,21 @@ class ScheduleBeforeOptimizer(Mistake):
         (w * w).sum().backward()
         optimizer.step()
         schedule.step()
+
+
+class ParameterTwice(Mistake):
+    """A parameter stands in an optimizer's list twice.
+
+    It is updated twice in each step, as with twice the learning rate.
+    """
+
+    says = "repeated-parameter"
+    operation, numbers, remedy = "SGD", ("several times",), "dict.fromkeys"
+
+    def wrong():
+        w = torch.ones(2, requires_grad=True)
+        return torch.optim.SGD([w, w], lr=0.1)  # <-
+
+    def right():
+        w = torch.ones(2, requires_grad=True)
+        return torch.optim.SGD([w], lr=0.1)
