@@ -1,0 +1,15 @@
+"""What is refused is refused with PyTorch's types, so that `except` clauses written for it go on working."""
+
+import pytest
+import torch
+
+from tests import refusals
+from tests.ops.test_errors import TABLES
+
+CASES = [(case[0], getattr(table, "lend", None)) for table in TABLES for case in table.CASES]
+pytestmark = pytest.mark.parity
+
+
+@pytest.mark.parametrize("text, lend", CASES, ids=[text for text, _ in CASES])
+def test_the_error_is_of_pytorchs_type(text, lend):
+    refusals.check_type(torch, text, lend)
