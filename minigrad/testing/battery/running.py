@@ -39,6 +39,8 @@ def draws(case: Case, first: list) -> bool:
 
 def threads(case: Case) -> str:
     """Two threads, each with its inputs, both forward before either goes backward, get what one alone gets."""
+    if "random" in case.traits:  # the two would take their numbers from one row, in an order that changes
+        raise Absent("forward draws random numbers")
     cases = [case, case.but([Data(a.array * 1.25) if isinstance(a, Data) and a.floats else a for a in case.args])]
     differentiable = case.backward and case.wanted and case.tracked
     alone = [one.gradients() if differentiable else outputs(one) for one in cases]
