@@ -108,6 +108,5 @@ def freed(node: Any) -> Exception:
 
 def running_place() -> Place | None:
     """The user's line that has called the backward which runs now."""
-
     pending = running.get()
     return None if pending is None else pending.place

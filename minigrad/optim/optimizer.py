@@ -94,36 +94,41 @@ class Optimizer:
             )
         present = {id(p) for g in self.param_groups for p in g["params"]}
         for p in tensors:
-            if not isinstance(p, Tensor):
-                raise error(
-                    TypeError,
-                    type(self).__name__,
-                    f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
-                    "pass model.parameters(), or one flat list of tensors: [*a.parameters(), *b.parameters()]",
-                )
-            if (made := p.grad_fn) is not None and not self.defaults.get("differentiable"):
-                raise error(
-                    ValueError,
-                    type(self).__name__,
-                    f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of {name_of(made)}",
-                    "optimize the tensors that it was computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
-                )
-            if id(p) in present:
-                raise error(
-                    ValueError,
-                    type(self).__name__,
-                    "some parameters appear in more than one parameter group",
-                    "name each parameter once: put those of one group aside with `if p not in set(group)`",
-                )
+            self._check(p, present)
         if len({id(p) for p in tensors}) < len(tensors):
             warn(
                 "repeated-parameter",
-                type(self).__name__,
+                who,
                 "a parameter appears several times in one group and will be updated as often",
                 "pass each parameter once: list(dict.fromkeys(parameters))",
             )
         group = {**self.defaults, **param_group, "params": tensors}
         self.param_groups.append({**group, "param_names": names} if names else group)
+
+    def _check(self, p: Any, present: set[int]) -> None:
+        """Refuse a parameter that is no leaf, or is among those `present`, by id, in other groups."""
+        who = type(self).__name__
+        if not isinstance(p, Tensor):
+            raise error(
+                TypeError,
+                who,
+                f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
+                "pass model.parameters(), or one flat list of tensors: [*a.parameters(), *b.parameters()]",
+            )
+        if (made := p.grad_fn) is not None and not self.defaults.get("differentiable"):
+            raise error(
+                ValueError,
+                who,
+                f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of {name_of(made)}",
+                "optimize the tensors that it was computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
+            )
+        if id(p) in present:
+            raise error(
+                ValueError,
+                who,
+                "some parameters appear in more than one parameter group",
+                "name each parameter once: put those of one group aside with `if p not in set(group)`",
+            )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
