@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from viz.files import nearest
+
 FOLDER = Path(__file__).parent
 
 
@@ -52,14 +54,11 @@ def lesson(which: int | str) -> Lesson:
 
 def of_exercise(name: str) -> Lesson:
     """The lesson that asks an exercise; ValueError for one that does not exist."""
-    from difflib import get_close_matches
-
     for one in lessons():
         if name in one.exercises:
             return one
     known = [each for one in lessons() for each in one.exercises]
-    near = get_close_matches(name, known, 1)
-    raise ValueError(f"there is no exercise {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    raise ValueError(f"there is no exercise {name!r}. {nearest(name, known)}".rstrip())
 
 
 def cells(path: Path) -> list[tuple[str, str]]:
