@@ -109,7 +109,8 @@ def has_gap(answer: Any) -> bool:
     (True, True, False, False)
     """
     if isinstance(answer, type):
-        return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values())
+        own = [getattr(value, "__func__", value) for value in vars(answer).values()]
+        return any(has_gap(value) for value in own if not isinstance(value, type))  # a class may hold itself
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
     code = getattr(answer, "__code__", None)
