@@ -30,6 +30,7 @@ class Cells:
         self.numbers[self.place(i)] = value
 
     def place(self, i):
+        i = i[0] if isinstance(i, tuple) and len(i) == 1 else i
         if not isinstance(i, (int, np.integer)):
             raise Wrong("a loop reads and writes one number at a time, as in x_[i]; a slice would be a whole array")
         return i
@@ -53,9 +54,7 @@ def loops(answer, expected, count, inputs):
     read, written = [Cells(numbers) for numbers in inputs], [Cells([0.0] * len(inputs[0])) for _ in range(count)]
     returned = plain(*read, *written)
     if not any(cells.writes for cells in written):
-        raise Wrong(
-            "nothing was written to the last argument; " + ("a result is returned" if returned is not None else "")
-        )
+        raise Wrong("nothing was written to the last argument" + "; a result is returned" * (returned is not None))
     if any(cells.writes for cells in read):
         raise Wrong("an input was written to; only the last arguments are for results")
     compiled = answer if hasattr(answer, "py_func") else njit(plain)
@@ -124,6 +123,8 @@ def operation(answer):
     """The function of an operation that an answer declares."""
     if not (isinstance(answer, type) and hasattr(answer, "kernel")):
         raise Wrong(f"expected a subclass of Pointwise, got {answer!r}")
+    if not callable(answer.kernel):
+        raise Wrong("the kernel is missing")
     for name in answer.names:
         if not callable(getattr(answer, f"d{name}", None)):
             raise Wrong(f"d{name} is missing: the kernel has the argument {name}, which needs a derivative")

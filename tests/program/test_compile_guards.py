@@ -148,6 +148,10 @@ def test_data_dependent_control_flow_warns_once_with_the_line():
         compile(lambda x: x.item() * x, fullgraph=True)(torch.ones(1))
     with pytest.raises(RuntimeError, match="the size of what nonzero gives depends on values"):
         compile(lambda x: x[x > 0] * 2, fullgraph=True)(torch.ones(1))
+    with pytest.raises(
+        RuntimeError, match=r"(?s)it writes to a view.*To fix: write to the whole tensor, as with x\.copy_"
+    ):
+        compile(lambda x: x[:1].add_(1), fullgraph=True)(torch.ones(2))
 
 
 COUNTS = torch.tensor([0, 1, 2])
