@@ -269,7 +269,7 @@ for numbers in ([1.0, 1.0], [-1.0, -1.0]):
 
 # %% [markdown]
 # An effect that outlives the call, such as `print` or a list that grows, would happen once, during the capture, and never
-# again. Sizes that depend on numbers, as `x[x > 0]` has them, would be those of the first call. Both are told.
+# again. Sizes that depend on numbers, as `x[x > 0]` has them, would be those of the first call. Both are refused.
 
 # %%
 seen = []
