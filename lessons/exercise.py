@@ -110,12 +110,18 @@ def has_gap(answer: Any) -> bool:
 
     >>> has_gap(...), has_gap(lambda x: ...), has_gap(lambda x: x[..., 0]), has_gap(3)
     (True, True, False, False)
+    >>> from numba import njit
+    >>> class Node: step = staticmethod(lambda x: x + 1)
+    >>> Node.root = Node
+    >>> has_gap(njit(lambda x: ...)), has_gap(njit(lambda x: x)), has_gap(Node)
+    (True, False, False)
     """
     if isinstance(answer, type):
-        return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values())
+        own = [getattr(value, "__func__", value) for value in vars(answer).values()]
+        return any(has_gap(value) for value in own if not isinstance(value, type))  # a class may hold itself
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
-    code = getattr(answer, "__code__", None)
+    code = getattr(getattr(answer, "py_func", answer), "__code__", None)  # Numba's functions have the plain one there
     return answer is ... or (isinstance(code, CodeType) and any(map(_dots, _nested(code))))
 
 

@@ -44,10 +44,10 @@ def parameters(f: Callable) -> tuple:
 
 @cache
 def text(f: Callable) -> str | None:
-    """The source of a lambda's body, by the positions in its code object; None where there is no source."""
+    """The source of a lambda's body, by the positions in its code object; None without source, and for other functions."""
     spans = [p for p in f.__code__.co_positions() if p[0] and p[3] is not None and (p[0], p[2]) != (p[1], p[3])]
     lines = linecache.getlines(f.__code__.co_filename)
-    if not lines or not spans:
+    if not lines or not spans or f.__name__ != "<lambda>":
         return None
     (row0, col0), (row1, col1) = min((p[0], p[2]) for p in spans), max((p[1], p[3]) for p in spans)
     body = lines[row0 - 1 : row1]

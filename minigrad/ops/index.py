@@ -140,6 +140,7 @@ class Put(Write):
 class NonZero(NonDifferentiable):
     """The places where x is not zero, one row each."""
 
+    name = "nonzero"
     impl = lambda x: np.argwhere(x) if x.ndim else np.zeros((int(x != 0), 0), np.int64)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:

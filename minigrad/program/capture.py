@@ -259,7 +259,7 @@ class Trace(Grad):
         x, others = self.own(x), tuple([self.own(o) for o in others])
         tracked = fn.differentiable and any([self.tracks(frame, a) for a in (x, *others)])
         if x._view is not None:
-            raise self.refuse("it writes to a view")
+            raise self.refuse("it writes to a view", fix="write to the whole tensor, as with x.copy_(y) or x.add_(y)")
         check_writable(frame, x, tracked, fn.function_name() + "_")
         if tracked:
             others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])

@@ -68,7 +68,10 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<minigrad.compile of {self.name}, {self._count} specialisations>"
+        return f"<minigrad.compile of {self.name}, {self._counted()}>"
+
+    def _counted(self) -> str:
+        return f"{self._count} specialisation{'s' * (self._count != 1)}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs:
@@ -163,11 +166,12 @@ class Compiled:
 
         made = self._made("graph")
         args, kwargs = made.example()
-        return record(lambda *a: self.function(*a, **kwargs), *args, name=self.name)
+        f = functools.partial(self.function, **kwargs) if kwargs else self.function
+        return record(f, *args, name=self.name)
 
     def explain(self) -> str:
         """What was fused, what was not, and why."""
-        lines = [f"{self.name}: {self._count} specialisations"]
+        lines = [f"{self.name}: {self._counted()}"]
         if self._last is not None:
             for title, program in self._last.told():
                 lines.append(f"{title}:")

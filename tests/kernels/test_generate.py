@@ -51,6 +51,25 @@ def test_formula_with_an_unknown_function_has_no_kernel():
     assert generate.forward("none", lambda x: unknown(x), (True,), F32) is None
 
 
+def test_formula_written_as_a_function_of_statements_runs_on_arrays():
+    class Distance(Pointwise):
+        def kernel(x, y):
+            total = x * x + y * y
+            return minigrad.sqrt(total)
+
+        def dx(x, out):
+            return x / out
+
+        dy = lambda y, out: y / out
+
+    x, y = minigrad.tensor([3.0], requires_grad=True), minigrad.tensor([4.0], requires_grad=True)
+    assert formula.text(Distance.kernel) is None
+    assert minigrad.autograd.gradcheck(Distance.apply, (x.double(), y.double()))
+    wide = x.expand(run.FUSE_FROM)
+    Distance.apply(wide, y).sum().backward()
+    assert [x.grad.item(), y.grad.item()] == pytest.approx([0.6 * run.FUSE_FROM, 0.8 * run.FUSE_FROM])
+
+
 @pytest.mark.parametrize("name", ["gelu", "softplus", "mish", "silu", "logsigmoid", "tanh", "lerp", "elu", "log1p"])
 def test_kernels_of_float32_compute_in_float32(name, monkeypatch, tmp_path):
     monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path))

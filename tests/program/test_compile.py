@@ -137,7 +137,18 @@ def test_a_training_step_is_one_function_for_every_batch_and_rate():
     assert "hidden = F.linear(images, w1, b1).tanh()" in text  # the user's line
     assert len(re.findall("^def (?!plus|row_sum|higher32|peak32)", text, re.M)) == 1  # the entry, besides helpers
     assert "one loop over" in compiled.explain()
-    assert compiled.graph().to_dict()["schema"] == "minigrad.record/1"
+    record = compiled.graph().to_dict()
+    assert record["schema"] == "minigrad.record/1"
+    assert {"images", "labels"} <= {value["name"] for value in record["values"]}
+
+
+def test_the_graph_names_what_the_function_closes_over():
+    w = torch.tensor([2.0, 3.0], requires_grad=True)
+    compiled = compile(lambda x, scale=1.0: (x * w * scale).sum())
+    compiled(torch.ones(2))
+    assert {"x", "w"} <= {value["name"] for value in compiled.graph().to_dict()["values"]}
+    compiled(torch.ones(2), scale=2.0)
+    assert "x" in {value["name"] for value in compiled.graph().to_dict()["values"]}
 
 
 def test_the_loss_of_a_step_cannot_be_differentiated_again():

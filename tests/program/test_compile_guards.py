@@ -81,7 +81,9 @@ def test_a_number_that_only_scales_is_captured_once():
     c = compile(lambda x, s: x * s)
     for s in (1.5, 2.5, 3.5):
         c(T(3), s)
-    assert "1 specialisations" in repr(c)
+    assert "of <lambda>, 1 specialisation>" in repr(c)
+    c(T(4), 1.5)
+    assert c.explain().startswith("<lambda>: 2 specialisations\n")
 
 
 def test_the_default_dtype_and_modules_of_the_user_are_watched():
@@ -144,6 +146,12 @@ def test_data_dependent_control_flow_warns_once_with_the_line():
     assert len(told) == 1 and "if x.sum() > 0" in str(told[0].message)
     with pytest.raises(RuntimeError, match="(?s)needs the value.*fullgraph"):
         compile(lambda x: x.item() * x, fullgraph=True)(torch.ones(1))
+    with pytest.raises(RuntimeError, match="the size of what nonzero gives depends on values"):
+        compile(lambda x: x[x > 0] * 2, fullgraph=True)(torch.ones(1))
+    with pytest.raises(
+        RuntimeError, match=r"(?s)it writes to a view.*To fix: write to the whole tensor, as with x\.copy_"
+    ):
+        compile(lambda x: x[:1].add_(1), fullgraph=True)(torch.ones(2))
 
 
 COUNTS = torch.tensor([0, 1, 2])

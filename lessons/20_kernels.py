@@ -1,0 +1,402 @@
+# %% [markdown]
+# # Kernels: from a formula to a loop
+#
+# *25 minutes. Needs lessons 1, 6 and 12.*
+#
+# An operation of minigrad states one formula, and one for each derivative. You will read such a formula, see the compiled
+# loop that is written from its text, count and measure what one loop saves, and declare an operation of your own.
+
+# %%
+import math
+import pathlib
+import sys
+import time
+
+import numpy as np
+from matplotlib import pyplot as plt
+from numba import njit
+
+import lessons
+import minigrad as torch
+from minigrad.kernels import cache, formula, generate
+from minigrad.ops.activation import Silu
+from viz import draw
+
+# %% [markdown]
+# ## One formula
+#
+# `silu` is an activation of neural networks: a number times its sigmoid. This is all that minigrad has of it: `kernel` says
+# what comes out, `dx` is the derivative by `x`. Both are lambdas, and their text is taken from the file they stand in.
+
+# %%
+print("kernel:", formula.text(Silu.kernel))
+print("dx:    ", formula.text(Silu.dx))
+value = torch.nn.functional.silu(torch.tensor(1.0))
+print(value)
+assert math.isclose(value.item(), 1 / (1 + math.exp(-1)), rel_tol=1e-6)
+
+# %% [markdown]
+# One formula is read in three ways. On tensors it is called as it is. On arrays the same code runs with NumPy's functions
+# where it names operations: that serves small arrays. The third way is for large ones: its text goes into a loop.
+
+# %%
+numbers = [-1.0, 0.0, 2.0]
+on_tensor = Silu.kernel(torch.tensor(numbers))
+on_array = formula.on_arrays(Silu.kernel)(np.array(numbers))
+print(on_tensor)
+print(on_array)
+assert np.allclose(on_tensor.numpy(), on_array, rtol=1e-6)
+
+# %% [markdown]
+# ## The text becomes a module
+#
+# `generate.forward` writes a Python module around the formula, for arguments that are arrays or numbers (here one array)
+# and a dtype. Names that end in an underscore are arrays. `njit` has Numba compile the function to machine code.
+
+# %%
+f32, f64 = np.dtype(np.float32), np.dtype(np.float64)
+source = generate.forward("silu", Silu.kernel, (True,), f32)
+print(source)
+
+# %% [markdown]
+# The constant 1 has become `float32(1)`. For Numba, Python's own numbers are int64 or float64: a float32 that meets one is
+# widened to float64, and so is all that is computed from it, with half as many numbers in each vector instruction.
+
+# %%
+widened, narrow = njit(lambda x: 1 + x), njit(lambda x: np.float32(1) + x)
+for f in (widened, narrow):
+    f(np.float32(0))
+    print(f.nopython_signatures[0])
+assert [str(f.nopython_signatures[0].return_type) for f in (widened, narrow)] == ["float64", "float32"]
+
+# %% [markdown]
+# The module for float64 needs no such care.
+
+# %%
+print(generate.forward("silu", Silu.kernel, (True,), f64))
+assert "float32(1)" in source
+
+# %% [markdown]
+# The operation does the same by itself when it meets a large array: more than a few thousand numbers. The module then lies
+# in the cache folder, as a file that you can open, and the machine code beside it.
+
+# %%
+torch.nn.functional.silu(torch.zeros(10_000))
+assert [name for name in sys.modules if name.startswith("minigrad_kernel_silu_forward")]
+
+module = cache.load("silu_forward", source)
+file = pathlib.Path(module.__file__)
+print(file.name)
+assert not file.exists() or file.read_text() == source  # where no file can be written, the text is in memory only
+
+# %% [markdown]
+# It is a module like any other, and its function can be called: it reads one array and writes another.
+
+# %%
+x = np.array(numbers, np.float32)
+out = np.empty_like(x)
+module.silu_forward(x, out)
+print(out)
+assert np.allclose(out, on_array, rtol=1e-6)
+
+# %% [markdown]
+# ## Why one loop wins
+#
+# NumPy computes `x / (1 + exp(-x))` one operation after the other. Each reads its whole input from memory and writes a whole
+# array for the next one to read. This array counts the bytes that go to and fro.
+
+
+# %%
+class Counted(np.ndarray):
+    """An array that adds up the bytes which NumPy's functions read and write."""
+
+    moved = 0
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        arrays = [np.asarray(a) if isinstance(a, Counted) else a for a in inputs]
+        result = getattr(ufunc, method)(*arrays, **options)
+        moved = sum(a.nbytes for a in [*arrays, result] if isinstance(a, np.ndarray))
+        Counted.moved += moved
+        print(f"{ufunc.__name__:>10}: {moved / 1e6:.0f} MB")
+        return result.view(Counted)
+
+
+x = np.random.default_rng(0).standard_normal(1_000_000).astype(np.float32)
+Counted.moved = 0
+by_steps = np.asarray(x.view(Counted) / (1 + np.exp(-x.view(Counted))))
+in_one_loop = x.nbytes + by_steps.nbytes
+print(f"{Counted.moved / 1e6:.0f} MB in four steps, {in_one_loop / 1e6:.0f} MB in one loop")
+assert Counted.moved == 9 * x.nbytes and in_one_loop == 2 * x.nbytes
+
+# %% [markdown]
+# Nine arrays against two. Now the clock: the least processor time of several runs, on one thread. The last one only copies,
+# so it shows what moving the bytes costs alone. The ratios differ between machines, and on a busy one from run to run.
+
+# %%
+torch.set_num_threads(1)
+
+
+def milliseconds(f, runs=20):
+    """The least processor time of several runs; the first one, which may compile, does not count."""
+    f()
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        f()
+        times.append(time.process_time() - start)
+    return 1000 * min(times)
+
+
+@njit
+def copy_loop(x_, out_):
+    for i in range(out_.size):
+        out_[i] = x_[i]
+
+
+out = np.empty_like(x)
+measured = {
+    "four steps": milliseconds(lambda: x / (1 + np.exp(-x))),
+    "one loop": milliseconds(lambda: module.silu_forward(x, out)),
+    "copy": milliseconds(lambda: copy_loop(x, out)),
+}
+module.silu_forward(x, out)
+for name, ms in measured.items():
+    print(f"{name:>10}: {ms:.2f} ms, {ms / measured['one loop']:.1f} times the loop")
+assert np.allclose(out, by_steps, rtol=1e-5, atol=1e-6)
+
+# %% alt="Three bars, the processor time for a million numbers: four steps of NumPy, one loop, and a mere copy"
+figure, axes = plt.subplots(figsize=(7, 2.2), layout="constrained")
+bars = axes.barh(list(measured), list(measured.values()), color=["#b2443c", "#1f4e8c", "#566171"])
+axes.bar_label(bars, fmt="%.2f", padding=3)
+axes.set_xlabel("milliseconds for a million numbers")
+axes.invert_yaxis()
+axes.spines[["top", "right"]].set_visible(False)
+
+# %% [markdown]
+# ## The function inside the loop
+#
+# One loop is not all. `exp` in the module above is minigrad's own, from `vecmath`: it has no branch, so the compiler can
+# compute several numbers with one instruction. The C library's `exp`, behind `math.exp`, takes one at a time. The text of
+# the loop is the same otherwise.
+
+
+# %%
+@njit(error_model="numpy")
+def silu_of_c(x_, out_):
+    for i in range(out_.size):
+        x = x_[i]
+        out_[i] = x / (np.float32(1) + math.exp(-x))
+
+
+other = np.empty_like(x)
+slower = milliseconds(lambda: silu_of_c(x, other), runs=5)
+print(f"math.exp: {slower:.2f} ms, {slower / measured['one loop']:.1f} times the loop with vecmath's exp")
+assert np.allclose(out, other, rtol=1e-5, atol=1e-6)
+
+# %% [markdown]
+# ## Derivatives are loops too
+#
+# The derivative's formula goes the same way. Its loop reads the gradient of the result, `g_`, and what the formula names:
+# here only `x`. What a formula names is also what the node keeps for the backward pass.
+
+# %%
+print(generate.backward("silu", ["g", "x"], (True, True), [("dx", Silu.dx)], f32))
+
+# %% [markdown]
+# Written as four operations, the same function has four nodes. Count what each keeps: the division keeps both of its inputs,
+# `exp` its result.
+
+
+# %%
+def steps(x):
+    return x / (1 + (-x).exp())
+
+
+draw(steps, torch.tensor([-1.0, 0.0, 2.0], requires_grad=True), passes=("forward", "backward"))
+
+
+# %%
+def fused(x):
+    return torch.nn.functional.silu(x)
+
+
+draw(fused, torch.tensor([-1.0, 0.0, 2.0], requires_grad=True), passes=("forward", "backward"))
+
+
+# %%
+def kept(f, x):
+    """The bytes of all values that nodes keep for backward, each of them once."""
+    saved = [entry for op in torch.record(f, x).to_dict()["ops"] for entry in op["saved"]]
+    return sum({entry["value"]: entry["bytes"] for entry in saved}.values())
+
+
+small = torch.tensor(numbers, requires_grad=True)
+print(kept(steps, small), "bytes kept by four nodes,", kept(fused, small), "by one")
+assert kept(steps, small) == 3 * 3 * 4  # x, exp(-x) and 1 + exp(-x), of three float32 numbers each
+assert kept(fused, small) == 3 * 4
+
+# %% [markdown]
+# ## An operation of your own
+#
+# `Pointwise` is the family of operations that work element by element: `kernel`, and `d` with an argument's name for its
+# derivative. `out` stands for the result. This is the bell curve: its derivative is -2x times the curve itself.
+
+# %%
+from minigrad.ops.elementary import exp
+from minigrad.ops.families import Pointwise
+
+
+class Bell(Pointwise):
+    """exp(-x²)."""
+
+    kernel = lambda x: exp(-x * x)
+    dx = lambda x, out: -2 * x * out
+
+
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+y = Bell.apply(x)
+y.sum().backward()
+print(y)
+print(x.grad)
+assert np.allclose(x.grad.numpy(), [0.0, -2 / math.e])
+
+# %% [markdown]
+# From these two lines come broadcasting, dtypes, the loops, forward mode and higher derivatives. `gradcheck` compares the
+# declared derivative with differences, here also in forward mode; `gradgradcheck` does it for the derivative's derivative.
+
+# %%
+points = torch.tensor([-1.5, 0.3, 2.0], dtype=torch.float64, requires_grad=True)
+assert torch.autograd.gradcheck(Bell.apply, (points,), check_forward_ad=True)
+assert torch.autograd.gradgradcheck(Bell.apply, (points,))
+
+large = torch.ones(10_000, requires_grad=True)
+Bell.apply(large).sum().backward()
+print(large.grad[0])
+assert math.isclose(large.grad[0].item(), -2 / math.e, rel_tol=1e-6)
+
+# %% [markdown]
+# ## What goes wrong
+#
+# Nothing proves that a declared derivative belongs to its kernel. Here the factor `out` is forgotten; the program runs, and
+# its gradients are wrong. `gradcheck` shows both numbers.
+
+
+# %%
+class Bent(Pointwise):
+    """exp(-x²), with a derivative that is not its own."""
+
+    kernel = lambda x: exp(-x * x)
+    dx = lambda x: -2 * x
+
+
+try:
+    torch.autograd.gradcheck(Bent.apply, (points,))
+except RuntimeError as e:
+    print(e)
+else:
+    raise AssertionError("a wrong derivative was accepted")
+
+# %% [markdown]
+# A formula for numbers of one kind refuses others, and says what to do.
+
+# %%
+try:
+    torch.nn.functional.silu(torch.tensor([1, 2]))
+except NotImplementedError as e:
+    print(e)
+else:
+    raise AssertionError("integers were accepted")
+
+# %% [markdown]
+# A formula that calls a function which minigrad does not know for single numbers has no loop: `generate` gives None, and NumPy
+# computes at every size. It is right, but gains nothing.
+
+
+# %%
+class Window(Pointwise):
+    """Bessel's function I0."""
+
+    kernel = lambda x: np.i0(x)
+
+
+print(generate.forward("window", Window.kernel, (True,), f32))
+print(Window.apply(torch.tensor([0.0, 1.0])))
+assert generate.forward("window", Window.kernel, (True,), f32) is None
+
+# %% [markdown]
+# A loop over one operation is where fusing begins. Lesson 22 compiles a whole function, so that all its operations stand in
+# one loop.
+#
+# ## Exercises
+#
+# ### 1. Bytes
+#
+# `x` and `y` are arrays of 1,000,000 float32 numbers, each of 4 bytes. How many bytes does NumPy read and write, in sum, for
+# `(x + y) * x`, one operation after the other?
+
+# %%
+kernel_bytes = ...
+
+lessons.check("kernel_bytes", kernel_bytes)
+
+# %% [markdown]
+# ### 2. The loop
+#
+# Softsign is `x / (1 + |x|)`. Write its loop as minigrad would: for each index, read `x_`, compute, write `out_`. Nothing is
+# returned, and no array is made.
+
+
+# %%
+def kernel_loop(x_, out_): ...
+
+
+lessons.check("kernel_loop", kernel_loop)
+
+# %% [markdown]
+# ### 3. Repair
+#
+# The kernel is right, `log(1 + x²)`. The derivative is not. Repair it.
+
+# %%
+from minigrad.ops.elementary import log
+
+
+class KernelRepaired(Pointwise):
+    """log(1 + x²)."""
+
+    kernel = lambda x: log(1 + x * x)
+    dx = lambda x, out: 1 / out
+
+
+lessons.check("KernelRepaired", KernelRepaired)
+
+# %% [markdown]
+# ### 4. One loop for two gradients
+#
+# Of `out = x * exp(y)`, write the loop of the backward pass: it reads `g_`, `x_` and `y_`, and writes both gradients, `dx_` and
+# `dy_`. `math.exp` will do.
+
+
+# %%
+def kernel_backward(g_, x_, y_, dx_, dy_): ...
+
+
+lessons.check("kernel_backward", kernel_backward)
+
+# %% [markdown]
+# ### 5. From scratch
+#
+# Declare an operation of two operands, `sqrt(x² + y² + 1)`, with the derivatives by both. `torch.sqrt` may stand in a formula,
+# and each formula may read other names than those given here.
+
+
+# %%
+class KernelDistance(Pointwise):
+    """sqrt(x² + y² + 1)."""
+
+    kernel = lambda x, y: ...
+    dx = lambda x, y: ...
+    dy = lambda x, y: ...
+
+
+lessons.check("KernelDistance", KernelDistance)

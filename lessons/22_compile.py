@@ -1,0 +1,409 @@
+# %% [markdown]
+# # Compile: read your training step
+#
+# *25 minutes. Needs lessons 1, 2 and 20.*
+#
+# `torch.compile` writes a module for a whole function, gradients and updates included. You will read that module, see when it
+# is made anew and what keeps a function from being compiled, and measure what it saves.
+
+# %%
+import math
+import time
+import warnings
+
+import numpy as np
+
+import lessons
+import minigrad as torch
+from viz import draw
+
+# %% [markdown]
+# ## One call is captured
+#
+# A compiled function is called like the function itself. The first call runs it once and notes each operation; from the notes
+# one module is written, and that is what runs from then on.
+
+
+# %%
+def wave(x, w):
+    return ((x * w).sin() + x).sum()
+
+
+compiled = torch.compile(wave)
+x = torch.tensor([0.0, 1.0, 2.0])
+w = torch.tensor([2.0, 0.0, 1.0], requires_grad=True)
+y = compiled(x, w)
+print(y)
+assert math.isclose(y.item(), wave(x, w).item(), rel_tol=1e-6)
+
+# %% [markdown]
+# `source()` is the module. The lines of the function stand as comments above the loop that computes them. All four operations
+# are in one loop, and their results are numbers like `mul_result_i` that no array has to hold. One of them is put into an array
+# all the same.
+
+# %%
+print(compiled.source())
+assert compiled.source().count("for i in range") == 1
+
+# %% [markdown]
+# `explain()` says what each loop is made of. There is one for the backward pass as well, written at the same time.
+
+# %%
+print(compiled.explain())
+assert compiled.explain().count("one loop over (3,)") == 2
+
+# %% [markdown]
+# `graph()` is the record of the same call, which `draw` takes. What goes along the edges between operations are the numbers of
+# the loop above.
+
+# %%
+draw(compiled.graph())
+
+# %% [markdown]
+# The result can be differentiated like any other. Its backward pass is a module of its own, and now it is clear what the array
+# is for: the derivative of `sin` needs `x * w`.
+
+# %%
+y.backward()
+print(compiled.source("backward"))
+print(w.grad)
+(expected,) = torch.autograd.grad(wave(x, w), w)
+assert np.allclose(w.grad.numpy(), expected.numpy(), rtol=1e-6)
+
+# %% [markdown]
+# ## A whole step
+#
+# Compiled code need not stop at the loss. This function computes the loss of a linear model, takes its gradients, and writes
+# the new parameters in place.
+
+
+# %%
+def train(x, y, w, b, rate):
+    error = x @ w + b - y
+    loss = (error * error).mean()
+    dw, db = torch.autograd.grad(loss, (w, b))
+    with torch.no_grad():
+        w.sub_(rate * dw)
+        b.sub_(rate * db)
+    return loss
+
+
+def fresh():
+    """Parameters that begin at zero."""
+    return torch.zeros(2, requires_grad=True), torch.zeros(1, requires_grad=True)
+
+
+examples = torch.tensor(np.random.default_rng(0).standard_normal((8, 2)).astype(np.float32))
+targets = examples @ torch.tensor([1.0, -2.0]) + 0.5
+step = torch.compile(train)
+w, b = fresh()
+for i in range(101):
+    loss = step(examples, targets, w, b, 0.1)
+    if i % 50 == 0:
+        print(f"step {i}: loss {loss.item():.5f}")
+print(w.detach(), b.detach())
+assert loss.item() < 1e-3 and np.allclose(w.detach().numpy(), [1.0, -2.0], atol=0.05)
+
+# %% [markdown]
+# Read it from the top. `x @ w` is one call of BLAS. The error and the sum of its squares share a loop: a sum can be made while
+# its terms are. The gradient begins where the mean ends, since it needs no value of the loss; it is written into the memory of
+# `error`, which nothing reads afterwards. The last loops are the updates, on the memory of `w` and `b` themselves.
+
+# %%
+print(step.source())
+
+# %%
+print(step.explain())
+
+# %% [markdown]
+# Compiled or not, a hundred steps give the same parameters up to rounding.
+
+# %%
+w_eager, b_eager = fresh()
+for _ in range(101):
+    train(examples, targets, w_eager, b_eager, 0.1)
+assert np.allclose(w.detach().numpy(), w_eager.detach().numpy(), rtol=1e-4, atol=1e-5)
+assert np.allclose(b.detach().numpy(), b_eager.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+# %% [markdown]
+# ## What it saves
+#
+# Two things cost time besides the arithmetic. Each operation has a price of its own for being called, which counts for small
+# arrays. Each writes an array for the next one to read, which counts for large ones. Both are measured here on one thread; the
+# figures are those of the machine that runs this.
+
+# %%
+torch.set_num_threads(1)
+
+
+def microseconds(f, *args, runs=30):
+    """The least processor time of several calls, after two that may compile."""
+    f(*args)
+    f(*args)
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        f(*args)
+        times.append(time.process_time() - start)
+    return 1e6 * min(times)
+
+
+def chain(x, y):
+    return (x * y + x).square().mean()
+
+
+fast_chain = torch.compile(chain)
+large = torch.randn(1_000_000), torch.randn(1_000_000)
+for what, eager, fast, args in (
+    ("a training step on 8 examples", train, step, (examples, targets, *fresh(), 0.1)),
+    ("four operations on a million numbers", chain, fast_chain, large),
+):
+    slow, quick = microseconds(eager, *args), microseconds(fast, *args)
+    print(f"{what}: {slow:.0f} µs eager, {quick:.0f} µs compiled, a ratio of {slow / quick:.1f}")
+assert math.isclose(chain(*large).item(), fast_chain(*large).item(), rel_tol=1e-4)
+
+# %% [markdown]
+# ## When a function is captured again
+#
+# A module fits one kind of call: the dtypes, sizes and layouts of the tensors, and which of them require grad. A call of
+# another kind is captured anew, so that nothing is assumed of it; this makes another specialisation. The text is mostly the
+# same for other sizes, and then it is not compiled twice.
+
+
+# %%
+@torch.compile
+def scaled(x, factor):
+    return x * factor
+
+
+scaled(torch.ones(3), 2.0)
+text = scaled.source()
+print(scaled)
+scaled(torch.ones(3), 2.0)
+print(scaled, "after the same call again")
+scaled(torch.ones(5), 2.0)
+print(scaled, "after five numbers")
+assert "2 specialisations" in repr(scaled) and scaled.source() == text
+scaled(torch.ones(3).double(), 2.0)
+print(scaled, "after float64")
+assert "3 specialisations" in repr(scaled) and scaled.source() != text
+
+# %% [markdown]
+# Python values count as well. A float that only enters arithmetic, as a learning rate does, is an argument of the module.
+# Others are part of it, and compared at each call.
+
+# %%
+scaled(torch.ones(3), 0.125)
+print(scaled, "after another float")
+assert "3 specialisations" in repr(scaled)
+scaled(torch.ones(3), 2)
+scaled(torch.ones(3), 3)
+print(scaled, "after two ints")
+assert "5 specialisations" in repr(scaled)
+
+# %% [markdown]
+# So is everything that a function reads from outside. A changed global is seen; it would be a silent mistake if it were not.
+
+# %%
+offset = 1.0
+
+
+@torch.compile
+def shifted(x):
+    return x + offset
+
+
+first = shifted(torch.zeros(2))
+offset = 10.0
+second = shifted(torch.zeros(2))
+print(first, second, shifted)
+assert first.tolist() == [1.0, 1.0] and second.tolist() == [10.0, 10.0]
+
+# %% [markdown]
+# ## What is refused
+#
+# The notes of one call hold for another only if both would do the same operations. An `if` on a tensor decides by numbers that
+# nobody knows beforehand. Such a function runs as it is, with one warning that names the line. The results are right, and
+# nothing is gained.
+
+
+# %%
+def bent(x):
+    if x.sum() > 0:
+        return 2 * x
+    return 3 * x
+
+
+compiled_bent = torch.compile(bent)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    results = [compiled_bent(torch.tensor(numbers)).tolist() for numbers in ([1.0, 1.0], [-1.0, -1.0])]
+print(said[0].message)
+print(results)
+assert len(said) == 1 and results == [[2.0, 2.0], [-3.0, -3.0]]
+
+# %% [markdown]
+# With `fullgraph=True` it is an error instead, for programs that are to be compiled or not to run.
+
+# %%
+try:
+    torch.compile(bent, fullgraph=True)(torch.ones(2))
+except RuntimeError as e:
+    print(e)
+else:
+    raise AssertionError("one branch was taken for both")
+
+# %% [markdown]
+# `where` computes both branches and picks by the number, which is the same program for all numbers.
+
+
+# %%
+@torch.compile(fullgraph=True)
+def straight(x):
+    return torch.where(x.sum() > 0, 2 * x, 3 * x)
+
+
+for numbers in ([1.0, 1.0], [-1.0, -1.0]):
+    print(straight(torch.tensor(numbers)))
+    assert straight(torch.tensor(numbers)).tolist() == bent(torch.tensor(numbers)).tolist()
+
+# %% [markdown]
+# An effect that outlives the call, such as `print` or a list that grows, would happen once, during the capture, and never
+# again. Sizes that depend on numbers, as `x[x > 0]` has them, would be those of the first call. Both are refused.
+
+# %%
+seen = []
+
+
+def noting(x):
+    seen.append(1)
+    return 2 * x
+
+
+def positive(x):
+    return x[x > 0].sum()
+
+
+for f in (noting, positive):
+    try:
+        torch.compile(f, fullgraph=True)(torch.ones(2))
+    except RuntimeError as e:
+        print(e)
+        print()
+    else:
+        raise AssertionError(f"{f.__name__} was compiled")
+
+# %% [markdown]
+# A Function of your own may do anything in its methods, so it is not looked into. One whose methods are made of operations
+# may say so: `is_traceable = True`.
+
+
+# %%
+class Square(torch.autograd.Function):
+    is_traceable = True
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+@torch.compile(fullgraph=True)
+def squares(x):
+    return Square.apply(x).sum()
+
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+squares(x).backward()
+print(x.grad)
+print(squares.explain())
+assert x.grad.tolist() == [2.0, 4.0]
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. Count
+#
+# How many specialisations has this function after these five calls?
+
+
+# %%
+@torch.compile
+def halved(x, share):
+    return x * share
+
+
+halved(torch.ones(4), 0.5)
+halved(torch.ones(4), 0.25)
+halved(torch.ones(6), 0.5)
+halved(torch.ones(6), 2)
+halved(torch.ones(4), 0.75)
+compile_count = ...
+
+lessons.check("compile_count", compile_count)
+
+# %% [markdown]
+# ### 2. Loops
+#
+# How many loops over the elements of `x` does the program of `x.exp() / x.exp().sum()` need at least? A sum can be made while
+# its terms are; what needs the whole sum cannot be.
+
+# %%
+compile_loops = ...
+
+lessons.check("compile_loops", compile_loops)
+
+# %% [markdown]
+# ### 3. Repair
+#
+# The function limits the length of a vector to 1. It is right, and cannot be compiled. Write one with the same results that
+# can.
+
+
+# %%
+def compile_limited(x):
+    length = (x * x).sum().sqrt()
+    if length > 1:
+        return x / length.item()
+    return x
+
+
+lessons.check("compile_limited", compile_limited)
+
+# %% [markdown]
+# ### 4. One thing at a time
+#
+# This function also keeps its losses in a list, so it runs eagerly. Rewrite it so that it compiles, and still returns all that
+# its caller needs to keep a list: the loss and the gradient, in this order.
+
+# %%
+losses = []
+
+
+def compile_noted(x, w):
+    loss = ((x * w).sum() - 1) ** 2
+    losses.append(loss.item())
+    (dw,) = torch.autograd.grad(loss, w)
+    return dw
+
+
+lessons.check("compile_noted", compile_noted)
+
+# %% [markdown]
+# ### 5. From scratch
+#
+# Write a training step with momentum for the model `x @ w`, with the mean of squared errors as its loss. `velocity` is a tensor
+# like `w`. The step computes `velocity = 0.9 * velocity + gradient`, then `w = w - rate * velocity`, both in place, and
+# returns the loss. It has to compile without running eagerly.
+
+
+# %%
+def compile_momentum(x, y, w, velocity, rate): ...
+
+
+lessons.check("compile_momentum", compile_momentum)

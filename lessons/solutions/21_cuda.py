@@ -1,0 +1,38 @@
+# %% cuda_blocks
+cuda_blocks = 8
+
+# %% cuda_thread
+cuda_thread = (2, 13)
+
+
+# %% cuda_doubled
+@cuda.jit
+def cuda_doubled(x_, out_):
+    i = cuda.grid(1)
+    if i < out_.size:
+        out_[i] = 2 * x_[i]
+
+
+# %% cuda_tanh_backward
+@cuda.jit
+def cuda_tanh_backward(g_, out_, dx_):
+    i = cuda.grid(1)
+    if i < dx_.size:
+        dx_[i] = g_[i] * (1 - out_[i] * out_[i])
+
+
+# %% cuda_largest
+@cuda.jit
+def cuda_largest(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    shared[t] = x_[i] if i < x_.size else -math.inf
+    cuda.syncthreads()
+    half = THREADS // 2
+    while half > 0:
+        if t < half:
+            shared[t] = max(shared[t], shared[t + half])
+        cuda.syncthreads()
+        half = half // 2
+    if t == 0:
+        out_[cuda.blockIdx.x] = shared[0]
