@@ -41,7 +41,7 @@ def jacobian_modes(answer):
     if isinstance(answer, str) or not isinstance(answer, (list, tuple)) or len(answer) != len(whats):
         raise Wrong(f"expected a list of three words, got {answer!r}")
     for given, right, what in zip(answer, ("jacrev", "jacfwd", "jacrev"), whats):
-        expect.choice(given, right, {{"jacrev": "jacfwd", "jacfwd": "jacrev"}[right]: what})
+        expect.choice(getattr(given, "__name__", given), right, {{"jacrev": "jacfwd", "jacfwd": "jacrev"}[right]: what})
 
 
 @exercise(

@@ -102,8 +102,10 @@ def _trains(answer, settings, optimizer, past):
     ends, (loss, parameters) = [p.detach() for p in parameters], _task()
     starts = [p.detach().clone() for p in parameters]
     given = answer(loss, parameters, steps, *settings)
-    if not isinstance(given, (list, tuple)):
-        raise Wrong(f"expected the losses in a list, got {type(given).__name__}")
+    try:
+        given = list(given)
+    except TypeError:
+        raise Wrong(f"expected the losses in a list, got {type(given).__name__}") from None
     if len(given) != steps:
         raise Wrong(f"for {steps} steps there are {len(given)} losses")
     if all(p.equal(start) for p, start in zip(parameters, starts)):

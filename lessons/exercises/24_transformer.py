@@ -85,6 +85,9 @@ def attention_causal(answer):
             raise Wrong("the weights do not add up to one: hide the later positions before softmax, not behind it")
         if not given[0].allclose(v[0], atol=1e-5):
             raise Wrong("the first position can only look at itself, so it gets the first value")
+        later_ones = torch.ones(5, 5).triu(1).bool()
+        if given.allclose((q @ k.mT).masked_fill(later_ones, -float("inf")).softmax(-1) @ v, atol=1e-5):
+            raise Wrong("it looks back only, but the products are not divided by the root of the width")
     causal = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)
     expect.computes(answer, causal, (q, k, v), _positions(2, 3, 6, 8))
 

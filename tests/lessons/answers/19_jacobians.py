@@ -31,6 +31,9 @@ jacobian_modes = "jacrev jacfwd jacrev".split()
 # %% right jacobian_modes
 jacobian_modes = ["Jacrev", "Jacfwd ", "jacrev"]
 
+# %% right jacobian_modes
+jacobian_modes = [jacrev, jacfwd, jacrev]
+
 # %% wrong jacobian_modes: 1 result
 jacobian_modes = ["jacfwd", "jacfwd", "jacrev"]
 

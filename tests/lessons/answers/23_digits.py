@@ -307,6 +307,21 @@ def digit_momentum(loss, parameters, steps, rate, momentum):
     return losses
 
 
+# %% right digit_momentum
+def digit_momentum(loss, parameters, steps, rate, momentum):
+    velocity, losses = [0.0] * len(parameters), []
+    for _ in range(steps):
+        now = loss()
+        now.backward()
+        losses.append(now.item())
+        with torch.no_grad():
+            for i, p in enumerate(parameters):
+                velocity[i] = momentum * velocity[i] + p.grad
+                p.sub_(rate * velocity[i])
+                p.grad = None
+    return np.array(losses)
+
+
 # %% wrong digit_momentum: 1 losses
 def digit_momentum(loss, parameters, steps, rate, momentum):
     velocity = [torch.zeros_like(p) for p in parameters]

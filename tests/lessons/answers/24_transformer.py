@@ -131,6 +131,18 @@ def attention_causal(q, k, v):
     return scores.masked_fill(torch.ones(n, n).tril(-1).bool(), -float("inf")).softmax(-1) @ v
 
 
+# %% wrong attention_causal: not divided
+def attention_causal(q, k, v):
+    ahead = torch.full((q.shape[-2], q.shape[-2]), -float("inf")).triu(1)
+    return (q @ k.mT + ahead).softmax(-1) @ v
+
+
+# %% right attention_causal
+def attention_causal(q, k, v):
+    past = torch.ones(q.shape[-2], q.shape[-2]).tril().bool()
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=past)
+
+
 # %% wrong attention_causal: at itself
 def attention_causal(q, k, v):
     n = q.shape[-2]
@@ -155,6 +167,15 @@ def attention_heads(q, k, v, heads):
     size = q.shape[2] // heads
     by_head = torch.vmap(attention, in_dims=2, out_dims=2)
     return by_head(*(t.unflatten(2, (heads, size)) for t in (q, k, v))).flatten(2)
+
+
+# %% right attention_heads
+def attention_heads(q, k, v, heads):
+    size, result = q.shape[-1] // heads, torch.zeros(q.shape)
+    for h in range(heads):
+        one = slice(h * size, h * size + size)
+        result[..., one] = F.scaled_dot_product_attention(q[..., one], k[..., one], v[..., one])
+    return result
 
 
 # %% wrong attention_heads: one head
