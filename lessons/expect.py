@@ -211,6 +211,8 @@ def _array(what: Any) -> np.ndarray:
         return what.detach().numpy()
     if isinstance(what, (list, tuple)):
         return np.array([_array(one) for one in what])
+    if what is None:
+        raise TypeError("to NumPy None is NaN")
     return np.asarray(what, dtype=float)
 
 

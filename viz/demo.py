@@ -18,7 +18,7 @@ from minigrad import nn, optim
 from minigrad.nn import functional as F
 from viz import draw
 from viz.figures import gradient_magnitudes, histograms, saved_memory
-from viz.training import training_film
+from viz.training import TrainingFilm
 
 EPOCHS, BATCH, RATE = 30, 32, 0.2
 GOAL = 0.95
@@ -132,7 +132,7 @@ def main(folder: Path = Path("demo")) -> None:
     ):
         figure.savefig(folder / f"{name}.png", dpi=150)
         say(f"wrote {folder / name}.png")
-    say(f"wrote {training_film(history, folder / 'gradients.gif')}")
+    say(f"wrote {TrainingFilm(history).save(folder / 'gradients.gif')}")
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ class Drawing:
         depth: int | None = None,
         max_nodes: int | None = MOST,
     ):
-        self.record, self.passes, self.view = record, passes, view
+        self.record, self.passes, self.view, self.depth = record, passes, view, depth
         self.whole = Graph(record, view=view)
         self.graph = fold(self.whole, len(self.whole.nodes) if max_nodes is None else max_nodes, depth)
         if missing := [one for one in passes if one not in self.graph.passes]:
@@ -157,10 +157,10 @@ class Drawing:
         return svg(self.pictures())
 
     def html(self) -> str:
-        """The viewer: one HTML file that steps through all passes of the record."""
+        """The viewer: one HTML file that steps through all passes of the record, and opens folded to `depth`."""
         from .viewer import page
 
-        return page(self.record)
+        return page(self.record, self.depth)
 
     def film(self) -> str:
         """SVG text of all passes in one picture, in which everything appears in its turn."""

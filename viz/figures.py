@@ -1,7 +1,7 @@
 """Figures of a record and of a training run, drawn by Matplotlib; nothing in them is told by colour alone.
 
-`gradient_magnitudes` and `training_film` (film of a run in training.py) show what gradients do over the steps, `saved_memory`
-what one step keeps for its backward pass and when, `histograms` how activations and gradients are distributed.
+`gradient_magnitudes` and `TrainingFilm` (in training.py) show what gradients do over the steps, `saved_memory` what one
+step keeps for its backward pass and when, `histograms` how activations and gradients are distributed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def gradient_magnitudes(history: Mapping[str, Sequence[float]]) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['hidden', 'out']
     """
-    from matplotlib.figure import Figure
+    from .shown import Figure
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     scale = "log" if any(step > 0 for steps in history.values() for step in steps) else "linear"
@@ -76,8 +76,9 @@ def saved_memory(record: Any) -> Figure:
     >>> float(max(figure.axes[0].lines[0].get_ydata()))
     8000.0
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    from .shown import Figure
 
     document = _document(record)
     ops = [op for op in document["ops"] if op["phase"] in ("forward", "backward")]
@@ -140,8 +141,9 @@ def histograms(record: Any, most: int = 12) -> Figure:
     >>> [axes.get_title() for axes in histograms(record).axes[:2]]
     ['value', 'gradient']
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    from .shown import Figure
 
     graph = Graph(_document(record))
     results = [(op["name"], value) for op in graph.ops for value in op["outputs"] if graph.elements(value) > 1]

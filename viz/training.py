@@ -11,6 +11,8 @@ from .figures import running_mean
 from .files import write
 from .text import shorten
 
+__all__ = ["TrainingFilm"]
+
 FRAMES = 120  # of a longer run every so many steps are shown
 PACE = 12  # frames a second
 
@@ -18,64 +20,67 @@ PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Gradients of a training run</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <style>body{{margin:1rem;font:15px sans-serif;background:#fff;color:#18202b}}img{{max-width:100%}}</style>
-<img alt="The norm of each layer's gradient, step by step" src="data:image/gif;base64,{data}">
+{image}
 </html>
 """
+IMAGE = '<img alt="The norm of each layer\'s gradient, step by step" src="data:image/gif;base64,{data}">'
 
 
-def training_film(history: Mapping[str, Sequence[float]], path: str | Path) -> Path:
-    """Write the film of a training run.
+class TrainingFilm:
+    """The film of a training run; it shows itself in a notebook.
 
     Args:
         history: for each layer, the norm of its gradient at each step.
-        path: a file with the suffix .gif or .html.
 
-    Returns:
-        The path.  Each bar is the running mean of a layer's norms; the mark on it is the norm at that step.
+    Each bar is the running mean of a layer's norms; the mark on it is the norm at that step.  Raises ValueError for a
+    history without steps.
 
-    Raises ValueError for another suffix, and for a history without steps.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(training_film({"hidden": [1.0, 0.5], "out": [2.0, 1.0]}, Path(folder) / "run.gif").read_bytes()[:3])
+    >>> TrainingFilm({"hidden": [1.0, 0.5], "out": [2.0, 1.0]}).gif()[:3]
     b'GIF'
     """
-    path = Path(path)
-    if path.suffix.lower() not in (".gif", ".html"):
-        raise ValueError(f"training_film: {path.suffix!r} is no format of films. Use .gif or .html.")
-    if not any(len(steps) for steps in history.values()):
-        raise ValueError("training_film: the history holds no step. Give the norms of at least one step.")
-    made = gif(history)
-    return write(path, made if path.suffix.lower() == ".gif" else page(made))
 
+    def __init__(self, history: Mapping[str, Sequence[float]]):
+        if not any(len(steps) for steps in history.values()):
+            raise ValueError("TrainingFilm: the history holds no step. Give the norms of at least one step.")
+        self.history = history
 
-def page(made: bytes) -> bytes:
-    """A GIF as a page of its own."""
-    return PAGE.format(data=base64.b64encode(made).decode()).encode()
+    def gif(self) -> bytes:
+        """The film as a GIF."""
+        import numpy as np
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        from PIL import Image
 
+        history = self.history
+        names, steps = list(history), max(map(len, history.values()))
+        means = {name: running_mean(history[name]) for name in names}
+        figure = Figure(figsize=(7, 0.45 * len(names) + 1.3), dpi=100, layout="constrained")
+        canvas = FigureCanvasAgg(figure)
+        frames = []
+        for step in range(0, steps, -(-steps // FRAMES)):
+            figure.clear()
+            _frame(figure, names, history, means, step, steps)
+            canvas.draw()
+            shot = Image.fromarray(np.asarray(canvas.buffer_rgba()))
+            frames.append(shot.convert("P", palette=Image.Palette.ADAPTIVE, colors=32))
+        out = io.BytesIO()
+        frames[0].save(out, "GIF", save_all=True, append_images=frames[1:], duration=1000 // PACE, loop=0)
+        return out.getvalue()
 
-def gif(history: Mapping[str, Sequence[float]]) -> bytes:
-    """The frames of the film."""
-    import numpy as np
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from PIL import Image
+    def html(self) -> str:
+        """The film as a page that needs nothing else."""
+        return PAGE.format(image=self._repr_html_())
 
-    names, steps = list(history), max(map(len, history.values()))
-    means = {name: running_mean(history[name]) for name in names}
-    figure = Figure(figsize=(7, 0.45 * len(names) + 1.3), dpi=100, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    frames = []
-    for step in range(0, steps, -(-steps // FRAMES)):
-        figure.clear()
-        _frame(figure, names, history, means, step, steps)
-        canvas.draw()
-        frames.append(
-            Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("P", palette=Image.Palette.ADAPTIVE, colors=32)
-        )
-    out = io.BytesIO()
-    frames[0].save(out, "GIF", save_all=True, append_images=frames[1:], duration=1000 // PACE, loop=0)
-    return out.getvalue()
+    def save(self, path: str | Path) -> Path:
+        """Write the film to a file with the suffix .gif or .html; ValueError for another suffix."""
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix not in (".gif", ".html"):
+            raise ValueError(f"TrainingFilm.save: {path.suffix!r} is no format of films. Use .gif or .html.")
+        return write(path, self.gif() if suffix == ".gif" else self.html().encode())
+
+    def _repr_html_(self) -> str:
+        return IMAGE.format(data=base64.b64encode(self.gif()).decode())
 
 
 def _frame(figure, names: list[str], history: Mapping, means: Mapping, step: int, steps: int) -> None:

@@ -11,7 +11,7 @@ from PIL import Image
 import minigrad
 import viz
 from viz.figures import gradient_magnitudes, histograms, kept_bytes, saved_memory
-from viz.training import gif, training_film
+from viz.training import TrainingFilm
 
 from . import records
 
@@ -79,19 +79,30 @@ def test_histograms_of_values_that_are_not_known_say_so(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".gif", ".html"])
 def test_a_training_run_is_a_film(tmp_path, suffix):
-    made = training_film(HISTORY, tmp_path / f"run{suffix}").read_bytes()
+    made = TrainingFilm(HISTORY).save(tmp_path / f"run{suffix}").read_bytes()
     picture = made if suffix == ".gif" else base64.b64decode(re.search(rb"base64,([^\"]+)", made)[1])
     frames = Image.open(io.BytesIO(picture))
     assert frames.n_frames == 4 and (suffix == ".gif" or b"default-src 'none'" in made)
 
 
 def test_a_long_run_is_shown_in_not_too_many_frames():
-    assert Image.open(io.BytesIO(gif({"out": [1.0 / (i + 1) for i in range(1000)]}))).n_frames <= 120
+    assert Image.open(io.BytesIO(TrainingFilm({"out": [1.0 / (i + 1) for i in range(1000)]}).gif())).n_frames <= 120
 
 
 def test_a_film_without_steps_or_of_another_kind_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no step"):
-        training_film({"out": []}, tmp_path / "run.gif")
+        TrainingFilm({"out": []})
     with pytest.raises(ValueError, match="'.mp4'"):
-        training_film(HISTORY, tmp_path / "run.mp4")
+        TrainingFilm(HISTORY).save(tmp_path / "run.mp4")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("shown", "kind"),
+    [(gradient_magnitudes(HISTORY), "image/png"), (TrainingFilm(HISTORY), "text/html")],
+    ids=["figure", "film"],
+)
+def test_a_notebook_shows_figures_and_films(shown, kind):
+    display = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    made, _ = display.format(shown)
+    assert "base64," in made[kind] if kind == "text/html" else made[kind].startswith(b"\x89PNG")

@@ -27,8 +27,10 @@ SCRIPTS = """
 """.split()
 
 
-def page(record: Any) -> str:
+def page(record: Any, depth: int | None = None) -> str:
     """The page of a record (what `minigrad.record` gives, or its dict), as the text of an HTML file.
+
+    With a `depth` it opens folded: modules, or functions where there are none, are open to this level.
 
     >>> value = {"id": 0, "name": "</script>", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu",
     ...          "bytes": 4, "summary": {"values": 1.0}}
@@ -44,7 +46,7 @@ def page(record: Any) -> str:
         "base-uri 'none'; form-action 'none'",
         title=escape(f"{name} · minigrad"),
         style=style,
-        data=_embedded(packed(content(graph))),
+        data=_embedded({**packed(content(graph)), "depth": depth}),
         script=script,
     )
 

@@ -40,7 +40,7 @@ function tree(pathOf) {
     while (depth < path.length && depth + 1 < stack.length && stack[depth + 1].label === path[depth]) depth++;
     stack = stack.slice(0, depth + 1);
     for (const label of path.slice(depth)) {
-      const node = { label, from: index, to: index, parts: [], open: false };
+      const node = { label, level: stack.length, from: index, to: index, parts: [], open: false };
       stack.at(-1).parts.push(node);
       stack.push(node);
     }
@@ -83,14 +83,23 @@ let boxOf = []; // by operation, its box
 /** The folds that would gather anything in this program. */
 const foldModes = () => Object.keys(FOLDS).filter((mode) => tree(FOLDS[mode]).parts.some((part) => part.parts));
 
-function foldBy(mode) {
+/** Fold by a rule: open to a depth if there is one, else as far as it takes to show a few boxes. */
+function foldBy(mode, depth = null) {
   folded = mode === "none" ? null : gathered(tree(FOLDS[mode] ?? (() => [])));
+  if (folded && depth !== null) return openTo(folded, depth);
   const largest = () =>
     visibleParts()
       .filter((part) => part.parts)
       .sort((a, b) => b.to - b.from - (a.to - a.from))[0];
   while (folded && visibleParts().length < FEW_BOXES && largest()?.parts.some((part) => part.parts))
     largest().open = true;
+}
+
+function openTo(node, depth) {
+  for (const part of node.parts.filter((part) => part.parts)) {
+    part.open = part.level < depth;
+    openTo(part, depth);
+  }
 }
 
 /** The fold that holds an operation and is open, innermost: what closing it means. */

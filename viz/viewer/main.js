@@ -138,8 +138,9 @@ function start() {
   );
   $("fold").parentElement.hidden = !modes.length && !large;
   readColours();
-  const mode = large ? (modes[0] ?? "stretch") : "none";
-  foldBy(mode);
+  const levels = data.depth !== null && modes.find((mode) => mode === "module" || mode === "function");
+  const mode = levels || (large ? (modes[0] ?? "stretch") : "none");
+  foldBy(mode, levels ? data.depth : null);
   $("fold").value = mode;
   rebuild();
   go(stepInLink(), false); // its words take their room before the graph is fitted into what is left

@@ -57,12 +57,12 @@ def viewer(chromium, tmp_path):
     """Opens records; fails the test if a page says or asks for anything."""
     opened = []
 
-    def open_record(record, fragment="", **options):
+    def open_record(record, fragment="", depth=None, **options):
         context = chromium.new_context(viewport={"width": 1360, "height": 860}, **options)
         made = Viewer(context.new_page())
         opened.append((context, made))
         file = tmp_path / f"{len(opened)}.html"
-        file.write_text(page_of(record), encoding="utf-8")
+        file.write_text(page_of(record, depth), encoding="utf-8")
         return made.open(file, fragment)
 
     yield open_record

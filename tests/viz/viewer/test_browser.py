@@ -273,6 +273,27 @@ def test_a_large_program_opens_folded(viewer):
     assert page.page.locator(".k-fold").count() > 10
 
 
+@pytest.mark.parametrize(
+    "depth, folds, operations", [(1, ["Net"], 0), (2, ["net.0", "net.1", "net.2", "net.3"], 0), (3, [], 12)]
+)
+def test_a_page_opens_folded_to_the_depth_that_is_asked_for(viewer, depth, folds, operations):
+    record = programs.chain(12)
+    for op in record["ops"]:
+        op["module"] = ["Net", f"net.{op['id'] // 3}"]
+    page = viewer(record, depth=depth)
+    assert page.page.input_value("#fold") == "module"
+    assert page.page.locator(".k-fold .name").all_text_contents() == folds
+    assert page.page.locator(".k-op").count() == operations
+
+
+def test_a_depth_folds_by_function_where_there_are_no_modules(viewer):
+    record = programs.chain(12)
+    for op in record["ops"]:
+        op["where"]["function"] = "f" if op["id"] < 6 else "g"
+    page = viewer(record, depth=1)
+    assert page.page.locator(".k-fold .name").all_text_contents() == ["f", "g"]
+
+
 def test_the_arrows_up_and_down_walk_through_the_graph(viewer):
     page = viewer(records.two_uses())
     page.page.locator("#op-1").focus()

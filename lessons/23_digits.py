@@ -1,0 +1,365 @@
+# %% [markdown]
+# # Digits from nothing
+#
+# *30 minutes. Needs lessons 1 and 12.*
+#
+# You will train a network to read handwritten digits, with tensors and `backward` alone: real pictures, a loss written by
+# hand, a loop of steps, and a look at its gradients while it learns. What `nn` and `optim` add comes at the end, and then
+# it holds no secret.
+
+# %%
+import numpy as np
+from matplotlib import pyplot as plt
+from sklearn.datasets import load_digits
+
+import lessons
+import minigrad as torch
+from minigrad import nn, optim
+from minigrad.nn import functional as F
+from viz import draw
+from viz.figures import running_mean
+from viz.training import TrainingFilm
+
+# %% [markdown]
+# ## The pictures
+#
+# scikit-learn brings 1797 digits that people wrote, each of them 8 by 8 pixels between 0 and 16. We divide by 16, so that
+# all numbers that go into the network are between 0 and 1.
+
+# %%
+pixels, written = load_digits(return_X_y=True)
+images, labels = torch.tensor(pixels / 16, dtype=torch.float32), torch.tensor(written)
+print(images.shape, labels.shape, labels.bincount())
+assert images.shape == (1797, 64) and images.min() == 0 and images.max() == 1
+
+
+# %% alt="Ten pictures of 8 by 8 pixels, with the digits 0 to 9 written by hand"
+def show(pictures, titles):
+    _, places = plt.subplots(1, len(pictures), figsize=(len(pictures), 1.5), layout="constrained")
+    for axes, picture, title in zip(places, pictures, titles):
+        axes.imshow(picture.reshape(8, 8).numpy(), cmap="gray_r")
+        axes.set_title(title, fontsize=9)
+        axes.set_axis_off()
+
+
+show(images[:10], labels[:10].tolist())
+
+# %% [markdown]
+# A network can learn pictures by heart. Whether it can read is seen on pictures that it was not trained on, so we put
+# every fifth away, by chance.
+
+# %%
+torch.manual_seed(0)
+order = torch.randperm(len(images))
+test, train = order[: len(order) // 5], order[len(order) // 5 :]
+print(len(train), "to train on,", len(test), "to test on")
+assert not set(test.tolist()) & set(train.tolist())
+
+# %% [markdown]
+# ## The network
+#
+# 64 pixels, 32 hidden units, a score for each of the ten digits. Each layer multiplies by a matrix and adds a vector;
+# between the two stands `tanh`. A hidden unit adds up 64 products: dividing the weights by the square root of that keeps
+# its result around one, where `tanh` is not yet flat.
+
+
+# %%
+def layer(inputs, outputs):
+    weight = torch.randn(inputs, outputs) / inputs**0.5
+    return weight.requires_grad_(), torch.zeros(outputs, requires_grad=True)
+
+
+def network(pictures, w1, b1, w2, b2):
+    hidden = (pictures @ w1 + b1).tanh()
+    return hidden @ w2 + b2
+
+
+parameters = [*layer(64, 32), *layer(32, 10)]
+scores = network(images[train], *parameters)
+print(scores.shape, sum(p.numel() for p in parameters), "numbers to learn")
+assert sum(p.numel() for p in parameters) == 64 * 32 + 32 + 32 * 10 + 10
+
+sums = images[train] @ parameters[0]
+slope, slope_undivided = [1 - (one.tanh() ** 2).mean().item() for one in (sums, 64**0.5 * sums)]
+print(f"mean slope of tanh: {slope:.2f}, with weights that were not divided: {slope_undivided:.2f}")
+assert slope > 0.7 and slope_undivided < 0.4
+
+# %% [markdown]
+# Why not begin with zeros? Then the hidden units are all zero, and so is what comes back through `w2`. Three of the four
+# gradients vanish, and that does not change when `b2` takes a step: it is the only one that learns, and does not even see
+# the picture.
+
+# %%
+zeros = [torch.zeros(p.shape, requires_grad=True) for p in parameters]
+for _ in range(2):
+    gradients = torch.autograd.grad(F.cross_entropy(network(images[train], *zeros), labels[train]), zeros)
+    largest = [g.abs().max().item() for g in gradients]
+    print(dict(zip(("w1", "b1", "w2", "b2"), largest)))
+    assert largest[:3] == [0, 0, 0] and largest[3] > 0
+    with torch.no_grad():
+        zeros[3] -= gradients[3]
+
+# %% [markdown]
+# ## The loss
+#
+# `softmax` turns scores into probabilities: `exp` of each, divided by their sum. The loss is minus the logarithm of the
+# probability of the right digit, on average over the pictures. A network that knows nothing gives each digit a tenth, so
+# its loss is about `log 10`.
+
+
+# %%
+def loss_by_hand(scores, labels):
+    right = scores[torch.arange(len(labels)), labels]
+    return (scores.exp().sum(1).log() - right).mean()
+
+
+first_loss = loss_by_hand(scores, labels[train])
+print(first_loss.item(), "of which log 10 is", np.log(10))
+assert abs(first_loss.item() - np.log(10)) < 0.5
+assert first_loss.allclose(F.cross_entropy(scores, labels[train]))
+
+# %% [markdown]
+# `cross_entropy` does this in one operation, and holds where `exp` overflows. Its gradient by the scores is simple:
+# probability minus one for the right digit, probability for the others, divided by the number of pictures.
+
+# %%
+some = network(images[:5], *parameters).detach().requires_grad_()
+loss_by_hand(some, labels[:5]).backward()
+expected = (some.softmax(1) - F.one_hot(labels[:5], 10)) / 5
+assert some.grad.allclose(expected.detach(), atol=1e-6)
+
+huge = torch.tensor([[1000.0, 0.0]])
+print("by hand:", loss_by_hand(huge, torch.tensor([1])).item())
+print("cross_entropy:", F.cross_entropy(huge, torch.tensor([1])).item())
+assert loss_by_hand(huge, torch.tensor([1])).item() == np.inf
+assert F.cross_entropy(huge, torch.tensor([1])).item() == 1000.0
+
+# %% [markdown]
+# ## A step
+#
+# Here is the whole step for 32 pictures: what is computed, what is kept for the backward pass, and on each edge what comes
+# back. The `+ b1` sends the sum of its gradient over the 32 pictures, as each of them used the same `b1`.
+
+
+# %%
+pictures, answers = images[train[:32]], labels[train[:32]]
+
+
+def step_loss(w1, b1, w2, b2):
+    return F.cross_entropy(network(pictures, w1, b1, w2, b2), answers)
+
+
+draw(step_loss, *parameters, passes=("forward", "backward"))
+
+# %% [markdown]
+# Do not believe a gradient that you have not checked once. In double precision, `gradcheck` compares all 2410 derivatives
+# with finite differences.
+
+# %%
+in_double = [p.detach().double().requires_grad_() for p in parameters]
+
+
+def loss_in_double(*parameters):
+    return F.cross_entropy(network(pictures[:8].double(), *parameters), answers[:8])
+
+
+assert torch.autograd.gradcheck(loss_in_double, in_double)
+
+# %% [markdown]
+# A step goes against the gradient. A parameter is changed in place, and that must not be recorded as a calculation: it
+# would be the parameter's own history. minigrad refuses it and says how it is done.
+
+# %%
+step_loss(*parameters).backward()
+try:
+    for p in parameters:
+        p -= 0.2 * p.grad
+except RuntimeError as e:
+    print(e)
+    assert "no_grad" in str(e)
+else:
+    raise AssertionError("a leaf that requires grad was changed while operations are recorded")
+
+# %%
+before = step_loss(*parameters).item()
+with torch.no_grad():
+    for p in parameters:
+        p -= 0.2 * p.grad
+print(before, "->", step_loss(*parameters).item())
+assert step_loss(*parameters).item() < before
+
+# %% [markdown]
+# `backward` adds to `grad`. Who forgets to clear it goes along with all gradients of the past.
+
+# %%
+for p in parameters:
+    p.grad = None
+step_loss(*parameters).backward()
+once = parameters[0].grad.clone()
+step_loss(*parameters).backward()
+print("twice as much:", parameters[0].grad.allclose(2 * once))
+assert parameters[0].grad.allclose(2 * once)
+
+# %% [markdown]
+# ## Training
+#
+# Twenty times through all pictures, 32 at a time, in a new order each time. Of each step we keep the loss and the norm of
+# each gradient, as plain numbers: a loss kept as a tensor would hold its whole graph.
+
+
+# %%
+def accuracy(pictures, labels):
+    with torch.no_grad():
+        return (network(pictures, *parameters).argmax(1) == labels).float().mean().item()
+
+
+losses, norms = [], {"w1": [], "b1": [], "w2": [], "b2": []}
+for epoch in range(20):
+    for batch in train[torch.randperm(len(train))].split(32):
+        for p in parameters:
+            p.grad = None
+        loss = F.cross_entropy(network(images[batch], *parameters), labels[batch])
+        loss.backward()
+        with torch.no_grad():
+            for name, p in zip(norms, parameters):
+                norms[name].append(p.grad.norm().item())
+                p -= 0.2 * p.grad
+        losses.append(loss.item())
+    if epoch % 5 == 4:
+        print(f"epoch {epoch + 1:2}  loss {np.mean(losses[-45:]):.3f}  test {accuracy(images[test], labels[test]):.1%}")
+assert accuracy(images[test], labels[test]) > 0.93
+
+# %% alt="The loss of each step falls from 2.3 to less than 0.1, steeply at first"
+figure, axes = plt.subplots(figsize=(7, 3), layout="constrained", subplot_kw={"xlabel": "step", "ylabel": "loss"})
+for numbers, how in ((losses, {"alpha": 0.3}), (running_mean(losses), {"linewidth": 2})):
+    axes.plot(numbers, color="#1f4e8c", **how)
+assert np.mean(losses[-45:]) < 0.2 < 1 < losses[0]
+
+# %% [markdown]
+# The gradients while it learns: each bar is the running mean of one parameter's, the mark the norm of this very step. They
+# shrink as the loss does, and the marks jump more and more: what is left comes from a few hard pictures, and some batches
+# have none.
+
+# %%
+TrainingFilm(norms)
+
+# %%
+weights = np.array(norms["w1"])
+calm, late = weights[:45], weights[-45:]
+print(f"norm of w1's gradient: {calm.mean():.3f} at first, {late.mean():.3f} at last")
+print(f"its spread over its mean: {calm.std() / calm.mean():.2f} at first, {late.std() / late.mean():.2f} at last")
+assert late.mean() < calm.mean() and late.std() / late.mean() > calm.std() / calm.mean()
+
+# %% [markdown]
+# ## What it cannot read
+#
+# Some of the pictures that it gets wrong are hard for us, too. Above each stands what it is, and what was read.
+
+# %% alt="Test pictures that the network reads wrongly, each with what it is and what it was read as"
+said = network(images[test], *parameters).argmax(1)
+wrong = test[said != labels[test]]
+print(len(wrong), "of", len(test), "are read wrongly")
+assert 0 < len(wrong) < 0.07 * len(test)
+show(images[wrong[:8]], [f"{labels[i]}, not {said[test == i].item()}" for i in wrong[:8].tolist()])
+
+# %% [markdown]
+# ## The same with modules
+#
+# `nn.Linear` holds a weight and a bias, `nn.Sequential` calls one module after the other, and an optimizer knows the
+# parameters: `zero_grad` clears their gradients, `step` is the update under `no_grad`. From the same numbers it goes the
+# same way. `nn.Linear` keeps its weight as `(outputs, inputs)`, hence the transpose.
+
+# %%
+model = nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
+with torch.no_grad():
+    for p, own in zip(model.parameters(), parameters):
+        p.copy_(own.mT if own.ndim == 2 else own)
+optimizer = optim.SGD(model.parameters(), lr=0.2)
+
+for batch in train.split(32):
+    for p in parameters:
+        p.grad = None
+    F.cross_entropy(network(images[batch], *parameters), labels[batch]).backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.2 * p.grad
+
+    optimizer.zero_grad()
+    F.cross_entropy(model(images[batch]), labels[batch]).backward()
+    optimizer.step()
+
+print("weights differ by at most", (model[0].weight - parameters[0].mT).abs().max().item())
+assert model[0].weight.allclose(parameters[0].mT, atol=1e-5)
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. A surprise
+#
+# Of a picture of a 3 the network says that it is a 3 with a probability of `1 / 4`, and a 5 with `3 / 4`. What is the loss
+# of this picture?
+
+# %%
+digit_surprise = ...
+
+lessons.check("digit_surprise", digit_surprise)
+
+# %% [markdown]
+# ### 2. Half of the zeros
+#
+# Only `w2` begins with zeros, the rest as in the lesson. Which gradients are zero in the first step? Give a list of names
+# out of `w1`, `b1`, `w2`, `b2`.
+
+# %%
+digit_zeros = ...
+
+lessons.check("digit_zeros", digit_zeros)
+
+# %% [markdown]
+# ### 3. A loss that holds
+#
+# Write `digit_loss(scores, labels)`, which gives what `loss_by_hand` does, for scores of 1000 as well. Adding the same number
+# to all scores of a picture changes no probability.
+
+
+# %%
+def digit_loss(scores, labels): ...
+
+
+lessons.check("digit_loss", digit_loss)
+
+# %% [markdown]
+# ### 4. A repair
+#
+# This function should take `steps` steps of gradient descent on `loss()`, a function of no argument that computes the loss
+# with the parameters as they are, and give the losses before each step as a list of plain numbers. It runs, but nothing is
+# learned, and there is more. Find three mistakes.
+
+
+# %%
+def digit_training(loss, parameters, steps, rate):
+    losses = []
+    for _ in range(steps):
+        now = loss()
+        now.backward()
+        for p in parameters:
+            p = p - rate * p.grad
+        losses.append(now)
+    return losses
+
+
+lessons.check("digit_training", digit_training)
+
+# %% [markdown]
+# ### 5. Momentum
+#
+# Write `digit_momentum(loss, parameters, steps, rate, momentum)`, which does the same with a velocity for each parameter: it
+# begins with zeros, in each step becomes `momentum` times itself plus the gradient, and the parameter goes against it by
+# `rate` times the velocity.
+
+
+# %%
+def digit_momentum(loss, parameters, steps, rate, momentum): ...
+
+
+lessons.check("digit_momentum", digit_momentum)
