@@ -10,6 +10,7 @@ import dis
 import functools
 import html
 import importlib.util
+import inspect
 import itertools
 import re
 import traceback
@@ -125,7 +126,7 @@ def has_gap(answer: Any) -> bool:
         return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values() if not isinstance(f, type))
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
-    code = getattr(answer, "__code__", None)
+    code = getattr(inspect.unwrap(answer), "__code__", None)  # a forward is wrapped by its class
     return answer is ... or (isinstance(code, CodeType) and any(map(_dots, _nested(code))))
 
 
