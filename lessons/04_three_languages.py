@@ -76,11 +76,11 @@ from viz import draw
 # | --- | --- | --- | --- |
 # | keep tensors | `ctx.save_for_backward(a, b)` | `ctx->save_for_backward({a, b})` | `ctx.save_for_backward(a, b)` |
 # | find them again | `ctx.saved_tensors` | `ctx->get_saved_variables()` | `ctx.saved_tensors` |
-# | keep a number | `ctx.n = n` | `ctx->saved_data["n"] = n` | `ctx.n = n` |
-# | find it again | `ctx.n` | `ctx->saved_data["n"].toInt()` | `ctx.n` |
+# | keep a number | `ctx.n = n` | `ctx->saved_data["n"] = n` | (not said) |
+# | find it again | `ctx.n` | `ctx->saved_data["n"].toInt()` | (not said) |
 # | gradients that arrive | one argument for each output | one list, `grad_output[0]`, … | one argument for each output |
 # | gradients returned | a tensor, or a tuple | a list, `{a, b}` | an array, `[a, b]` |
-# | no gradient | `None` | `Variable()` | `null` |
+# | no gradient | `None` | `Variable()` | (not said) |
 # | times | `a * b` | `a * b` | `a.mul(b)` |
 # | call | `Exp.apply(x)` | `Exp::apply(x)` | `Exp.apply(x)` |
 #

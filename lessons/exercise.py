@@ -111,7 +111,10 @@ def _failed(e: Exception) -> str:
     own = [frame for frame in own if "lessons/" not in frame.filename.replace("\\", "/")]
     line = f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
     said = re.sub(
-        rf"^  at {re.escape(str(FOLDER))}.(expect|difference|exercises.\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
+        rf"^  (applied )?at {re.escape(str(FOLDER))}.(expect|difference|exercises.\w+)\.py:.*\n",
+        "",
+        f"{e}\n",
+        flags=re.M,
     )
     return f"your code raised {type(e).__name__}: {said.rstrip()}{line}"
 
