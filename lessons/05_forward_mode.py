@@ -333,8 +333,8 @@ assert u @ jv == uj @ v
 # %% [markdown]
 # ## Which when
 #
-# A pass of either kind costs about as much as computing the values a few times. So count the passes: forward mode needs one
-# for each input, `backward` one for each output. Let us have a `Function` count.
+# To have all derivatives, forward mode needs a pass for each input, `backward` one for each output. Let us have a `Function`
+# count them.
 
 
 # %%

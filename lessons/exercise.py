@@ -99,10 +99,9 @@ def check(name: str, answer: Any) -> Verdict:
 
 
 def _warnings(warned: list[warnings.WarningMessage]) -> str:
-    """The first lines of what was warned of, each of them once."""
-    return "".join(
-        f"\nthere is a warning: {line}" for line in dict.fromkeys(str(w.message).split("\n")[0] for w in warned)
-    )
+    """The first lines of what was warned of; minigrad's texts are equal if they warn of the same mistake."""
+    texts = dict.fromkeys(text for w in warned for text in getattr(w.message, "args", ())[:1])
+    return "".join(f"\nthere is a warning: {str(text).splitlines()[0]}" for text in texts)
 
 
 def _failed(e: Exception) -> str:
