@@ -246,8 +246,27 @@ assert torch.allclose(tangent, 2 * one.exp())
 draw(exp_of_square, one.clone().requires_grad_(), passes="all")
 
 # %% [markdown]
-# The shape and the number of tangents are checked. The formula is not: who leaves out the tangent that comes in gets a
-# wrong number without a word, unless the tangent happens to be 1. `gradcheck` finds it when asked for forward mode.
+# The shape and the number of tangents are checked.
+
+
+# %%
+class TwoTangents(ExpBothWays):
+    @staticmethod
+    def jvp(ctx, i_tangent):
+        return i_tangent, i_tangent
+
+
+try:
+    torch.func.jvp(TwoTangents.apply, (one,), (one,))
+except RuntimeError as e:
+    print(e)
+    assert "returned 2 tangents, but forward has 1 output" in str(e)
+else:
+    raise AssertionError("a tangent too many was accepted")
+
+# %% [markdown]
+# Who leaves out the tangent that comes in gets the right number as long as that is 1, and a wrong one, with a warning, when
+# it is not.
 
 
 # %%
@@ -258,27 +277,29 @@ class NoChain(ExpBothWays):
         return result
 
 
-class TwoTangents(ExpBothWays):
-    @staticmethod
-    def jvp(ctx, i_tangent):
-        return i_tangent, i_tangent
-
-
-try:
-    torch.func.jvp(TwoTangents.apply, (one,), (one,))
-except RuntimeError as e:
-    print(e, "\n")
-    assert "returned 2 tangents, but forward has 1 output" in str(e)
-else:
-    raise AssertionError("a tangent too many was accepted")
-
-_, lucky = torch.func.jvp(NoChain.apply, (one,), (one,))
-_, wrong = torch.func.jvp(NoChain.apply, (one,), (3 * one,))
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    _, lucky = torch.func.jvp(NoChain.apply, (one,), (one,))
+    _, wrong = torch.func.jvp(NoChain.apply, (one,), (3 * one,))
+print(said[0].message)
 print("expected", 3 * one.exp().item(), "got", wrong.item())
 assert lucky == one.exp() and wrong == one.exp()
+assert len(said) == 1 and "never uses i_tangent" in str(said[0].message)
+
+# %% [markdown]
+# A formula is believed, as that of `backward` is. `gradcheck` compares it with differences when it is asked for forward mode.
+
+
+# %%
+class WrongFormula(ExpBothWays):
+    @staticmethod
+    def jvp(ctx, i_tangent):
+        (result,) = ctx.saved_tensors
+        return result * result * i_tangent
+
 
 try:
-    torch.autograd.gradcheck(NoChain.apply, pair.double().requires_grad_(), check_forward_ad=True)
+    torch.autograd.gradcheck(WrongFormula.apply, one.double().requires_grad_(), check_forward_ad=True)
 except RuntimeError as e:
     print(e)
     assert "in forward mode" in str(e)

@@ -101,7 +101,7 @@ def check(name: str, answer: Any) -> Verdict:
 def _warnings(warned: list[warnings.WarningMessage]) -> str:
     """The first lines of what was warned of; minigrad's texts are equal if they warn of the same mistake."""
     texts = dict.fromkeys(text for w in warned for text in getattr(w.message, "args", ())[:1])
-    return "".join(f"\nthere is a warning: {str(text).splitlines()[0]}" for text in texts)
+    return "".join(f"\nthere is a warning: {str(text).partition(chr(10))[0]}" for text in texts)
 
 
 def _failed(e: Exception) -> str:
