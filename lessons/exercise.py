@@ -10,9 +10,12 @@ import dis
 import functools
 import html
 import importlib.util
+import inspect
 import itertools
 import os
+import re
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType
@@ -82,27 +85,36 @@ def check(name: str, answer: Any) -> Verdict:
     ○ three_uses: not answered yet. Put your answer in the place of the dots; lessons.hint("three_uses") helps.
     """
     judge = _judges(of_exercise(name).name)[name]
-    try:
-        judge(answer)
-    except Exception as e:
-        if has_gap(answer):
-            words = "not answered yet. Put your answer in the place of the dots"
-            return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
-        if isinstance(e, Wrong):
-            return Verdict(name, "wrong", str(e), e.drawing)
-        return Verdict(name, "wrong", _failed(e))
+    with warnings.catch_warnings(record=True) as warned:  # said in the verdict, once each
+        warnings.simplefilter("always")
+        try:
+            judge(answer)
+        except Exception as e:
+            if has_gap(answer):
+                words = "not answered yet. Put your answer in the place of the dots"
+                return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
+            words, drawing = (str(e), e.drawing) if isinstance(e, Wrong) else (_failed(e), None)
+            return Verdict(name, "wrong", words + _warnings(warned), drawing)
     progress.solved(name)
-    return Verdict(name, "right", " ".join((judge.__doc__ or "That is right.").split()))
+    return Verdict(name, "right", " ".join((judge.__doc__ or "That is right.").split()) + _warnings(warned))
+
+
+def _warnings(warned: list[warnings.WarningMessage]) -> str:
+    """The first lines of what was warned of; minigrad's texts are equal if they warn of the same mistake."""
+    texts = dict.fromkeys(text for w in warned for text in getattr(w.message, "args", ())[:1])
+    return "".join(f"\nthere is a warning: {str(text).partition(chr(10))[0]}" for text in texts)
 
 
 def _failed(e: Exception) -> str:
-    """That the learner's code raised something, with its line."""
+    """That the learner's code raised something, with its line; lines of the checks themselves are left out."""
     from minigrad.errors import PACKAGE
 
+    checks = re.escape(f"{FOLDER}{os.sep}")
+    said = re.sub(rf"^  (applied )?at {checks}(expect|difference|exercises.\w+)\.py:.*\n", "", f"{e}\n", flags=re.M)
     steps = traceback.extract_tb(e.__traceback__)
     own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
     line = f"\nin the line: {own[-1].line}" if own else ""
-    return f"your code raised {type(e).__name__}: {e}{line}"
+    return f"your code raised {type(e).__name__}: {said.rstrip()}{line}"
 
 
 def has_gap(answer: Any) -> bool:
@@ -116,12 +128,13 @@ def has_gap(answer: Any) -> bool:
     >>> has_gap(njit(lambda x: ...)), has_gap(njit(lambda x: x)), has_gap(Node)
     (True, False, False)
     """
-    if isinstance(answer, type):
+    if isinstance(answer, type):  # its methods; the class of nodes that a Function keeps leads back to the Function
         own = [getattr(value, "__func__", value) for value in vars(answer).values()]
-        return any(has_gap(value) for value in own if not isinstance(value, type))  # a class may hold itself
+        return any(has_gap(value) for value in own if not isinstance(value, type))
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
-    code = getattr(getattr(answer, "py_func", answer), "__code__", None)  # Numba's functions have the plain one there
+    plain = inspect.unwrap(answer)  # a forward is wrapped by its class
+    code = getattr(getattr(plain, "py_func", plain), "__code__", None)  # and Numba wraps in its own way
     return answer is ... or (isinstance(code, CodeType) and any(map(_dots, _nested(code))))
 
 

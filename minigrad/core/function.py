@@ -19,6 +19,7 @@ from .edges import Port
 from .guard import Guard
 from .inplace import twin
 from .node import Ctx, Full, describe, described
+from .results import unused_tangents
 from .tensor import Tensor, history, version
 from .wiring import (
     among,
@@ -70,6 +71,7 @@ class Function:
     _unread: Any = (
         None  # backward's parameters for gradients if it never reads them, else False; None: not looked at yet
     )
+    _unread_tangents: Any = None  # the same of jvp's
     _both = False  # backward and vjp are defined, which is one too many
     Node: Any = Ctx
 
@@ -83,7 +85,7 @@ class Function:
             cls.vjp = own["backward"]
         if not cls.primitive and ("forward" in own or "setup_context" in own):
             guard_forward(cls)
-        cls._watched, cls._unread = False, None
+        cls._watched, cls._unread, cls._unread_tangents = False, None, None
         cls.combined = cls.setup_context is Function.setup_context
         base = Full if cls.primitive else Ctx
         name = f"{cls.node or cls.__name__}Backward0" if cls.primitive else f"{cls.__name__}Backward"
@@ -215,6 +217,8 @@ class Function:
             ctx._jvp = False
         check_unwritten(cls, ctx, primals, tangents, versions)
         found = check_tangents(cls, ctx, result, outs)
+        if cls._unread_tangents is not False:
+            unused_tangents(cls, tangents, found)
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 
 

@@ -2,11 +2,12 @@
 
 The engine looks at their number, kind and shape after each call, and at the tensors' counters; here is what it then says.
 Two checks look further: in debug mode whether gradients stand in each other's place, and, for a backward that never reads
-the gradient that it is given, whether it should have.
+the gradient that it is given (or a jvp its tangent), whether it should have.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -156,29 +157,33 @@ def exchanged(node: Ctx, gs: list, outs: tuple) -> None:
         )
 
 
-def unread_gradients(cls: Any) -> Any:
-    """The parameters of backward for gradients, if none of them is ever read there; False if one is, or none has a name.
+def unread(method: Any) -> Any:
+    """The parameters of backward for gradients, or of jvp for tangents, if none of them is ever read there.
 
-    A name that begins with an underscore says that it is not read on purpose.
+    False if one is, or none has a name; one that begins with an underscore says that it is not read on purpose.
     """
-    code = users_code(cls.backward)
+    code = users_code(method)
     if code is None or code.co_flags & 0x0C:  # *args or **kwargs
         return False
     names = code.co_varnames[1 : code.co_argcount]
-    used = {name for _, name, _ in steps(cls.backward)}
+    used = {name for _, name, _ in steps(method)}
     return False if not names or any(name in used or name.startswith("_") for name in names) else names
+
+
+def regardless(given: list, made: Sequence) -> int | None:
+    """Which result is not zero, though it comes from a method that read nothing of what it was given, where not all is 1."""
+    plain = all(t is None or type(t) is Tensor for t in (*given, *made))
+    if not plain or all(t is None or (t._a == 1).all() for t in given):
+        return None
+    return next((i for i, t in enumerate(made) if t is not None and (t._a != 0).any()), None)
 
 
 def unused(node: Ctx, gs: list, outs: tuple) -> None:
     """Warn of a backward that never reads the gradient it is given, where that makes its result wrong."""
     cls = node._fn
     if cls._unread is None:
-        cls._unread = unread_gradients(cls)
-    plain = all(t is None or type(t) is Tensor for t in (*gs, *outs))
-    if not cls._unread or not plain or all(g is None or (g._a == 1).all() for g in gs):
-        return
-    i = next((i for i, o in enumerate(outs) if o is not None and (o._a != 0).any()), None)
-    if i is not None:
+        cls._unread = unread(cls.backward)
+    if cls._unread and (i := regardless(gs, outs)) is not None:
         warn(
             "gradient-unused",
             who(node),
@@ -186,6 +191,20 @@ def unused(node: Ctx, gs: list, outs: tuple) -> None:
             "after this operation",
             f"multiply the slope with it (the chain rule): slope * {cls._unread[0]}",
             notes=lines(node),
+        )
+
+
+def unused_tangents(cls: Any, tangents: list, outs: list) -> None:
+    """The same for a jvp that never reads the tangents."""
+    if cls._unread_tangents is None:
+        cls._unread_tangents = unread(cls.jvp)
+    if cls._unread_tangents and (i := regardless(tangents, outs)) is not None:
+        warn(
+            "tangent-unused",
+            f"{cls.__name__}.jvp",
+            f"never uses {', '.join(cls._unread_tangents)}, so that tangent {i} is the same however fast the inputs change",
+            f"multiply the slope with it (the chain rule): slope * {cls._unread_tangents[0]}",
+            notes=return_of(cls.jvp),
         )
 
 

@@ -1,5 +1,7 @@
 """What `expect` accepts and refuses, and what it says to a learner."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -53,7 +55,7 @@ def test_choices_of_one_and_of_several():
 
 def test_a_function_with_the_right_numbers_and_a_wrong_gradient_is_drawn():
     wrong = refused(expect.computes, lambda x: x.detach() * x, lambda x: x * x, (X,))
-    assert "the gradient for tensor([1., 2.]) is 0.7 at [0], expected 1.4" in str(wrong)
+    assert re.search(r"the gradient .* is 0.7 at \[0\], expected 1.4", str(wrong))
     assert wrong.drawing is not None and "✗" in wrong.drawing.text()
 
 

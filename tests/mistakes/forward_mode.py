@@ -455,6 +455,58 @@ class JvpWritesTangent(Mistake):
             Double.apply(fwAD.make_dual(torch.ones(2), torch.ones(2)))
 
 
+class TangentIgnored(Mistake):
+    """jvp returns the slope, without the tangent that comes in.
+
+    The tangent of the output is the slope of this one step, times the tangent of the input: the chain rule.
+    """
+
+    says = "tangent-unused"
+    operation = "Square.jvp"
+    numbers = ("x_t", "tangent 0")
+    remedy = "multiply"
+
+    def wrong():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_forward(x)
+                return x * x
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                (x,) = ctx.saved_tensors
+                return 2 * x  # <-
+
+        with fwAD.dual_level():
+            Square.apply(fwAD.make_dual(torch.ones(2), 3 * torch.ones(2)))
+
+    def right():
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, unused):
+                ctx.save_for_forward(x)
+                return x * x
+
+            @staticmethod
+            def jvp(ctx, x_t, unused):
+                (x,) = ctx.saved_tensors
+                return 2 * x * x_t
+
+        class Step(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return (x > 0).float()
+
+            @staticmethod
+            def jvp(ctx, x_t):
+                return torch.zeros(2)
+
+        with fwAD.dual_level():
+            x = fwAD.make_dual(torch.ones(2), 3 * torch.ones(2))
+            Step.apply(Square.apply(x, torch.ones(2)))
+
+
 class SavedForTheWrongMode(Mistake):
     """backward reads what was saved for jvp.
 
