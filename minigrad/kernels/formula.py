@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import math
+import re
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
@@ -57,8 +58,15 @@ def text(f: Callable) -> str | None:
 
 
 def shown(f: Callable) -> str:
-    """A formula as people read it."""
-    return (text(f) or "").replace("math.", "")
+    """A formula as people read it: other operations by their names, as in sum(g * out, dims, True).
+
+    >>> from minigrad.ops.softmax import LogSoftmax
+    >>> shown(LogSoftmax.dx)
+    'g - exp(out) * sum(g, dims, True)'
+    """
+    words = (text(f) or "").replace("math.", "")
+    words = re.sub(r"(\w+)\.apply\(", lambda m: getattr(f.__globals__.get(m[1]), "name", m[1]) + "(", words)
+    return re.sub(r"(?<=\()\s+|\s+(?=\))", "", words)
 
 
 @cache

@@ -256,9 +256,10 @@ class Primitive(Function):
     # ------------------------------------------------------------------ in words, for drawings and documentation
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """The formula of argument i as it stands in the source."""
+        """The formula of argument i as it stands in the source; "" for one that decides or repeats, which no label can hold."""
         f = cls.formulas.get(cls.parameter(i))
-        return "" if f is None else formula.shown(f)
+        words = "" if f is None else formula.shown(f)
+        return "" if re.search(r" (if|for) ", words) else words
 
 
 def first_apply(cls: Any, *args: Any) -> Any:
