@@ -1,0 +1,112 @@
+"""Runs lessons as notebooks, several at once, and keeps what they gave until something they depend on changes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+from . import ROOT
+
+CACHE = ROOT / ".cache" / "lessons"
+PACKAGES = ("minigrad", "viz", "lessons")
+VERSIONS = ("numpy", "numba", "scipy", "matplotlib", "scikit-learn", "ipykernel", "jupytext")
+TIMEOUT = 300  # seconds for one cell
+
+
+class LessonError(Exception):
+    """A lesson that cannot become a page."""
+
+
+def executed(paths: Sequence[Path], cache: Path = CACHE) -> list[nbformat.NotebookNode]:
+    """The lessons as notebooks with their outputs; LessonError with all that failed."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # the work is done by kernels, which are processes
+        tasks = [pool.submit(notebook, path, cache) for path in paths]
+    failed = [error for task in tasks if isinstance(error := task.exception(), LessonError)]
+    if failed:
+        raise LessonError("\n\n".join(map(str, failed)))
+    return [task.result() for task in tasks]
+
+
+def notebook(path: Path, cache: Path) -> nbformat.NotebookNode:
+    """One lesson with its outputs, from the cache if nothing has changed."""
+    kept = cache / f"{path.stem}-{key(path)}.ipynb"
+    if kept.exists():
+        return nbformat.read(kept, as_version=4)
+    made = run(path)
+    for old in cache.glob(f"{path.stem}-*.ipynb"):
+        old.unlink()
+    half = kept.with_suffix(".part")
+    nbformat.write(made, half)
+    half.replace(kept)  # at once, so that a build that is stopped leaves no half of a notebook
+    return made
+
+
+def key(path: Path) -> str:
+    """A digest of the lesson and of all it depends on: sources of our packages, and versions of others."""
+    digest = hashlib.sha256(f"python {platform.python_version()}".encode())
+    for name in VERSIONS:
+        digest.update(f"{name} {version(name)}".encode())
+    for file in [path, *dependencies(path)]:
+        digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def dependencies(path: Path) -> list[Path]:
+    """The files of our packages, but of those that belong to one lesson only this lesson's own."""
+    files = [
+        file
+        for package in PACKAGES
+        for file in sorted((ROOT / package).rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".ipynb"
+    ]
+    return [file for file in files if file.name == path.name or not re.match(r"\d\d_", file.name)]
+
+
+def run(path: Path) -> nbformat.NotebookNode:
+    """Run a lesson from the first cell to the last in a kernel of its own, in an empty folder."""
+    made = jupytext.read(path)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "MINIGRAD_LESSONS_PROGRESS": str(Path(folder) / "progress.json"),  # the reader's own stays as it is
+        }
+        client = NotebookClient(
+            made,
+            timeout=TIMEOUT,
+            kernel_name="python3",
+            coalesce_streams=True,
+            extra_arguments=["--log-level=40"],
+            resources={"metadata": {"path": folder}},
+        )
+        try:
+            client.execute(env=environment)
+        except CellExecutionError as error:
+            raise LessonError(f"{failed_cell(path, made)} fails: {error.ename}: {error.evalue}") from error
+        except CellTimeoutError as error:
+            raise LessonError(f"{failed_cell(path, made)} takes more than {TIMEOUT} s") from error
+        except DeadKernelError as error:
+            raise LessonError(f"{failed_cell(path, made)} ends the kernel") from error
+    return made
+
+
+def failed_cell(path: Path, made: nbformat.NotebookNode) -> str:
+    """The lesson and the cell at which it stopped, the last that began to run."""
+    ran = [
+        (i, cell) for i, cell in enumerate(made.cells, 1) if "iopub.execute_input" in cell.metadata.get("execution", {})
+    ]
+    number, cell = ran[-1] if ran else (1, made.cells[0])
+    return f"lesson {path.stem}: cell {number} (`{cell.source.strip().splitlines()[0]}`)"
