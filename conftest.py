@@ -3,7 +3,13 @@
 from collections import Counter
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["viz/pytorch/*"]
+CELLS = [
+    "lessons/[0-9]*.py",
+    "lessons/exercises/*",
+    "lessons/solutions/*",
+    "tests/lessons/answers/*",
+]  # tests/lessons runs them
+collect_ignore_glob = CELLS + ([] if find_spec("torch") else ["viz/pytorch/*"])
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -240,7 +240,9 @@ def _op_head(graph: Graph, node: Node) -> Block:
     tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
     tags += [text.shorten(" › ".join(op["layer"]), COLUMNS)] if op.get("layer") else []
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
-    return Block("head", lines + [Line([(" · ".join(tags), "tag")])] if tags else lines)
+    lines += [Line([(" · ".join(tags), "tag")])] if tags else []
+    lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), 50, 3) if line]
+    return Block("head", lines)
 
 
 def _fold_head(graph: Graph, node: Node) -> Block:
@@ -315,7 +317,7 @@ def _gradients(graph: Graph, node: Node) -> list[Block]:
             lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), 50, 2)]
         elif not terms and value in graph.outputs:
             lines += [Line([("here backward starts", "sum")])]
-        if gradient and "note" in gradient:  # what `minigrad check` has to say of it
+        if gradient and "note" in gradient:  # what a check has to say of it, as it may of an operation
             lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], 50, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
             lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]

@@ -19,7 +19,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from . import ROOT
 
-CACHE = ROOT / ".cache" / "lessons"
+CACHE = ROOT / "build" / "lessons"
 PACKAGES = ("minigrad", "viz", "lessons")
 VERSIONS = ("numpy", "numba", "scipy", "matplotlib", "scikit-learn", "ipykernel", "jupytext")
 TIMEOUT = 300  # seconds for one cell

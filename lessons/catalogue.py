@@ -1,0 +1,85 @@
+"""Which lessons there are, read from their files: title, minutes, what they need, their exercises."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson: its number, its file, and what its first cell and its calls of `lessons.check` say."""
+
+    number: int
+    path: Path
+    title: str
+    minutes: int
+    needs: tuple[int, ...]
+    summary: str
+    exercises: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its ending, such as 01_numbers_that_remember."""
+        return self.path.stem
+
+
+@functools.cache
+def lessons() -> tuple[Lesson, ...]:
+    """All lessons, in their order.
+
+    >>> lessons()[0].title
+    'Numbers that remember'
+    """
+    return tuple(_read(path) for path in sorted(FOLDER.glob("[0-9][0-9]_*.py")))
+
+
+def lesson(which: int | str) -> Lesson:
+    """The lesson with this number or this name, also without its number; ValueError for one that does not exist.
+
+    >>> lesson(1) is lesson("01_numbers_that_remember") is lesson("numbers_that_remember")
+    True
+    """
+    for one in lessons():
+        if str(which).lstrip("0") == str(one.number) or which in (one.name, one.name[3:]):
+            return one
+    raise ValueError(f"there is no lesson {which}: give a number from 1 to {lessons()[-1].number}, or a name")
+
+
+def of_exercise(name: str) -> Lesson:
+    """The lesson that asks an exercise; ValueError for one that does not exist."""
+    from difflib import get_close_matches
+
+    for one in lessons():
+        if name in one.exercises:
+            return one
+    known = [each for one in lessons() for each in one.exercises]
+    near = get_close_matches(name, known, 1)
+    raise ValueError(f"there is no exercise {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+def cells(path: Path) -> list[tuple[str, str]]:
+    """The cells of a script: what stands behind `# %%`, and the text up to the next; what comes before the first is left out.
+
+    >>> cells(FOLDER / "01_numbers_that_remember.py")[0][0]
+    '[markdown]'
+    """
+    parts = re.split(r"^# %%(.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [(title.strip(), text.strip("\n") + "\n") for title, text in zip(parts[1::2], parts[2::2])]
+
+
+def _read(path: Path) -> Lesson:
+    """What a lesson's text says of itself."""
+    text = path.read_text(encoding="utf-8")
+    first = re.sub(r"^# ?", "", cells(path)[0][1], flags=re.MULTILINE)
+    title, about, summary = (part.strip() for part in first.split("\n\n", 2))
+    found = re.fullmatch(r"\*(\d+) minutes\. Needs (?:no other|lessons? ([\d, and]+))\.\*", about)
+    if found is None or not title.startswith("# "):
+        raise ValueError(f"{path.name}: begin with '# Title' and '*20 minutes. Needs lessons 1 and 2.*', got {about!r}")
+    needs = tuple(map(int, re.findall(r"\d+", found[2] or "")))
+    exercises = tuple(re.findall(r"^lessons\.check\(\"(\w+)\"", text, re.MULTILINE))
+    return Lesson(int(path.stem[:2]), path, title[2:], int(found[1]), needs, " ".join(summary.split()), exercises)

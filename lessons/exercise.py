@@ -1,0 +1,170 @@
+"""Exercises: their checks, hints and solutions, and the verdict that a learner gets to see.
+
+A check is a function in exercises/NN_name.py, called like the answer that it looks at.  It returns if the answer is right,
+its docstring saying why it is, and raises Wrong (mostly through `expect`) if it is not.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import html
+import importlib.util
+import itertools
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from . import progress
+from .catalogue import FOLDER, cells, of_exercise
+
+if TYPE_CHECKING:
+    from viz import Drawing
+
+
+class Wrong(Exception):
+    """An answer is not right: what is wrong, in words for the learner, and the difference drawn where there is one."""
+
+    def __init__(self, message: str, drawing: Drawing | None = None):
+        super().__init__(message)
+        self.drawing = drawing
+
+
+SIGNS = {"right": "✓", "wrong": "✗", "open": "○"}
+COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `check` says of an answer; a notebook shows it in colour, with the difference drawn.
+
+    >>> print(Verdict("sum_of_two", "right", "Two and two are four."))
+    ✓ sum_of_two: Two and two are four.
+    """
+
+    name: str
+    status: str  # right | wrong | open
+    message: str
+    drawing: Drawing | None = None
+
+    def __bool__(self) -> bool:
+        return self.status == "right"
+
+    def __repr__(self) -> str:
+        return f"{SIGNS[self.status]} {self.name}: {self.message}"
+
+    def _repr_html_(self) -> str:
+        colour, text = COLOURS[self.status], html.escape(self.message).replace("\n", "<br>")
+        head = f"<b style='color:{colour}'>{SIGNS[self.status]} {html.escape(self.name)}</b>"
+        picture = "" if self.drawing is None else f"<div style='overflow-x:auto'>{self.drawing.svg()}</div>"
+        return f"<div style='border-left:4px solid {colour};padding:.2em .8em'>{head}: {text}{picture}</div>"
+
+
+def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+    """Mark a function of exercises/NN_name.py as the check of the answer of the same name; hints come one at a time."""
+
+    def marked(f: Callable[[Any], None]) -> Callable[[Any], None]:
+        f.hints = hints  # type: ignore[attr-defined]
+        return f
+
+    return marked
+
+
+def check(name: str, answer: Any) -> Verdict:
+    """Whether an answer to the exercise `name` is right, and if not, what is wrong with it.
+
+    Nothing is raised for a wrong answer, also not for one that fails.  ValueError for an exercise that does not exist.
+
+    >>> check("three_uses", ...)
+    ○ three_uses: not answered yet. Put your answer in the place of the dots; lessons.hint("three_uses") helps.
+    """
+    judge = _judges(of_exercise(name).name)[name]
+    try:
+        judge(answer)
+    except Exception as e:
+        if has_gap(answer):
+            words = "not answered yet. Put your answer in the place of the dots"
+            return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
+        if isinstance(e, Wrong):
+            return Verdict(name, "wrong", str(e), e.drawing)
+        return Verdict(name, "wrong", _failed(e))
+    progress.solved(name)
+    return Verdict(name, "right", " ".join((judge.__doc__ or "That is right.").split()))
+
+
+def _failed(e: Exception) -> str:
+    """That the learner's code raised something, with its line."""
+    own = [frame for frame in traceback.extract_tb(e.__traceback__) if "minigrad" not in frame.filename]
+    own = [frame for frame in own if "lessons/" not in frame.filename.replace("\\", "/")]
+    line = f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
+    return f"your code raised {type(e).__name__}: {e}{line}"
+
+
+def has_gap(answer: Any) -> bool:
+    """Whether dots still stand in the place of an answer, or of a part of a function or class that is one.
+
+    >>> has_gap(...), has_gap(lambda x: ...), has_gap(lambda x: x[..., 0]), has_gap(3)
+    (True, True, False, False)
+    """
+    if isinstance(answer, type):
+        return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values())
+    if isinstance(answer, (list, tuple)):
+        return any(has_gap(one) for one in answer)
+    code = getattr(answer, "__code__", None)
+    return answer is ... or (isinstance(code, CodeType) and any(map(_dots, _nested(code))))
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    """A code object, and those of functions defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
+
+
+def _dots(code: CodeType) -> bool:
+    """Whether a function returns or uses bare dots, or does nothing at all, as with dots alone in its body."""
+    steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
+    does = [(name, value) for name, value in steps if name not in ("RESUME", "RETURN_VALUE")]
+    return ... in code.co_consts or does in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
+
+
+_given: dict[str, Iterator[str]] = {}
+
+
+def hint(name: str) -> str:
+    """The next hint for an exercise; after the last one, the first again."""
+    known = hints(name)
+    numbered = [f"Hint {i} of {len(known)}: {words}" for i, words in enumerate(known, 1)]
+    return next(_given.setdefault(name, itertools.cycle(numbered)))
+
+
+def hints(name: str) -> list[str]:
+    """All hints for an exercise.
+
+    >>> len(hints("three_uses"))
+    2
+    """
+    return list(_judges(of_exercise(name).name)[name].hints)
+
+
+def solution(name: str) -> str:
+    """The text of a right answer to an exercise.
+
+    >>> print(solution("three_uses"))
+    three_uses = 12.0
+    """
+    path = of_exercise(name).path
+    return dict(cells(path.parent / "solutions" / path.name))[name].strip()
+
+
+@functools.cache
+def _judges(lesson: str) -> dict[str, Any]:
+    """The checks of a lesson, by the names of their exercises."""
+    spec = importlib.util.spec_from_file_location(f"lessons.exercises.{lesson}", FOLDER / "exercises" / f"{lesson}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name: f for name, f in vars(module).items() if hasattr(f, "hints")}

@@ -1,0 +1,220 @@
+"""What checks of exercises expect of an answer: each function returns if it finds that, and else raises Wrong with words.
+
+`number`, `tensor`, `choice` look at values; `computes` calls the learner's function and the expected one side by side, and
+draws where their graphs part; `function` does the same for a custom Function; `saves` counts bytes; `raises` and `quiet`
+look at errors.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+import minigrad
+from minigrad import Tensor
+
+from .difference import Difference
+from .exercise import Wrong
+
+
+def number(answer: Any, value: float, mistakes: Mapping[float, str] = {}, rtol: float = 1e-4) -> None:  # noqa: B006
+    """A single number, given as one or as a tensor; `mistakes` say what other numbers come from.
+
+    >>> number(minigrad.tensor(2.0), 2.0)
+    """
+    if isinstance(answer, bool):
+        raise Wrong(f"expected a number, got {answer}")
+    try:
+        given = float(answer)
+    except (TypeError, ValueError, RuntimeError):
+        raise Wrong(f"expected a number, got {_described(answer)}") from None
+    if np.isclose(given, value, rtol=rtol, atol=1e-6, equal_nan=True):
+        return
+    for wrong, why in mistakes.items():
+        if np.isclose(given, wrong, rtol=rtol, atol=1e-6, equal_nan=True):
+            raise Wrong(f"{given:g} is not right: {why}")
+    raise Wrong(f"{given:g} is not right")
+
+
+def tensor(answer: Any, value: Any, what: str = "the answer", rtol: float = 1e-4, atol: float = 1e-6) -> None:
+    """Numbers of a shape, given as a tensor, an array or nested lists.
+
+    >>> tensor([1.0, 2.0], minigrad.tensor([1.0, 2.0]))
+    """
+    try:
+        given, wanted = _array(answer), _array(value)
+    except (TypeError, ValueError):
+        raise Wrong(f"{what}: expected numbers, got {_described(answer)}") from None
+    if given.shape != wanted.shape:
+        raise Wrong(f"{what} has the shape {list(given.shape)}, expected {list(wanted.shape)}")
+    bad = ~np.isclose(given, wanted, rtol=rtol, atol=atol, equal_nan=True)
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        at = f" at {list(index)}" if index else ""
+        raise Wrong(f"{what} is {given[index]:.6g}{at}, expected {wanted[index]:.6g}")
+
+
+def choice(answer: Any, right: str | Iterable[Any], mistakes: Mapping[Any, str] = {}) -> None:  # noqa: B006
+    """One of some words or values, or all of several in any order; capitals and spaces around words do not count.
+
+    >>> choice("Backward ", "backward"), choice(["b", "a"], {"a", "b"})
+    (None, None)
+    """
+    if isinstance(right, str):
+        if _word(answer) == _word(right):
+            return
+        known = {_word(wrong): why for wrong, why in mistakes.items()}
+        why = known.get(_word(answer)) if isinstance(answer, (str, int, float, bool)) else None
+        raise Wrong(f"{answer!r} is not right" + (f": {why}" if why else ""))
+    if isinstance(answer, str) or not isinstance(answer, Iterable):
+        raise Wrong(f"expected several answers in a list, got {answer!r}")
+    given, wanted = {_word(one) for one in answer}, {_word(one) for one in right}
+    for wrong in sorted(given - wanted, key=str):
+        why = {_word(one): why for one, why in mistakes.items()}.get(wrong)
+        raise Wrong(f"{wrong!r} does not belong there" + (f": {why}" if why else ""))
+    if missing := wanted - given:
+        raise Wrong(f"{len(missing)} more {'belongs' if len(missing) == 1 else 'belong'} there")
+
+
+def computes(
+    answer: Callable,
+    expected: Callable,
+    *calls: tuple,
+    gradients: bool = True,
+    graph: bool = False,
+    rtol: float = 1e-4,
+) -> None:
+    """A function that gives what `expected` gives for the arguments of each call, and the same gradients.
+
+    Tensors that require grad are differentiated by.  With `graph`, the operations have to be the same ones as well.
+    A difference is told in words and drawn in the learner's own graph.
+
+    >>> computes(lambda x: x * x, lambda x: x**2, (minigrad.tensor(3.0, requires_grad=True),))
+    """
+    if not callable(answer):
+        raise Wrong(f"expected a function, got {_described(answer)}")
+    for args in calls:
+        called = f"for {', '.join(_described(a) for a in args)}"
+        given, wanted = answer(*_copies(args)), expected(*_copies(args))
+        try:
+            _same_results(given, wanted, called, rtol)
+            if gradients:
+                _same_gradients(answer, expected, args, called, rtol)
+        except Wrong as wrong:
+            raise Wrong(str(wrong), Difference.between(answer, expected, args).drawing()) from None
+        if graph and (difference := Difference.between(answer, expected, args)).changes:
+            raise Wrong(f"the numbers are right, the graph is not: {difference.words()}", difference.drawing())
+
+
+def function(answer: Any, expected: type, *calls: tuple, gradients: bool = True, rtol: float = 1e-4) -> None:
+    """A custom Function whose `apply` computes what that of `expected` does, with the same gradients."""
+    if not (isinstance(answer, type) and issubclass(answer, minigrad.autograd.Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {_described(answer)}")
+    computes(answer.apply, expected.apply, *calls, gradients=gradients, rtol=rtol)
+
+
+def holds(answer: type, *args: Any, skip: Iterable[str] = ()) -> None:
+    """A custom Function in which `minigrad check` finds nothing wrong, when called with `args`."""
+    failures = minigrad.testing.check(answer, *args, skip=skip).failures
+    if failures:
+        raise Wrong(f"minigrad check says of {failures[0].name}: {failures[0].message}")
+
+
+def saves(f: Callable, args: tuple, most: int) -> None:
+    """A function that keeps at most so many bytes for backward, its leaves included."""
+    ops = minigrad.record(f, *_copies(args), inside=True).to_dict()["ops"]
+    kept = {entry["value"]: entry["bytes"] for op in ops for entry in op["saved"]}
+    if sum(kept.values()) > most:
+        raise Wrong(f"{sum(kept.values())} bytes are kept for backward, {most} are enough")
+
+
+def raises(f: Callable[[], Any], kind: type[Exception], words: str = "") -> None:
+    """A call that fails with this type of error, whose message has these words."""
+    try:
+        f()
+    except kind as e:
+        if words in str(e):
+            return
+        raise Wrong(f"a {kind.__name__} was raised, but another one: {e}") from None
+    raise Wrong(f"nothing was raised, expected a {kind.__name__}")
+
+
+def quiet(f: Callable[[], Any]) -> Any:
+    """What a call gives that must not warn."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = f()
+    if said:
+        raise Wrong(f"there is a warning: {str(said[0].message).splitlines()[0]}")
+    return result
+
+
+def leaves(args: tuple) -> list[Tensor]:
+    """The tensors among arguments that require grad."""
+    return [a for a in args if isinstance(a, Tensor) and a.requires_grad]
+
+
+def _copies(args: tuple) -> tuple:
+    """Arguments with tensors of their own, so that a call that writes to them harms no other."""
+    return tuple(a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args)
+
+
+def _same_results(given: Any, wanted: Any, called: str, rtol: float) -> None:
+    if given is None and wanted is not None:
+        raise Wrong(f"{called} it returns None: is there a return?")
+    if not isinstance(wanted, (tuple, list)):
+        tensor(given, wanted, f"the result {called}", rtol)
+    elif not isinstance(given, (tuple, list)) or len(given) != len(wanted):
+        raise Wrong(f"{called} it gives {_described(given)}, expected {len(wanted)} results")
+    else:
+        for i, (a, b) in enumerate(zip(given, wanted)):
+            tensor(a, b, f"result {i} {called}", rtol)
+
+
+def _same_gradients(answer: Callable, expected: Callable, args: tuple, called: str, rtol: float) -> None:
+    wanted = _gradients(expected, args)
+    if wanted is None:
+        return
+    given = _gradients(answer, args)
+    if given is None:
+        raise Wrong(f"{called} the result does not require grad: something cut the graph")
+    for i, (a, b) in enumerate(zip(given, wanted)):
+        which = f"the gradient by argument {i} {called}" if len(wanted) > 1 else f"the gradient {called}"
+        if (a is None) != (b is None):
+            raise Wrong(f"{which} is {'missing' if a is None else 'there'}, expected {'one' if a is None else 'none'}")
+        if b is not None:
+            tensor(a, b, which, rtol)
+
+
+def _gradients(f: Callable, args: tuple) -> tuple | None:
+    """The gradients of a weighted sum of all results, so that an upstream gradient of ones hides nothing."""
+    own = _copies(args)
+    results = f(*own)
+    tracked = [
+        r for r in (results if isinstance(results, (tuple, list)) else (results,)) if getattr(r, "grad_fn", None)
+    ]
+    if not tracked or not leaves(own):
+        return None
+    weights = [minigrad.arange(1, r.numel() + 1).reshape(r.shape).to(r.dtype) * 0.7 for r in tracked]
+    return minigrad.autograd.grad(tracked, leaves(own), weights, allow_unused=True)
+
+
+def _array(what: Any) -> np.ndarray:
+    if isinstance(what, Tensor):
+        return what.detach().numpy()
+    if isinstance(what, (list, tuple)):
+        return np.array([_array(one) for one in what])
+    return np.asarray(what, dtype=float)
+
+
+def _word(what: Any) -> Any:
+    return what.strip().lower() if isinstance(what, str) else what
+
+
+def _described(what: Any) -> str:
+    """A value, in a few words."""
+    words = " ".join(repr(what.detach() if isinstance(what, Tensor) else what).split())
+    return words if len(words) <= 60 else f"{type(what).__name__} {words[:40]}…"

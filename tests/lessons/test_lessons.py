@@ -1,0 +1,121 @@
+"""Each lesson runs as a script; its checks accept right answers, and reject wrong ones with a word that helps."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from lessons import Lesson, lessons
+from lessons.catalogue import cells
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+ANSWERS = pathlib.Path(__file__).parent / "answers"
+ENOUGH = 3  # other right answers, and wrong ones, to each exercise
+
+
+def answers(one: Lesson) -> list[tuple[str, str, str, str]]:
+    """What the file of answers has: right or wrong, the exercise, the word that is to be said, and the text."""
+    found = []
+    for title, text in cells(ANSWERS / one.path.name):
+        match = re.fullmatch(r"(right|wrong) (\w+)(?:: (.+))?", title)
+        assert match, f"{one.path.name}: a cell is titled '# %% {title}'"
+        found.append((match[1], match[2], match[3] or "", text))
+    return found
+
+
+def solutions(one: Lesson) -> dict[str, str]:
+    """The solutions of a lesson, by the names of its exercises."""
+    return dict(cells(one.path.parent / "solutions" / one.path.name))
+
+
+def filled(one: Lesson) -> str:
+    """The lesson with the solutions in the place of its gaps."""
+    given, parts = solutions(one), []
+    for title, text in cells(one.path):
+        checked = re.search(r"^lessons\.check\(\"(\w+)\".*$", text, re.MULTILINE)
+        if checked:
+            # what stands before the gap is there for the answers, too
+            before = text[
+                : re.search(rf"^(?:{checked[1]} = |(?:@.*\n)*(?:def|class) {checked[1]}\b)", text, re.MULTILINE).start()
+            ]
+            text = f"{before}{given[checked[1]]}\nassert {checked[0]}, {checked[0]}\n"
+        parts.append("" if title.startswith("[markdown]") else text)
+    return "\n".join(parts)
+
+
+@pytest.fixture(autouse=True)
+def own_progress(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_LESSONS_PROGRESS", str(tmp_path / "progress.json"))
+
+
+def run(text: str, folder: pathlib.Path) -> subprocess.CompletedProcess:
+    """Run a program in a process of its own."""
+    program = folder / "program.py"
+    program.write_text(text, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    return subprocess.run([sys.executable, program], cwd=folder, capture_output=True, text=True, env=environment)
+
+
+ALL = pytest.mark.parametrize("one", lessons(), ids=lambda one: one.name)
+
+
+@ALL
+def test_lesson_runs_as_it_stands(one, tmp_path):
+    done = run(one.path.read_text(encoding="utf-8"), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@ALL
+def test_checks_accept_the_solutions(one, tmp_path):
+    done = run(filled(one), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+JUDGED = """
+import warnings
+for kind, name, word, text in {answers!r}:
+    names = dict(globals())
+    try:
+        exec(compile(text, f"{{kind}} {{name}}", "exec"), names)
+    except Exception as e:
+        raise AssertionError(f"{{kind}} {{name}} does not run: {{text}}") from e
+    verdict = lessons.check(name, names[name])
+    if kind == "right":
+        assert verdict, f"refused: {{text}}{{verdict}}"
+    else:
+        assert verdict.status == "wrong", f"accepted: {{text}}{{verdict}}"
+        assert word and word in verdict.message, f"{{text}}said {{verdict.message!r}}, without {{word!r}}"
+"""
+
+
+@ALL
+def test_checks_judge_other_answers(one, tmp_path):
+    done = run(filled(one) + JUDGED.format(answers=answers(one)), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@ALL
+def test_each_exercise_has_answers_hints_and_a_solution(one):
+    import lessons
+
+    assert 3 <= len(one.exercises) <= 5
+    assert list(one.exercises) == list(solutions(one)) == list(dict.fromkeys(name for _, name, _, _ in answers(one)))
+    for name in one.exercises:
+        kinds = [kind for kind, which, _, _ in answers(one) if which == name]
+        assert kinds.count("right") >= ENOUGH and kinds.count("wrong") >= ENOUGH, name
+        assert lessons.hints(name) and all(hint.strip() for hint in lessons.hints(name)), name
+
+
+@ALL
+def test_lesson_needs_only_earlier_ones(one):
+    assert all(needed < one.number for needed in one.needs)
+    assert 15 <= one.minutes <= 30
+
+
+def test_lessons_are_numbered_and_their_exercises_have_names_of_their_own():
+    assert [one.number for one in lessons()] == list(range(1, len(lessons()) + 1))
+    names = [name for one in lessons() for name in one.exercises]
+    assert len(names) == len(set(names))
