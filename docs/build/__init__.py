@@ -12,12 +12,14 @@ DOCS = ROOT / "docs"
 
 
 def assemble(out: Path, only: Collection[str] | None = None) -> None:
-    """Fill the empty or missing folder `out`; of the lessons with `only` those whose names are in it."""
+    """Fill the missing folder `out`; with `only`, lessons of other names are pages without what their code gives."""
     from lessons import lessons as catalogue
 
-    from . import lessons, mistakes, pages
+    from . import execute, lessons, mistakes, pages
 
-    chosen = [lesson for lesson in catalogue() if only is None or lesson.name in only]
+    notebooks = execute.notebooks(
+        [one.path for one in catalogue()], only
+    )  # first: they take longest, and fail oftenest
     pages.write(out)
     mistakes.write(out / "mistakes")
-    lessons.write(chosen, out / "lessons")
+    lessons.write(dict(zip(catalogue(), notebooks)), out / "lessons")

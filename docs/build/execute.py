@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import platform
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,7 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
 
 from . import ROOT
 
@@ -29,26 +31,31 @@ class LessonError(Exception):
     """A lesson that cannot become a page."""
 
 
-def executed(paths: Sequence[Path], cache: Path = CACHE) -> list[nbformat.NotebookNode]:
-    """The lessons as notebooks with their outputs; LessonError with all that failed."""
+def notebooks(paths: Sequence[Path], only: Collection[str] | None = None, cache: Path = CACHE) -> list[NotebookNode]:
+    """The lessons as notebooks with their outputs, or with `only` those of these names; LessonError with all that failed."""
     cache.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # the work is done by kernels, which are processes
-        tasks = [pool.submit(notebook, path, cache) for path in paths]
+        tasks = [
+            pool.submit(executed, path, cache)
+            if only is None or path.stem in only
+            else pool.submit(jupytext.read, path)
+            for path in paths
+        ]
     failed = [error for task in tasks if isinstance(error := task.exception(), LessonError)]
     if failed:
         raise LessonError("\n\n".join(map(str, failed)))
     return [task.result() for task in tasks]
 
 
-def notebook(path: Path, cache: Path) -> nbformat.NotebookNode:
+def executed(path: Path, cache: Path) -> NotebookNode:
     """One lesson with its outputs, from the cache if nothing has changed."""
     kept = cache / f"{path.stem}-{key(path)}.ipynb"
     if kept.exists():
         return nbformat.read(kept, as_version=4)
     made = run(path)
     for old in cache.glob(f"{path.stem}-*.ipynb"):
-        old.unlink()
-    half = kept.with_suffix(".part")
+        old.unlink(missing_ok=True)
+    half = kept.with_suffix(f".{os.getpid()}")
     nbformat.write(made, half)
     half.replace(kept)  # at once, so that a build that is stopped leaves no half of a notebook
     return made
@@ -75,7 +82,7 @@ def dependencies(path: Path) -> list[Path]:
     return [file for file in files if file.name == path.name or not re.match(r"\d\d_", file.name)]
 
 
-def run(path: Path) -> nbformat.NotebookNode:
+def run(path: Path) -> NotebookNode:
     """Run a lesson from the first cell to the last in a kernel of its own, in an empty folder."""
     made = jupytext.read(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +100,7 @@ def run(path: Path) -> nbformat.NotebookNode:
             resources={"metadata": {"path": folder}},
         )
         try:
-            client.execute(env=environment)
+            asyncio.run(client.async_execute(env=environment))
         except CellExecutionError as error:
             raise LessonError(f"{failed_cell(path, made)} fails: {error.ename}: {error.evalue}") from error
         except CellTimeoutError as error:
@@ -103,7 +110,7 @@ def run(path: Path) -> nbformat.NotebookNode:
     return made
 
 
-def failed_cell(path: Path, made: nbformat.NotebookNode) -> str:
+def failed_cell(path: Path, made: NotebookNode) -> str:
     """The lesson and the cell at which it stopped, the last that began to run."""
     ran = [
         (i, cell) for i, cell in enumerate(made.cells, 1) if "iopub.execute_input" in cell.metadata.get("execution", {})

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from textwrap import indent
 
+from nbformat import NotebookNode
+
 import lessons
 from lessons import Lesson
 
-from .execute import LessonError, executed
+from .execute import LessonError
 from .markup import fence, folded, raw, svg
 from .pages import put
 
@@ -21,11 +24,11 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours for a terminal
 CELL = re.compile(r"[^\s\"']*[/\\]ipykernel_\d+[/\\]\d+\.py")  # the file that a kernel makes of a cell
 
 
-def write(chosen: Sequence[Lesson], folder: Path) -> None:
-    """Run the lessons and write their pages, with pictures that are no SVG beside them."""
+def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
+    """Write the pages of lessons that were run, with pictures that are no SVG beside them, and the list of lessons."""
     index = folder / "index.md"
-    index.write_text(put(index.read_text(encoding="utf-8"), {"lessons": listed(chosen)}), encoding="utf-8")
-    for lesson, notebook in zip(chosen, executed([lesson.path for lesson in chosen])):
+    index.write_text(put(index.read_text(encoding="utf-8"), {"lessons": listed(list(notebooks))}), encoding="utf-8")
+    for lesson, notebook in notebooks.items():
         page = Page(lesson)
         text = page.markdown(notebook.cells)
         (folder / f"{lesson.name}.md").write_text(text, encoding="utf-8")
@@ -52,7 +55,8 @@ class Page:
     def markdown(self, cells: Sequence) -> str:
         """The text of the page."""
         first, *others = cells
-        words = f"---\ntitle: {self.lesson.number}. {self.lesson.title}\n---\n\n{first.source}\n"
+        title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
+        words = f"---\ntitle: {title}\n---\n\n{first.source}\n"
         door = f"As a notebook: `minigrad lessons open {self.lesson.number}`\n{{ .door }}\n"
         return "\n".join([words, door, *map(self.cell, others)])
 

@@ -25,4 +25,4 @@ def raw(attributes: str, html: str) -> str:
 def svg(text: str, prefix: str) -> str:
     """A picture without what a file begins with, its ids under a prefix, so that several can stand on one page."""
     text = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>", "", text, flags=re.DOTALL)
-    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", text)
+    return re.sub(r'((?<=\s)id="|url\(#|href="#)', rf"\g<1>{prefix}-", text)
