@@ -24,6 +24,7 @@ from . import ROOT
 CACHE = ROOT / "build" / "lessons"
 PACKAGES = ("minigrad", "viz", "lessons")
 VERSIONS = ("numpy", "numba", "scipy", "matplotlib", "scikit-learn", "ipykernel", "jupytext")
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours for a terminal
 TIMEOUT = 300  # seconds for one cell
 
 
@@ -102,7 +103,7 @@ def run(path: Path) -> NotebookNode:
         try:
             asyncio.run(client.async_execute(env=environment))
         except CellExecutionError as error:
-            raise LessonError(f"{failed_cell(path, made)} fails: {error.ename}: {error.evalue}") from error
+            raise LessonError(f"{failed_cell(path, made)} fails: {reason(error)}") from error
         except CellTimeoutError as error:
             raise LessonError(f"{failed_cell(path, made)} takes more than {TIMEOUT} s") from error
         except DeadKernelError as error:
@@ -117,3 +118,10 @@ def failed_cell(path: Path, made: NotebookNode) -> str:
     ]
     number, cell = ran[-1] if ran else (1, made.cells[0])
     return f"lesson {path.stem}: cell {number} (`{cell.source.strip().splitlines()[0]}`)"
+
+
+def reason(error: CellExecutionError) -> str:
+    """What a cell raised; of what is raised while a picture is shown, only the traceback tells."""
+    if error.ename != "NoneType":
+        return f"{error.ename}: {error.evalue}"
+    return ESCAPES.sub("", error.traceback).strip().splitlines()[-1]

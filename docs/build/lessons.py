@@ -15,13 +15,13 @@ from nbformat import NotebookNode
 import lessons
 from lessons import Lesson
 
-from .execute import LessonError
+from .execute import ESCAPES, LessonError
 from .markup import fence, folded, raw, svg
 from .pages import put
 
 CHECK = re.compile(r'lessons\.check\("(\w+)"')
-ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours for a terminal
-CELL = re.compile(r"[^\s\"']*[/\\]ipykernel_\d+[/\\]\d+\.py")  # the file that a kernel makes of a cell
+# the file that a kernel makes of a cell, which has another name each time
+CELL = re.compile(r"[^\s\"']*[/\\]ipykernel_\d+[/\\]\d+\.py|\b\d{5,}\.py\b")
 
 
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
@@ -81,7 +81,7 @@ class Page:
         if "image/png" in data:
             return self.png(base64.b64decode(data["image/png"]), alt)
         if "text/html" in data:
-            return raw('class="output"', data["text/html"])
+            return raw('class="output"', CELL.sub("cell", data["text/html"]))
         return printed(data["text/plain"])
 
     def svg(self, text: str, alt: str) -> str:

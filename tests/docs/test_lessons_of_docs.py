@@ -31,6 +31,11 @@ import minigrad as torch
 for x in (1.0, 2.0):
     display(viz.draw(torch.exp, torch.tensor(x)))
 
+# %%
+import inspect
+name = inspect.currentframe().f_code.co_filename
+print("at", name + ":3", "and", os.path.basename(name) + ":3")
+
 # %% alt="A line [that rises]"
 import matplotlib.pyplot as plt
 _ = plt.plot([1, 2])
@@ -67,6 +72,10 @@ def test_code_and_what_it_printed_stand_below_each_other(page):
 
 def test_colours_of_a_terminal_and_stderr_are_left_out_and_progress_is_not_the_readers(page):
     assert "```text\nred True\n```" in page.text and "\x1b" not in page.text and "\nhidden" not in page.text
+
+
+def test_lines_of_cells_are_not_called_by_a_file_of_this_machine(page):
+    assert "at cell:3 and cell:3\n" in page.text
 
 
 def test_a_drawing_is_an_svg_within_the_page_and_no_viewer(page):
@@ -120,6 +129,10 @@ def test_the_list_of_lessons_has_title_minutes_and_summary(tmp_path):
     ("code", "said"),
     [
         ("1 / 0", r"lesson 02_wrong: cell 2 \(`1 / 0`\) fails: ZeroDivisionError: division by zero"),
+        (
+            "class Picture:\n    def _repr_mimebundle_(self, **_):\n        [][3]\nPicture()",
+            r"lesson 02_wrong: cell 2 \(`class Picture:`\) fails: IndexError: list index out of range",
+        ),
         ("import os\nos._exit(3)", r"lesson 02_wrong: cell 2 \(`import os`\) ends the kernel"),
     ],
 )
