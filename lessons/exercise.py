@@ -11,6 +11,7 @@ import functools
 import html
 import importlib.util
 import itertools
+import os
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -96,9 +97,11 @@ def check(name: str, answer: Any) -> Verdict:
 
 def _failed(e: Exception) -> str:
     """That the learner's code raised something, with its line."""
-    own = [frame for frame in traceback.extract_tb(e.__traceback__) if "minigrad" not in frame.filename]
-    own = [frame for frame in own if "lessons/" not in frame.filename.replace("\\", "/")]
-    line = f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
+    from minigrad.errors import PACKAGE
+
+    steps = traceback.extract_tb(e.__traceback__)
+    own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
+    line = f"\nin the line: {own[-1].line}" if own else ""
     return f"your code raised {type(e).__name__}: {e}{line}"
 
 
