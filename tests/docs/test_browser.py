@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image, ImageStat
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAGES = """index.html start.html lessons/index.html lessons/01_numbers_that_remember.html drawing.html viewer.html
 operations.html explain.html performance.html mistakes/index.html reference/minigrad.html""".split()

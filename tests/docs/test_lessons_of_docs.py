@@ -14,6 +14,8 @@ from docs.build.execute import LessonError
 from docs.build.lessons import Page, listed
 from lessons import Lesson, lessons
 
+pytestmark = pytest.mark.slow  # kernels take a second to start
+
 OUTPUTS = """# %% [markdown]
 # # Outputs
 #
@@ -184,7 +186,6 @@ def test_of_lessons_not_chosen_the_code_stands_there_alone(project):
     assert made.cells[0].source == "import time\ntime.time_ns()" and not made.cells[0].outputs
 
 
-@pytest.mark.slow
 def test_the_command_fails_with_a_lesson(tmp_path):
     for name in ("docs", "lessons"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("gen", "__pycache__", "[0-9]*"))

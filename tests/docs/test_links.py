@@ -4,6 +4,10 @@ from collections import Counter
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 class Page(HTMLParser):
     """What a page refers to, and what in it can be referred to."""
