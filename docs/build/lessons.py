@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -21,7 +22,7 @@ from .pages import put
 
 CHECK = re.compile(r'lessons\.check\("(\w+)"')
 # the file that a kernel makes of a cell, which has another name each time
-CELL = re.compile(r"[^\s\"']*[/\\]ipykernel_\d+[/\\]\d+\.py|\b\d{5,}\.py\b")
+CELL = re.compile(re.escape(tempfile.gettempdir()) + r"[/\\]ipykernel_\d+[/\\]\d+\.py|\b\d{5,}\.py\b")
 
 
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import jupytext
@@ -93,6 +94,13 @@ def test_a_png_is_a_file_with_words(page):
 
 def test_html_and_tabs_are_passed_on(page):
     assert "<b>bold</b>\n<i>italic</i>" in page.text and '=== "Python"\n\n    tab' in page.text
+
+
+def test_a_long_film_in_html_takes_no_long_time(tmp_path):
+    film = SimpleNamespace(output_type="display_data", data={"text/html": f'<img src="data:{"Ab1/" * 300_000}">'})
+    start = time.process_time()
+    assert film.data["text/html"] in Page(made_lesson(tmp_path / "01_outputs.py")).cell(cell(film))
+    assert time.process_time() - start < 2
 
 
 def test_the_title_may_have_a_colon(page):
