@@ -134,14 +134,23 @@ def _dots(code: CodeType) -> bool:
     return ... in code.co_consts or does in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
 
 
+class Words(str):
+    """Text that a notebook shows as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 _given: dict[str, Iterator[str]] = {}
 
 
-def hint(name: str) -> str:
+def hint(name: str) -> Words:
     """The next hint for an exercise; after the last one, the first again."""
     known = hints(name)
     numbered = [f"Hint {i} of {len(known)}: {words}" for i, words in enumerate(known, 1)]
-    return next(_given.setdefault(name, itertools.cycle(numbered)))
+    return Words(next(_given.setdefault(name, itertools.cycle(numbered))))
 
 
 def hints(name: str) -> list[str]:
@@ -153,14 +162,14 @@ def hints(name: str) -> list[str]:
     return list(_judges(of_exercise(name).name)[name].hints)
 
 
-def solution(name: str) -> str:
+def solution(name: str) -> Words:
     """The text of a right answer to an exercise.
 
-    >>> print(solution("three_uses"))
+    >>> solution("three_uses")
     three_uses = 12.0
     """
     path = of_exercise(name).path
-    return dict(cells(path.parent / "solutions" / path.name))[name].strip()
+    return Words(dict(cells(path.parent / "solutions" / path.name))[name].strip())
 
 
 @functools.cache
