@@ -14,10 +14,10 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format parity bench docs clean
+.PHONY: help demo test lint format parity bench docs docs-next clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(call with,demo) ## run the demonstrations; pictures and pages land in demo/
 	$(PY) -m viz.demo
@@ -41,11 +41,15 @@ bench: $(call with,bench) ## measure times beside other libraries; writes docs/p
 	$(PY) -m benchmarks --docs
 
 docs: $(call with,docs dev) ## build the documentation site into site/
-	$(PY) docs/mistakes.py
+	$(PY) -m docs.build
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
+docs-next: $(call with,docs-next dev) ## build the same site with MkDocs' successor
+	$(PY) -m docs.build
+	$(PY) -m zensical build --strict --clean
+
 clean: ## remove the environment and everything that was made
-	rm -rf $(VENV) build dist site demo docs/gen docs/mistakes .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site demo docs/gen .cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:

@@ -150,11 +150,17 @@ class Drawing:
         """The picture of each pass."""
         return {name: picture(self.graph, self.cards, self.layout, name) for name in self.passes}
 
+    def alt(self) -> str:
+        """What the picture shows in one sentence; its SVG says it to those who hear it."""
+        from .alt import alt
+
+        return alt(self.graph, self.passes)
+
     def svg(self) -> str:
         """SVG text; several passes lie side by side."""
         from .svg import svg
 
-        return svg(self.pictures())
+        return svg(self.pictures(), self.alt())
 
     def html(self) -> str:
         """The viewer: one HTML file that steps through all passes of the record, and opens folded to `depth`."""
@@ -168,7 +174,7 @@ class Drawing:
         from .svg import svg
 
         cards = {node.key: card(self.graph, node, self.passes) for node in self.graph.nodes}
-        return svg({"film": film(self.graph, cards, layout(self.graph, cards), self.passes)})
+        return svg({"film": film(self.graph, cards, layout(self.graph, cards), self.passes)}, self.alt())
 
     def dot(self) -> str:
         """DOT text; several passes are clusters."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from .alt import named
 from .cards import Card
 from .graph import Edge, Graph
 from .layout import Layout
@@ -24,7 +25,7 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     """The picture with its times; `cards` are those for these passes together."""
     times = Times(graph, passes)
     here = Placed(graph, cards, placed, "together")
-    titles = [CAPTIONS[name] for name in passes] + [_whole(passes)]
+    titles = [CAPTIONS[name] for name in passes] + [named(passes).capitalize()]
     made, shift = page(graph, placed, passes, titles)
     layers = {
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
@@ -102,16 +103,6 @@ def _titles(graph: Graph, times: Times, titles: list[str]) -> Iterator[Group]:
     starts = [*times.starts.values(), times.end]
     for title, start, end in zip(titles, starts, [*starts[1:], None]):
         yield Group("", "heading", headings(graph, title), at=start, until=end)
-
-
-def _whole(passes: Sequence[str]) -> str:
-    """The title at the end.
-
-    >>> _whole(["forward", "backward", "jvp"]), _whole(["forward"])
-    ('Forward, backward and jvp pass', 'Forward pass')
-    """
-    *first, last = passes
-    return f"{', '.join(first)} and {last} pass".capitalize() if first else f"{last} pass".capitalize()
 
 
 def _flashes(here: Placed, times: Times) -> Iterator[Group]:

@@ -19,9 +19,10 @@ FAMILIES = {
 # what appears stays, a pulse goes again, and a heading goes when the next one comes; the end stands there at once for those
 # who want no motion, and on paper
 MOVING = """
-.minigrad .at{animation:minigrad-show .35s ease-out calc(var(--at)*BEAT) both}
-.minigrad .until{animation:minigrad-show .2s calc(var(--at)*BEAT) both,minigrad-hide .2s calc(var(--until)*BEAT) forwards}
-.minigrad .pulse{animation:minigrad-pulse calc(1.15*BEAT) linear calc(var(--at)*BEAT) both}
+.minigrad .at{animation:minigrad-show .35s ease-out calc(var(--at)*var(--beat)) both}
+.minigrad .until{animation:minigrad-show .2s calc(var(--at)*var(--beat)) both,
+minigrad-hide .2s calc(var(--until)*var(--beat)) forwards}
+.minigrad .pulse{animation:minigrad-pulse calc(1.15*var(--beat)) linear calc(var(--at)*var(--beat)) both}
 @keyframes minigrad-show{from{opacity:0}to{opacity:1}}
 @keyframes minigrad-hide{from{opacity:1}to{opacity:0}}
 @keyframes minigrad-pulse{0%,100%{opacity:0}20%,75%{opacity:1}}
@@ -30,14 +31,15 @@ MOVING = """
 """
 
 
-def svg(pictures: dict[str, Picture]) -> str:
-    """Pictures by pass as one SVG; with more than one, ids begin with the pass."""
+def svg(pictures: dict[str, Picture], alt: str) -> str:
+    """Pictures by pass as one SVG that `alt` describes; with more than one, ids begin with the pass."""
     pages, width, height = arranged(pictures)
     beat = max(page.beat for page in pictures.values())
+    time = f' style="--beat:{beat:.2f}s"' if beat else ""  # of this picture: rules are those of all on a page
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="minigrad" width="{_n(width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img">',
-        f"<style>{_css()}{MOVING.replace('BEAT', f'{beat:.2f}s') if beat else ''}</style>",
+        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label="{escape(alt)}"{time}>',
+        f"<style>{_css()}{MOVING if beat else ''}</style>",
     ]
     for name, page, x, y in pages:
         prefix = f"{name}-" if len(pictures) > 1 else ""

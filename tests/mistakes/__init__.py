@@ -2,7 +2,7 @@
 
 A module holds the mistakes of one theme, as subclasses of Mistake.  `wrong` makes the mistake, in the line that ends in
 `# <-`; `right` is the same program as it should be.  The tests (test_mistakes.py) run both, and the documentation has a
-page for each, written by docs/mistakes.py.
+page for each, written by docs/build/mistakes.py.
 """
 
 from __future__ import annotations

@@ -1,23 +1,15 @@
 """A headless browser, and a page in it for each test."""
 
-import shutil
-
 import pytest
 
+from tests.browser import launched
 from viz.viewer import page as page_of
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")  # its event loop must not outlive it: other tests run loops of their own
 def chromium():
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("no chromium on the path")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 class Viewer:

@@ -1,18 +1,17 @@
-"""Writes docs/mistakes/: a page for each mistake of the collection in tests/mistakes, with what minigrad says to it."""
+"""A page for each mistake of the collection in tests/mistakes, with what minigrad says to it."""
 
+import contextlib
 import inspect
-import pathlib
+import io
 import re
-import sys
 import textwrap
+from pathlib import Path
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from tests.mistakes import Mistake, collection
+from tests.mistakes.test_mistakes import said
 
-from tests.mistakes import Mistake, collection  # noqa: E402
-from tests.mistakes.test_mistakes import said  # noqa: E402
+from . import ROOT
 
-FOLDER = ROOT / "docs" / "mistakes"
 INDEX = """# Mistakes, and what minigrad says to them
 
 Each page shows one mistake of autograd code, the words that minigrad has for it, and the program as it should be. The
@@ -51,24 +50,24 @@ def printed(mistake: type[Mistake]) -> str:
     """What minigrad says, with the file called as a reader would call it, and the line counted in the program shown."""
     file, _ = mistake.place()
     first = inspect.getsourcelines(mistake.wrong)[1]
-    text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{int(m[1]) - first}", said(mistake))
+    with contextlib.redirect_stdout(io.StringIO()):  # some mistakes are to print something
+        text = said(mistake)
+    text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{int(m[1]) - first}", text)
     return text.replace("  # <-", "").replace(str(ROOT), "...")
 
 
-def main() -> None:
+def write(folder: Path) -> None:
     """Write all pages and the list of them."""
-    FOLDER.mkdir(exist_ok=True)
-    for old in FOLDER.glob("*.md"):
-        old.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
     themes: dict[str, list[type[Mistake]]] = {}
     for mistake in collection():
         themes.setdefault((inspect.getmodule(mistake).__doc__ or "").rstrip("."), []).append(mistake)
-        (FOLDER / f"{mistake.slug()}.md").write_text(page(mistake))
+        (folder / f"{mistake.slug()}.md").write_text(page(mistake), encoding="utf-8")
     parts = [INDEX.format(count=sum(map(len, themes.values())))]
     for theme, mistakes in themes.items():
         lines = [f"- [{(m.__doc__ or '').partition(chr(10))[0].rstrip('.')}]({m.slug()}.md)" for m in mistakes]
         parts.append(f"## {theme}\n\n" + "\n".join(lines) + "\n")
-    (FOLDER / "index.md").write_text("\n".join([*parts, by_name(collection())]))
+    (folder / "index.md").write_text("\n".join([*parts, by_name(collection())]), encoding="utf-8")
 
 
 def by_name(mistakes: list[type[Mistake]]) -> str:
@@ -80,7 +79,3 @@ def by_name(mistakes: list[type[Mistake]]) -> str:
             pages.setdefault(m.says, []).append(f"[{title}]({m.slug()}.md)")
     lines = [f"| `{name}` | {'<br>'.join(links)} |" for name, links in sorted(pages.items())]
     return "## Warnings by name\n\n| warning | pages |\n| --- | --- |\n" + "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    main()

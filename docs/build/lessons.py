@@ -1,0 +1,125 @@
+"""A page for each lesson: its words, its code, what the code gave, and hints and the solution below each exercise."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from textwrap import indent
+
+from nbformat import NotebookNode
+
+import lessons
+from lessons import Lesson
+
+from .execute import ESCAPES, LessonError
+from .markup import fence, folded, raw, svg
+from .pages import put
+
+CHECK = re.compile(r'lessons\.check\("(\w+)"')
+# the file that a kernel makes of a cell, which has another name each time
+CELL = re.compile(re.escape(tempfile.gettempdir()) + r"[/\\]ipykernel_\d+[/\\]\d+\.py|\b\d{5,}\.py\b")
+
+
+def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
+    """Write the pages of lessons that were run, with pictures that are no SVG beside them, and the list of lessons."""
+    index = folder / "index.md"
+    index.write_text(put(index.read_text(encoding="utf-8"), {"lessons": listed(list(notebooks))}), encoding="utf-8")
+    for lesson, notebook in notebooks.items():
+        page = Page(lesson)
+        text = page.markdown(notebook.cells)
+        (folder / f"{lesson.name}.md").write_text(text, encoding="utf-8")
+        for name, content in page.files.items():
+            (folder / name).write_bytes(content)
+
+
+def listed(all_lessons: Sequence[Lesson]) -> str:
+    """The lessons as a list, each with its minutes and what one learns in it."""
+    return "\n".join(
+        f"{one.number}. **[{one.title}]({one.name}.md)** · {one.minutes} minutes\n\n{indent(one.summary, '    ')}\n"
+        for one in all_lessons
+    )
+
+
+class Page:
+    """The page of one lesson while it is written; `files` are the pictures beside it."""
+
+    def __init__(self, lesson: Lesson):
+        self.lesson = lesson
+        self.files: dict[str, bytes] = {}
+        self.pictures = 0
+
+    def markdown(self, cells: Sequence) -> str:
+        """The text of the page."""
+        first, *others = cells
+        title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
+        words = f"---\ntitle: {title}\n---\n\n{first.source}\n"
+        door = f"As a notebook: `minigrad lessons open {self.lesson.number}`\n{{ .door }}\n"
+        return "\n".join([words, door, *map(self.cell, others)])
+
+    def cell(self, cell) -> str:
+        """Words as they are, code with its outputs, and help below an exercise."""
+        if cell.cell_type == "markdown":
+            return cell.source + "\n"
+        parts = [fence("python", cell.source)] if cell.source.strip() else []
+        parts += [self.output(output, cell.metadata.get("alt", "")) for output in cell.outputs]
+        last = cell.source.strip().rpartition("\n")[2]
+        if asked := CHECK.match(last):
+            parts.append(helped(asked[1]))
+        return "\n".join(parts)
+
+    def output(self, output, alt: str) -> str:
+        """What one output shows; what a program says on stderr is not for readers."""
+        if output.output_type == "stream":
+            return printed(output.text) if output.name == "stdout" else ""
+        data = output.data
+        if "image/svg+xml" in data:
+            return self.svg(data["image/svg+xml"], alt)
+        if "image/png" in data:
+            return self.png(base64.b64decode(data["image/png"]), alt)
+        if "text/html" in data:
+            return raw('class="output"', CELL.sub("cell", data["text/html"]))
+        return printed(data["text/plain"])
+
+    def svg(self, text: str, alt: str) -> str:
+        """A picture within the page, with ids that no other picture of the page has."""
+        self.pictures += 1
+        if not alt and "aria-label=" not in text:
+            raise LessonError(self.without_alt("an SVG"))
+        words = f' role="img" aria-label="{escape(alt)}"' if alt else ""
+        width = re.search(r"<svg\b[^>]*\bwidth=\"([\d.]+)", text)
+        size = f' style="--width: {width[1]}px"' if width else ""  # it may shrink, but has to stay readable
+        return raw(f'class="output"{size}{words}', svg(text, f"picture-{self.pictures}"))
+
+    def png(self, content: bytes, alt: str) -> str:
+        """A picture in a file of its own."""
+        self.pictures += 1
+        if not alt:
+            raise LessonError(self.without_alt("a PNG"))
+        name = f"{self.lesson.name}-{self.pictures}.png"
+        self.files[name] = content
+        words = re.sub(r"([][])", r"\\\1", alt)
+        return f"![{words}]({name}){{ .picture }}\n"
+
+    def without_alt(self, kind: str) -> str:
+        """What is said of a picture that nobody could read aloud."""
+        return (
+            f"lesson {self.lesson.name}: picture {self.pictures}, {kind}, has no words that say what it shows. "
+            'Give them to its cell: # %% alt="The loss falls from 2.3 to 0.1"'
+        )
+
+
+def helped(exercise: str) -> str:
+    """Hints and the solution of an exercise, each closed until it is clicked."""
+    hints = [folded("question", f"Hint {i}", hint) for i, hint in enumerate(lessons.hints(exercise), 1)]
+    return "\n".join([*hints, folded("success", "Solution", fence("python", lessons.solution(exercise)))])
+
+
+def printed(text: str) -> str:
+    """What a cell printed, without what differs from run to run."""
+    text = CELL.sub("cell", ESCAPES.sub("", text)).rstrip()
+    return f'<div class="output" markdown="1">\n\n{fence("text", text)}\n</div>\n' if text else ""

@@ -1,0 +1,147 @@
+"""The pages of docs/, with what the code knows best put in the place of their markers.
+
+A page asks with a marker on a line of its own, such as `<!-- operations -->`; FILLED says what comes there.
+"""
+
+import contextlib
+import io
+import linecache
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+from . import DOCS, ROOT
+from .markup import fence, raw, svg
+
+LEFT_OUT = shutil.ignore_patterns("gen", "build", "__pycache__", "*.py")
+
+
+def write(out: Path) -> None:
+    """Copy the pages with what lies beside them, fill the markers, and add the changelog."""
+    shutil.copytree(DOCS, out, ignore=LEFT_OUT)
+    for name in FILLED:
+        (out / name).write_text(filled(name, (DOCS / name).read_text(encoding="utf-8")), encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (out / "changelog.md").write_text(changelog.replace("](docs/", "]("), encoding="utf-8")
+
+
+def filled(name: str, markdown: str) -> str:
+    """A page with a text in the place of each of its markers."""
+    return put(markdown, {marker: text(markdown) for marker, text in FILLED[name].items()})
+
+
+def put(markdown: str, texts: Mapping[str, str]) -> str:
+    """A page with these texts in the place of these markers; ValueError for a marker that it does not have."""
+    for marker, text in texts.items():
+        line = f"<!-- {marker} -->"
+        if line not in markdown:
+            raise ValueError(f"{markdown.splitlines()[0]}: the page has no line {line}")
+        markdown = markdown.replace(line, text)
+    return markdown
+
+
+def operations(page: str) -> str:
+    """The table of all operations."""
+    from minigrad.testing import operations_table
+
+    return operations_table()
+
+
+def viewer(page: str) -> str:
+    """The viewer with the page's own example in it."""
+    from viz.viewer import frame
+
+    return frame(names_of(example(page), "f.py")["drawing"].html(), "46rem")
+
+
+def rows(page: str) -> str:
+    """What `minigrad check` asks."""
+    from minigrad.testing.battery import TABLE
+
+    lines = [f"| {row.group} | {row.name} | {row.about} |" for row in TABLE]
+    return "\n".join(["| group | row | asks |", "| --- | --- | --- |", *lines])
+
+
+def history_of_shape(page: str) -> object:
+    """What the last example of the page about explanations derives."""
+    last = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
+    return names_of(f"import minigrad as torch\n{last}", "net.py")["history"]
+
+
+def film(page: str) -> str:
+    """The film of the page's own example: wide, and for narrow screens tall."""
+    import viz
+
+    record = names_of(example(page), "f.py")["drawing"].record
+    films = {
+        name: viz.draw(record, passes="all", rankdir=rankdir, show=("values", "grads")).film()
+        for name, rankdir in (("wide", "LR"), ("tall", "TB"))
+    }
+    return "\n".join(raw(f'class="film {name}"', svg(text, name)) for name, text in films.items())
+
+
+def example(page: str) -> str:
+    """The first example of a page."""
+    found = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    if found is None:
+        raise ValueError("the page has no example in Python")
+    return found[1]
+
+
+def names_of(program: str, file: str) -> dict:
+    """The names that a program leaves behind, run as if it were this file."""
+    return run(program, file)[0]
+
+
+@cache
+def run(program: str, file: str) -> tuple[dict, str]:
+    """Run a program as if it were this file; its names and what it printed."""
+    linecache.cache[file] = (len(program), None, program.splitlines(True), file)
+    names, printed = {"__name__": file.removesuffix(".py")}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, file, "exec"), names)
+    return names, printed.getvalue()
+
+
+def output_of(words: str, file: str, program: str) -> str:
+    """What the command minigrad writes in a folder that has this program in it."""
+    command = [sys.executable, "-m", "viz.cli", *words.split()]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / file).write_text(program, encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if not done.stdout:
+        raise ValueError(f"minigrad {words}: {done.stderr}")
+    return done.stdout.replace(f"{Path(folder).resolve()}{os.sep}", "")
+
+
+# page -> marker -> what comes in its place, made from the text of the page
+FILLED: dict[str, dict[str, Callable[[str], str]]] = {
+    "index.md": {"film": film},
+    "operations.md": {"operations": operations},
+    "viewer.md": {"viewer": viewer},
+    "errors.md": {"printed error": lambda page: fence("text", run(example(page), "program.py")[1])},
+    "compile.md": {
+        "compiled step": lambda page: fence("python", names_of(example(page), "step.py")["step"].source()),
+        "explained step": lambda page: fence("text", names_of(example(page), "step.py")["step"].explain()),
+    },
+    "drawing.md": {
+        "text drawing": lambda page: fence(
+            "text", output_of("render neuron.py:loss -p backward -f txt -o -", "neuron.py", example(page))
+        )
+    },
+    "explain.md": {
+        "derivation": lambda page: fence("text", names_of(example(page), "neuron.py")["derivation"]),
+        "shape": lambda page: fence("text", history_of_shape(page)),
+    },
+    "check.md": {
+        "check cube": lambda page: fence("text", output_of("check cube.py:Cube", "cube.py", example(page))),
+        "rows": rows,
+    },
+}

@@ -1,0 +1,66 @@
+"""A picture in one sentence, for those who hear it: the program, its operations in their order, result and derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from . import text
+from .graph import Graph
+
+MOST = 12  # names in a list: what is read aloud has to end
+
+
+def alt(graph: Graph, passes: Sequence[str]) -> str:
+    """What the picture of these passes shows; what the view hides is not said.
+
+    >>> from viz import draw
+    >>> from minigrad import tensor
+    >>> def square(a):
+    ...     return (a * a).sum()
+    >>> draw(square, tensor([3.0, 4.0]), passes=("forward", "backward")).alt()
+    'Graph of square, forward and backward pass: mul, sum; result: v5 25; gradients: a [6, 8].'
+    """
+    name, show = text.shorten(graph.record["program"].get("name") or "", 60), graph.view.show
+    parts = [
+        f"Graph{' of ' * bool(name)}{name}, {named(passes)}: {listed(map(_operation, graph.ops)) or 'no operation'}"
+    ]
+    leaves = [node.outputs[0] for node in graph.nodes if not node.is_op and node.kind != "copy"]
+    results = sorted(graph.outputs & graph.shown)
+    if "values" in show:
+        parts += _values(graph, "result", results, graph.values.get)
+    if "grads" in show and "backward" in passes:
+        parts += _values(graph, "gradients", leaves, graph.gradient)
+    if "grads" in show and "jvp" in passes:
+        parts += _values(graph, "tangents", results, graph.tangent)
+    return "; ".join(parts) + "."
+
+
+def named(passes: Sequence[str]) -> str:
+    """Passes in words.
+
+    >>> named(["forward", "backward", "jvp"]), named(["forward"])
+    ('forward, backward and jvp pass', 'forward pass')
+    """
+    *first, last = passes
+    return f"{', '.join(first)} and {last} pass" if first else f"{last} pass"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words with commas, the later of many left out.
+
+    >>> listed("abc"), listed("abcdefghijklmno")
+    ('a, b, c', 'a, b, c, d, e, f, g, h, i, j, k, l and 3 more')
+    """
+    first, rest = (every := list(words))[:MOST], every[MOST:]
+    return ", ".join(first) + (f" and {len(rest)} more" if rest else "")
+
+
+def _operation(op: dict) -> str:
+    return text.shorten(op.get("function") or op["name"], 32)
+
+
+def _values(graph: Graph, what: str, values: Iterable[int], of) -> list[str]:
+    """A list of those among the values of which something is known."""
+    found = {value: text.gist(of(value)) for value in values if of(value)}
+    words = listed(f"{text.shorten(graph.name(value), 32)} {gist}" for value, gist in found.items())
+    return [f"{what}: {words}"] if words else []
