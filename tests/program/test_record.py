@@ -232,6 +232,26 @@ def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
     assert x.grad is None
 
 
+def test_record_of_a_tensor_tells_inner_values_that_a_function_saved_from_its_arguments():
+    class Inner(Function):
+        @staticmethod
+        def forward(ctx, x, y, z):
+            ctx.save_for_backward(x.exp(), z, y)  # none at its argument's place, and all of one shape
+            return x * y * z
+
+        @staticmethod
+        def backward(ctx, grad):
+            inner, z, y = ctx.saved_tensors
+            return grad * inner, grad * z, None
+
+    x, y = (minigrad.tensor(v, requires_grad=True) for v in ([0.0, 1.0], [2.0, 3.0]))
+    document = minigrad.record_of(Inner.apply(x, y, minigrad.tensor([4.0, 5.0]))).to_dict()
+    (op,) = forward(document)
+    holds = [document["values"][i]["summary"].get("values") for i in op["inputs"]]
+    assert holds == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    assert [document["values"][s["value"]]["kind"] for s in op["saved"]] == ["computed", "input", "parameter"]
+
+
 def test_record_of_a_leaf_says_that_there_is_no_graph():
     with pytest.raises(ValueError, match="has no graph"):
         minigrad.record_of(minigrad.tensor(1.0))
