@@ -117,6 +117,24 @@ def test_the_rules_of_a_custom_function_are_its_methods():
     assert {"Cube.backward(1)", "= Cube.jvp(dx)"} <= shown
 
 
+def test_the_backward_of_a_function_shows_the_gradients_of_all_its_outputs():
+    class Both(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, of_double, of_triple):
+            return of_double * 2 + of_triple * 3
+
+    def program(x):
+        double, triple = Both.apply(x)
+        return double * 5 + triple * 7
+
+    shown = viz.draw(program, tensor(2.0, requires_grad=True), passes="backward").text()
+    assert "Both.backward(5, 7) = 31" in shown
+
+
 def test_the_title_names_the_functions_file():
     assert viz.draw(custom, tensor(2.0)).record["program"]["file"] == __file__
 
