@@ -342,6 +342,27 @@ def test_operations_go_by_the_name_that_was_called(program, name):
     assert last["name"] == name and last["formula"].startswith(f"{name}(")
 
 
+def test_a_function_that_returns_a_list_makes_values():
+    class TripleInList(Triple):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return [x.mul_(3), x * 1]
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g * 3 + h * 3
+
+    def program(x):
+        changed, copied = TripleInList.apply(x * 1)
+        return changed * copied
+
+    document = minigrad.record(program, minigrad.tensor([1.0, 2.0], requires_grad=True)).to_dict()
+    _, triple, product = forward(document)
+    assert triple["inplace"] and triple["outputs"] == product["inputs"]
+    assert_adds_up(document)
+
+
 def test_backward_is_run_for_a_result_whatever_else_ran_backward():
     def program(x):
         (x * 3).sum().backward()
