@@ -135,6 +135,22 @@ def test_the_backward_of_a_function_shows_the_gradients_of_all_its_outputs():
     assert "Both.backward(5, 7) = 31" in shown
 
 
+@pytest.mark.filterwarnings("ignore::minigrad.MinigradWarning")
+@pytest.mark.parametrize("rankdir", ["TB", "LR"])
+def test_a_function_that_returns_no_tensor_is_drawn(rankdir):
+    class Silent(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return None
+
+    def program(x):
+        Silent.apply(x)
+        return x * 2
+
+    drawing = viz.draw(program, tensor([1.0, 2.0], requires_grad=True), passes=("forward", "backward"), rankdir=rankdir)
+    assert "Silent" in drawing.svg()
+
+
 def test_the_title_names_the_functions_file():
     assert viz.draw(custom, tensor(2.0)).record["program"]["file"] == __file__
 
