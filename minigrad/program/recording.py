@@ -21,7 +21,7 @@ from ..core.edges import INFERENCE, Leaf
 from ..core.function import Function
 from ..core.inplace import inplace, inplace_at, shares
 from ..core.tensor import Tensor, history, version, wrap
-from ..core.wiring import as_tuple, tensors_in
+from ..core.wiring import tensors_in
 from ..ops.dispatch.plan import is_pointwise
 from .callers import called, tensor_arguments
 from .copies import as_before, copied, owned
@@ -156,7 +156,7 @@ class Record(Listener, Layer):
         watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
         self._sights = []
-        outs = as_tuple(out)
+        outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if stops:
             self.without_tangents(outs)
         if any([version(x) != number for x, number, *_ in watched]):
