@@ -31,7 +31,7 @@ def message_of(f, *args):
 # ## Integers
 #
 # The largest element has a derivative, the place where it stands has none: a place cannot change by a little. minigrad
-# knows that of all integers and booleans, and lets them be. Only the first output belongs to the graph.
+# knows that of all integers, and lets them be. Only the first output belongs to the graph.
 
 
 # %%
