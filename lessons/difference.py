@@ -16,16 +16,21 @@ from viz.drawing import passes_of
 
 @dataclass
 class Difference:
-    """Two records of functions called with the same arguments, and what changed from the expected one to the learner's."""
+    """Two records of functions called with the same arguments, and what changed from the expected one to the learner's.
+
+    They are not `alike` if just one of them has a custom Function: then no step of one stands for a step of the other.
+    """
 
     yours: dict
     changes: list[Change]
+    alike: bool
 
     @classmethod
     def between(cls, answer: Callable, expected: Callable, args: tuple) -> Difference:
         """Run both, with their backward passes as far as they have one, and compare."""
         yours, wanted = _recorded(answer, args), _recorded(expected, args)
-        return cls(yours, compare(_bare(wanted), _bare(yours)))
+        custom = [any(op["function"] for op in record["ops"]) for record in (yours, wanted)]
+        return cls(yours, compare(_bare(wanted), _bare(yours)), custom[0] == custom[1])
 
     def words(self) -> str:
         """The first changes in words."""
@@ -38,9 +43,10 @@ class Difference:
         forward = [op for op in self.yours["ops"] if op["phase"] == "forward"]
         if not forward:
             return None
-        missing = [change.title for change in self.changes if change.kind == "removed"]
+        changes = self.changes if self.alike else []
+        missing = [change.title for change in changes if change.kind == "removed"]
         for op in forward:
-            notes = [_told(change) for change in self.changes if change.after == op["id"]]
+            notes = [_told(change) for change in changes if change.after == op["id"]]
             if missing and op is forward[-1]:
                 notes.append(f"missing in this graph: {', '.join(missing)}")
             if notes:
@@ -69,8 +75,9 @@ def _recorded(f: Callable, args: tuple) -> dict:
 
 
 def _bare(record: dict) -> dict:
-    """A record without what may differ between right answers: lines, formulas in the learner's names, names of values."""
+    """A record without what may differ between right answers: lines, formulas, names of values and of custom Functions."""
     ops: list[dict[str, Any]] = [{**op, "where": None, "formula": ""} for op in record["ops"]]
+    ops = [{**op, "name": "Function", "function": "Function"} if op["function"] else op for op in ops]
     values = [
         {**value, "name": value["name"] if value["kind"] in ("parameter", "input") else ""}
         for value in record["values"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from viz import Drawing
 
 from .difference import Difference, copies
 from .exercise import Wrong
+
+if TYPE_CHECKING:
+    from viz import Drawing
 
 
 def number(answer: Any, value: float, mistakes: Mapping[float, str] = {}, rtol: float = 1e-4) -> None:  # noqa: B006
@@ -219,6 +222,14 @@ def _array(what: Any) -> np.ndarray:
 
 def _word(what: Any) -> Any:
     return what.strip().lower() if isinstance(what, str) else what
+
+
+def _drawn(answer: Callable, expected: Callable, args: tuple) -> Drawing | None:
+    """Where the graphs part; None if the learner's backward fails, too: the words say what is wrong first."""
+    try:
+        return Difference.between(answer, expected, args).drawing()
+    except Exception:
+        return None
 
 
 def _described(what: Any) -> str:

@@ -166,13 +166,13 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     """What backward does along an edge: upstream times local partial, and the contribution that this gives."""
     if edge.flow is None:
         return []
-    partial, amount = partial_of(graph, edge), text.whole(graph.values.get(edge.flow["upstream"]))
-    amount = amount if 0 < len(amount) <= 28 and "grads" in graph.view.show else "g"
+    partial, amount = partial_of(graph, edge), amount_of(graph, graph.values.get(edge.flow["upstream"]))
     terms = terms_of(graph, edge.target)
     if edge.target.kind == "fold":
         rule = partial
     elif partial.endswith(".backward"):  # of a custom Function
-        rule = f"{partial}({amount})"
+        several = [graph.gradient(value) for value in edge.target.outputs] if len(edge.target.outputs) > 1 else []
+        rule = f"{partial}({', '.join(amount_of(graph, one) for one in several if one) or amount})"
     elif partial.startswith("∂"):  # of an operation made of others: a Jacobian without a formula
         rule = f"{amount} · {partial}"
     elif formula.uses_upstream(partial):
@@ -190,6 +190,12 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
         return lines + [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 6)]
     gives = text.gist(graph.values.get(edge.flow["gives"]))
     return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
+
+
+def amount_of(graph: Graph, gradient: dict | None) -> str:
+    """An upstream gradient in a formula: its numbers if they are short and to be shown, else g."""
+    amount = text.whole(gradient)
+    return amount if 0 < len(amount) <= 28 and "grads" in graph.view.show else "g"
 
 
 def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:

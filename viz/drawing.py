@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -77,12 +76,15 @@ def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tup
 def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     """The recording of a tensor or a function."""
     import minigrad
+    from minigrad.errors import users_code
+    from minigrad.program.passes import applied
 
     if isinstance(what, minigrad.Tensor) or hasattr(what, "next_functions"):
         return minigrad.record_of(what)
     if isinstance(what, Callable):
         made = minigrad.record(what, *args, passes=wanted, inside=True)
-        code = getattr(inspect.unwrap(what), "__code__", None)
+        function = applied(what)
+        code = users_code(what if function is None else function.forward)
         made.file = code.co_filename if code else ""
         return made
     raise TypeError(

@@ -118,7 +118,7 @@ def _ports(card: Card) -> str:
         )
         return f"<TR><TD>{table}<TR>{cells}</TR></TABLE></TD></TR>"
 
-    outputs = len(card.node.outputs)
+    outputs = max(len(card.node.outputs), 1)  # a Function may return no tensor
     wide, tall = card.across + 2 * HALO, card.along + 2 * HALO - 2
     rows = row("i", [card.inset + HALO, *card.slots, card.inset + HALO], 1)
     rows += f'<TR><TD FIXEDSIZE="TRUE" WIDTH="{wide:.0f}" HEIGHT="{tall:.0f}"></TD></TR>'

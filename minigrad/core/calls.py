@@ -156,11 +156,11 @@ def parameters_for(cls: type[Function], name: str, n: int) -> list[str]:
 
 
 def argument_names(cls: type[Function], n: int) -> list[str]:
-    """What forward calls its n arguments, without the ctx."""
+    """What forward calls its first n arguments, without the ctx."""
     found = []
     for p in list(inspect.signature(cls.forward).parameters.values())[cls.combined :]:
         found += [f"{p.name}[{i}]" for i in range(n - len(found))] if p.kind is p.VAR_POSITIONAL else [p.name]
-    return found if len(found) == n else [f"argument_{i}" for i in range(n)]
+    return found[:n] if len(found) >= n else [f"argument_{i}" for i in range(n)]
 
 
 def counted(n: int, noun: str) -> str:

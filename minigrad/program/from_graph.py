@@ -96,7 +96,7 @@ def note_node(rec: Record, node: Any, known: dict) -> None:
     rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
-            index = event.outputs[s.index] if s.index is not None else owner(inputs, place, s, rec)
+            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place, s.tensor, known)
             describe(rec, index, s.tensor)
             group.kept.append((index, bottom(s.tensor).nbytes, node))
 
@@ -127,12 +127,19 @@ def untracked(rec: Record, node: Any, i: int) -> Any:
     return add(rec, "input", tuple(s), None) if type(s) is ShapeOf else {"const": s}
 
 
-def owner(inputs: list, place: int, s: Saved, rec: Record) -> int:
-    """The argument that a saved tensor was: by its place in a built-in's node, else by its shape."""
-    if place < len(inputs) and not isinstance(inputs[place], dict):
+def owner(rec: Record, node: Any, inputs: list, place: int, t: Tensor, known: dict) -> int:
+    """The value that a saved tensor is: of a built-in's node by its place, else by its history, or one of its own."""
+    if not isinstance(node, Ctx) and place < len(inputs) and not isinstance(inputs[place], dict):
         return inputs[place]
-    same = [i for i in inputs if not isinstance(i, dict) and tuple(rec.values[i].shape) == tuple(s.tensor.shape)]
-    return same[0] if same else add(rec, "computed", tuple(s.tensor.shape), s.tensor._np_dtype)
+    edge = history(t)
+    if edge is not None and key(edge) in known:
+        return known[key(edge)]
+    if edge is None and isinstance(node, Ctx) and place not in node._private:
+        values = [rec.values[i] for i in inputs if not isinstance(i, dict)]
+        alike = [v.index for v in values if v.kind == "input" and v.shape == t._sizes]
+        if len(alike) == 1:  # of several, the node does not know which it was
+            return alike[0]
+    return add(rec, "computed", tuple(t.shape), t._np_dtype)
 
 
 def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:

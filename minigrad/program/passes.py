@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
+from ..core.calls import argument_names
 from ..core.edges import Leaf, producer
+from ..core.function import Function
 from ..core.saved import Freed
 from ..core.tensor import Tensor, history
 from ..core.wiring import tensors_in
@@ -39,9 +41,8 @@ def record(
     if unknown := [p for p in wanted if p not in PASSES]:
         raise error(ValueError, "record", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
     frame = user_frame(2)
-    rec = Record(
-        "jvp" in wanted, name or getattr(fn, "__name__", ""), "" if frame is None else frame.f_code.co_filename, inside
-    )
+    name = name or getattr(applied(fn) or fn, "__name__", "")
+    rec = Record("jvp" in wanted, name, "" if frame is None else frame.f_code.co_filename, inside)
     remember(rec)
     if fn is None:
         return rec
@@ -59,7 +60,18 @@ def record(
             run_backward(rec, outs)
     rec.settle()
     name_values(rec, fn)
+    for (
+        group
+    ) in rec.groups:  # fn may be an operation itself: no line of the program has called it, only this one of record
+        if group.asked is not None and frame is not None and group.asked == (frame.f_code, frame.f_lasti):
+            group.place = group.asked = None
     return rec
+
+
+def applied(fn: Any) -> type[Function] | None:
+    """The custom Function whose `apply` this is, if it is one: that has the name and the parameters."""
+    owner = getattr(fn, "__self__", None)
+    return owner if isinstance(owner, type) and issubclass(owner, Function) and fn == owner.apply else None
 
 
 def tracks(fn: Callable, args: tuple) -> bool:
@@ -99,6 +111,8 @@ def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:
 
 def parameter_names(fn: Callable, count: int) -> list[str]:
     """What a function calls its first arguments; arg0 and so on, as far as it does not tell."""
+    if (function := applied(fn)) is not None:
+        return argument_names(function, count)
     try:
         parameters = inspect.signature(fn).parameters.values()
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

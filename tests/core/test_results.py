@@ -90,3 +90,17 @@ def test_results_are_looked_at_under_transforms_too():
 
     with pytest.raises(RuntimeError, match=r"1 gradient for the 2 arguments of forward, \(x, n\)"):
         torch.func.grad(lambda x: Apart.apply(x, 2.0).sum())(torch.ones(2))
+
+
+def test_arguments_are_named_also_where_defaults_are_left_out():
+    class Shifted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor, shift=None):
+            return x * factor if shift is None else x * factor + shift
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(RuntimeError, match=r"1 gradient for the 2 arguments of forward, \(x, factor\)"):
+        Shifted.apply(torch.ones(2, requires_grad=True), 2.0).sum().backward()

@@ -232,6 +232,26 @@ def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
     assert x.grad is None
 
 
+def test_record_of_a_tensor_tells_inner_values_that_a_function_saved_from_its_arguments():
+    class Inner(Function):
+        @staticmethod
+        def forward(ctx, x, y, z):
+            ctx.save_for_backward(x.exp(), z, y)  # none at its argument's place, and all of one shape
+            return x * y * z
+
+        @staticmethod
+        def backward(ctx, grad):
+            inner, z, y = ctx.saved_tensors
+            return grad * inner, grad * z, None
+
+    x, y = (minigrad.tensor(v, requires_grad=True) for v in ([0.0, 1.0], [2.0, 3.0]))
+    document = minigrad.record_of(Inner.apply(x, y, minigrad.tensor([4.0, 5.0]))).to_dict()
+    (op,) = forward(document)
+    holds = [document["values"][i]["summary"].get("values") for i in op["inputs"]]
+    assert holds == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    assert [document["values"][s["value"]]["kind"] for s in op["saved"]] == ["computed", "input", "parameter"]
+
+
 def test_record_of_a_leaf_says_that_there_is_no_graph():
     with pytest.raises(ValueError, match="has no graph"):
         minigrad.record_of(minigrad.tensor(1.0))
@@ -320,6 +340,27 @@ def test_operations_go_by_the_name_that_was_called(program, name):
         program(minigrad.eye(2))
     last = rec.to_dict()["ops"][-1]
     assert last["name"] == name and last["formula"].startswith(f"{name}(")
+
+
+def test_a_function_that_returns_a_list_makes_values():
+    class TripleInList(Triple):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return [x.mul_(3), x * 1]
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g * 3 + h * 3
+
+    def program(x):
+        changed, copied = TripleInList.apply(x * 1)
+        return changed * copied
+
+    document = minigrad.record(program, minigrad.tensor([1.0, 2.0], requires_grad=True)).to_dict()
+    _, triple, product = forward(document)
+    assert triple["inplace"] and triple["outputs"] == product["inputs"]
+    assert_adds_up(document)
 
 
 def test_backward_is_run_for_a_result_whatever_else_ran_backward():

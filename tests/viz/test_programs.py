@@ -117,6 +117,64 @@ def test_the_rules_of_a_custom_function_are_its_methods():
     assert {"Cube.backward(1)", "= Cube.jvp(dx)"} <= shown
 
 
+def test_apply_is_drawn_under_the_names_of_its_function():
+    class Shifted(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, left, right, n):
+            return left + right + n
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad, None
+
+    drawing = viz.draw(Shifted.apply, tensor(2.0, requires_grad=True), tensor(3.0, requires_grad=True), 4)
+    program, (op,) = drawing.record["program"], drawing.graph.ops
+    assert (program["name"], program["file"]) == ("Shifted", __file__)
+    assert [value["name"] for value in drawing.record["values"][:2]] == ["left", "right"]
+    assert op["where"]["file"] == ""  # the line of viz that called it is no line of the program
+    assert "Shifted(left, right, 4)" in drawing.text() and "made" not in drawing.text()
+
+
+def test_an_operation_is_drawn_without_a_file_or_line_of_ours():
+    drawing = viz.draw(minigrad.tanh, tensor(2.0, requires_grad=True), passes=("forward", "backward"))
+    assert drawing.record["program"]["file"] == "" and drawing.graph.ops[0]["where"]["file"] == ""
+    assert "minigrad" not in drawing.text()
+
+
+def test_the_backward_of_a_function_shows_the_gradients_of_all_its_outputs():
+    class Both(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, of_double, of_triple):
+            return of_double * 2 + of_triple * 3
+
+    def program(x):
+        double, triple = Both.apply(x)
+        return double * 5 + triple * 7
+
+    shown = viz.draw(program, tensor(2.0, requires_grad=True), passes="backward").text()
+    assert "Both.backward(5, 7) = 31" in shown
+
+
+@pytest.mark.filterwarnings("ignore::minigrad.MinigradWarning")
+@pytest.mark.parametrize("rankdir", ["TB", "LR"])
+def test_a_function_that_returns_no_tensor_is_drawn(rankdir):
+    class Silent(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return None
+
+    def program(x):
+        Silent.apply(x)
+        return x * 2
+
+    drawing = viz.draw(program, tensor([1.0, 2.0], requires_grad=True), passes=("forward", "backward"), rankdir=rankdir)
+    assert "Silent" in drawing.svg()
+
+
 def test_the_title_names_the_functions_file():
     assert viz.draw(custom, tensor(2.0)).record["program"]["file"] == __file__
 

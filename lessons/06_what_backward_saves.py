@@ -1,0 +1,474 @@
+# %% [markdown]
+# # What backward saves
+#
+# *25 minutes. Needs lessons 2, 3 and 5.*
+#
+# A derivative mostly needs numbers from the forward pass, and those stay in memory until backward has run. You will see
+# which numbers an operation keeps and how many bytes that is, choose for your own Functions, and learn why tensors belong
+# in `save_for_backward` and nowhere else.
+
+# %%
+import gc
+import warnings
+import weakref
+
+import lessons
+import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+from viz import draw
+
+# %% [markdown]
+# ## Who keeps what
+#
+# Take `(exp(x) + sin(x)) * 2`. The derivative of `exp(x)` is its own result, that of `sin(x)` is `cos(x)` and needs `x`,
+# and those of `+` and `* 2` need nothing. The green lines of the picture say what each operation keeps.
+
+# %%
+x = torch.tensor([0.0, 1.0, 2.0, 3.0], requires_grad=True)
+
+
+def f(x):
+    return (x.exp() + x.sin()) * 2
+
+
+draw(f, x, passes=("forward", "backward"))
+
+# %% [markdown]
+# Four float32 numbers are 16 bytes. The picture's record can be asked for the same: each forward operation lists what it
+# has saved, as a value of the record and its bytes.
+
+
+# %%
+def saved(f, *args):
+    """For each operation of f the names of the values it keeps for backward and their bytes."""
+    record = torch.record(f, *args).to_dict()
+    names = {value["id"]: value["name"] or f"v{value['id']}" for value in record["values"]}
+    forward = [op for op in record["ops"] if op["phase"] == "forward"]
+    return [(op["name"], {names[kept["value"]]: kept["bytes"] for kept in op["saved"]}) for op in forward]
+
+
+for name, kept in saved(f, x):
+    print(name, kept)
+assert saved(f, x) == [("exp", {"v1": 16}), ("sin", {"x": 16}), ("add", {}), ("mul", {})]
+
+# %% [markdown]
+# A tensor that two operations keep is in memory once. Here `exp` keeps its result and so does the product, which needs
+# both factors: three entries, but two tensors, 32 bytes. The head of the picture counts it so.
+
+
+# %%
+def g(x):
+    return x.exp() * x
+
+
+assert saved(g, x) == [("exp", {"v1": 16}), ("mul", {"v1": 16, "x": 16})]
+drawing = draw(g, x)
+assert drawing.graph.saved_bytes() == 32
+drawing
+
+# %% [markdown]
+# ## The choice is yours in a Function
+#
+# What a Function keeps is what it gives to `save_for_backward`. Take the sigmoid, `s = 1 / (1 + exp(-x))`. Written as a
+# chain of operations, `exp` keeps its result, and the division keeps what it divides by.
+
+
+# %%
+def sigmoid_in_steps(x):
+    return 1 / (1 + (-x).exp())
+
+
+in_steps = draw(sigmoid_in_steps, x)
+print(in_steps.graph.saved_bytes(), "bytes")
+in_steps
+
+# %% [markdown]
+# Its derivative is `s * (1 - s)`: the result alone is enough. One tensor is kept instead of two, and the arithmetic is
+# the same.
+
+
+# %%
+class Sigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return 1 / (1 + (-x).exp())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (s,) = ctx.saved_tensors
+        return grad_output * s * (1 - s)
+
+
+def sigmoid(x):
+    return Sigmoid.apply(x)
+
+
+at_once = draw(sigmoid, x)
+print(at_once.graph.saved_bytes(), "bytes")
+assert in_steps.graph.saved_bytes() == 32
+assert at_once.graph.saved_bytes() == 16
+(gradient,) = torch.autograd.grad(sigmoid(x).sum(), x)
+(expected,) = torch.autograd.grad(sigmoid_in_steps(x).sum(), x)
+assert torch.allclose(gradient, expected)
+at_once
+
+# %% [markdown]
+# How much that is depends on what would stay in memory anyway. An input is there already if something else holds it, a
+# parameter for example; an intermediate exists for backward alone.
+#
+# ## How long it is kept
+#
+# The ctx is the node. What was saved can be read from it until backward has run; then it is freed, though the result is
+# still there.
+
+# %%
+y = sigmoid(x)
+print(y.grad_fn.saved_tensors)
+y.sum().backward()
+try:
+    y.grad_fn.saved_tensors
+except RuntimeError as e:
+    print(e)
+    assert "freed" in str(e)
+else:
+    raise AssertionError("saved tensors are still there")
+
+# %% [markdown]
+# ## A saved tensor must not change
+#
+# Saving makes no copy: the node holds the tensor itself. To notice a change, each tensor counts the writes to its memory in
+# `_version`, and the node remembers the count. Backward compares the two, and refuses to compute with the wrong numbers.
+
+# %%
+y = x.exp()
+z = y * y
+print(y._version)
+y += 1
+print(y._version)
+assert y._version == 1
+try:
+    z.sum().backward()
+except RuntimeError as e:
+    print(e)
+    assert "it is at version 1, expected version 0" in str(e)
+else:
+    raise AssertionError("backward used numbers that had changed")
+
+# %% [markdown]
+# Only what was saved matters. `y * 2` keeps nothing of `y`, so that `y` may change afterwards.
+
+# %%
+y = x + 1
+z = y * 2
+y += 1
+(gradient,) = torch.autograd.grad(z.sum(), x)
+print(gradient)
+assert gradient.tolist() == [2.0, 2.0, 2.0, 2.0]
+
+# %% [markdown]
+# ## What not to keep on ctx
+#
+# The ctx takes any attribute, and a number such as an exponent belongs there. A tensor does not: nobody compares its
+# version. minigrad warns where it sees the change, but backward goes on with the new numbers: the derivative of `x * x` at
+# 3 comes out as 8 instead of 6.
+
+
+# %%
+class CarelessSquare(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x  # should be ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2 * ctx.x
+
+
+a = torch.tensor(3.0, requires_grad=True)
+b = a * 1
+y = CarelessSquare.apply(b)
+b += 1
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    y.backward()
+print(said[0].message)
+print(a.grad)
+assert a.grad.item() == 8.0
+
+# %% [markdown]
+# An output on the ctx has another fault. The output holds its graph, the graph holds the ctx, and the ctx holds the output:
+# a circle. Nothing in it is given back when the last name is gone, only when Python's garbage collector happens to look.
+# `save_for_backward` knows the outputs and makes no circle.
+
+
+# %%
+class CarelessExp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.result = x.exp()
+        return ctx.result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.result
+
+
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * result
+
+
+def outlives_its_name(function):
+    """Whether a result is still in memory after its only name is gone."""
+    y = function.apply(x)
+    memory = weakref.ref(y)
+    del y
+    return memory() is not None
+
+
+gc.collect()
+gc.disable()  # so that it does not happen to look just now
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    found = {function.__name__: outlives_its_name(function) for function in (CarelessExp, Exp)}
+gc.enable()
+gc.collect()
+print(said[0].message)
+print(found)
+assert found == {"CarelessExp": True, "Exp": False}
+
+# %% [markdown]
+# What is not a tensor is refused by `save_for_backward`, with the place where it belongs.
+
+
+# %%
+class Power(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x, n)
+        return x**n
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, n = ctx.saved_tensors
+        return grad_output * n * x ** (n - 1), None
+
+
+try:
+    Power.apply(x, 3)
+except TypeError as e:
+    print(e)
+    assert "ctx.n = n" in str(e)
+else:
+    raise AssertionError("a number was saved as a tensor")
+
+# %% [markdown]
+# ## Saving for jvp
+#
+# Forward mode runs `jvp` right after `forward`, and it may need other tensors than `backward` does: `save_for_forward`
+# keeps those, and inside `jvp` they are what `ctx.saved_tensors` gives. This is the example of PyTorch's documentation:
+# `x * y * z` with a number `z`, which is kept as an attribute.
+
+
+# %%
+class Func(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, y: torch.Tensor, z: int):
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x, y)
+        ctx.z = z
+        return x * y * z
+
+    @staticmethod
+    def jvp(ctx, x_t, y_t, _):
+        x, y = ctx.saved_tensors
+        z = ctx.z
+        return z * (y * x_t + x * y_t)
+
+    @staticmethod
+    def vjp(ctx, grad_out):
+        x, y = ctx.saved_tensors
+        z = ctx.z
+        return z * grad_out * y, z * grad_out * x, None
+
+
+a = torch.tensor(1.0, requires_grad=True, dtype=torch.double)
+t = torch.tensor(1.0, dtype=torch.double)
+b = torch.tensor(2.0, requires_grad=True, dtype=torch.double)
+c = 4
+
+with fwAD.dual_level():
+    a_dual = fwAD.make_dual(a, t)
+    d = Func.apply(a_dual, b, c)
+    print(fwAD.unpack_dual(d).tangent)
+    assert fwAD.unpack_dual(d).tangent.item() == 8.0  # 4 * (2 * 1 + 1 * 0)
+
+# %% [markdown]
+# `vjp` is another name of `backward`. All three passes in one row: the jvp pass here gives both inputs the tangent 1.
+
+
+# %%
+def product(a, b):
+    return Func.apply(a, b, 4)
+
+
+draw(product, a, b, passes="all")
+
+# %% [markdown]
+# Only what is saved for backward stays: `jvp` has run when `apply` returns, and what was saved for it is let go.
+
+
+# %%
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        twice = 2 * x
+        memories.append(weakref.ref(twice))
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(twice)
+        return x * x
+
+    @staticmethod
+    def jvp(ctx, x_t):
+        (twice,) = ctx.saved_tensors
+        return twice * x_t
+
+
+memories = []
+with fwAD.dual_level():
+    y = Square.apply(fwAD.make_dual(a, t))
+    print(fwAD.unpack_dual(y).tangent, y.grad_fn.saved_tensors)
+    assert fwAD.unpack_dual(y).tangent.item() == 2.0
+    assert [kept.item() for kept in y.grad_fn.saved_tensors] == [1.0]
+    assert memories[0]() is None
+
+# %% [markdown]
+# ## Saving it in another form
+#
+# `saved_tensors_hooks` takes a function that every saved tensor passes through, and one that undoes it when backward needs
+# the tensor. It works for all operations, built in or not. Here float64 numbers are kept as float32.
+
+# %%
+packed, unpacked = [], []
+
+
+def pack(tensor):
+    packed.append(tensor.float())
+    return packed[-1]
+
+
+def unpack(short):
+    unpacked.append(short.double())
+    return unpacked[-1]
+
+
+x = torch.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True, dtype=torch.double)
+with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+    y = x.exp() * x
+assert len(packed) == 3 and not unpacked
+y.sum().backward()
+assert len(unpacked) == 3
+print([tensor.nbytes for tensor in packed], "bytes instead of", [tensor.nbytes for tensor in unpacked])
+exact = x.exp() * (x + 1)
+print((x.grad - exact).abs().max())
+assert 0 < (x.grad - exact).abs().max() < 1e-6
+
+# %% [markdown]
+# The hooks see each saving by itself: the result of `exp` came twice, and was packed twice. The price of half the memory is
+# a gradient that is right to seven digits instead of sixteen.
+#
+# ## Exercises
+#
+# ### 1. Count the bytes
+#
+# `x` has 1000 float32 numbers. How many bytes does `(x.sin() * x.cos()).sum()` keep for backward, `x` included? A sum keeps
+# only the shape of what it has summed.
+
+# %%
+saved_bytes_of_product = ...
+
+lessons.check("saved_bytes_of_product", saved_bytes_of_product)
+
+# %% [markdown]
+# ### 2. One tensor is enough
+#
+# The derivative of `tanh` is `1 - tanh(x)**2`. Fill in what is missing, so that the result is kept and nothing else.
+
+
+# %%
+class SavedTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        e = (2 * x).exp()
+        result = (e - 1) / (e + 1)
+        ...
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ...
+
+
+lessons.check("SavedTanh", SavedTanh)
+
+# %% [markdown]
+# ### 3. Repair
+#
+# This is to compute `2 * exp(x) + exp(x)`. It does not, and its backward raises as well. Repair both.
+
+
+# %%
+def saved_then_changed(x):
+    e = x.exp()
+    doubled = e.mul_(2)
+    return doubled + e
+
+
+lessons.check("saved_then_changed", saved_then_changed)
+
+# %% [markdown]
+# ### 4. Both directions
+#
+# Write the Function `x, n -> x**n` for a tensor `x` and a number `n`, with `backward` and `jvp`. Keep one tensor, and the
+# number where numbers belong.
+
+
+# %%
+class SavedPower(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n): ...
+
+    @staticmethod
+    def backward(ctx, grad_output): ...
+
+    @staticmethod
+    def jvp(ctx, x_t, n_t): ...
+
+
+lessons.check("SavedPower", SavedPower)
+
+# %% [markdown]
+# ### 5. Measure it yourself
+#
+# Write `bytes_saved(f, *args)`: call `f`, and return how many bytes are saved for backward meanwhile, each time a tensor is
+# saved counted by itself (so `x.exp() * x` of four float32 numbers saves 48). Use `saved_tensors_hooks`.
+
+
+# %%
+def bytes_saved(f, *args): ...
+
+
+lessons.check("bytes_saved", bytes_saved)

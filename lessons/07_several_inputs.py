@@ -1,0 +1,432 @@
+# %% [markdown]
+# # Several inputs, several outputs
+#
+# *25 minutes. Needs lessons 2, 3 and 6.*
+#
+# `backward` answers `forward` place by place: one gradient comes in for each output, one goes out for each argument. You
+# will write Functions with tensors, numbers and optional arguments, leave out work that nobody wants, and return two
+# tensors from one Function.
+
+# %%
+import lessons
+import minigrad as torch
+from viz import draw
+
+# %% [markdown]
+# ## One gradient for each argument
+#
+# `forward` here takes two tensors and a number. `backward` returns three things in the same order: two gradients, and
+# `None` for the number, which has none.
+
+
+# %%
+class ScaledProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, scale):
+        ctx.save_for_backward(x, y)
+        ctx.scale = scale
+        return x * y * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y * ctx.scale, grad_output * x * ctx.scale, None
+
+
+def scaled_product(x, y):
+    return ScaledProduct.apply(x, y, 10)
+
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.tensor([5.0, 6.0], requires_grad=True)
+scaled_product(x, y).sum().backward()
+print(x.grad, y.grad)
+assert x.grad.tolist() == [50.0, 60.0]
+assert y.grad.tolist() == [10.0, 20.0]
+draw(scaled_product, x, y, passes=("forward", "backward"))
+
+# %% [markdown]
+# Return too few, and the message counts them against the arguments of `forward`. Return a tensor for the number, and it
+# says which one that is.
+
+
+# %%
+class TooFew(ScaledProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y * ctx.scale, grad_output * x * ctx.scale
+
+
+class ForTheNumber(ScaledProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y * ctx.scale, grad_output * x * ctx.scale, (grad_output * x * y).sum()
+
+
+def message_of(f, *args):
+    """What the error says that f raises."""
+    try:
+        f(*args)
+    except (RuntimeError, TypeError) as e:
+        return str(e)
+    raise AssertionError("no error was raised")
+
+
+too_few = message_of(TooFew.apply(x, y, 10).sum().backward)
+for_the_number = message_of(ForTheNumber.apply(x, y, 10).sum().backward)
+print(too_few, for_the_number, sep="\n\n")
+assert "2 gradients for the 3 arguments of forward, (x, y, scale)" in too_few
+assert "argument scale (gradient 2), which is no tensor" in for_the_number
+
+# %% [markdown]
+# ## The right order
+#
+# A gradient has the shape of its argument. For a matrix product the shapes differ, so that two gradients in the wrong order
+# are noticed.
+
+
+# %%
+class SwappedMatmul(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        return x.T @ grad_output, grad_output @ w.T
+
+
+rows, weight = torch.ones(4, 3, requires_grad=True), torch.ones(3, 2, requires_grad=True)
+message = message_of(SwappedMatmul.apply(rows, weight).sum().backward)
+print(message)
+assert "(3, 2) is the shape of argument 1, w" in message
+
+# %% [markdown]
+# Where both have the same shape nobody can see it, and the numbers are wrong without a word. `minigrad check` (lesson 12)
+# compares with differences of `forward`, and names the mistake.
+
+
+# %%
+class SwappedProduct(ScaledProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * x * ctx.scale, grad_output * y * ctx.scale, None
+
+
+(gradient,) = torch.autograd.grad(SwappedProduct.apply(x, y, 10).sum(), x)
+print(gradient, "instead of", x.grad)
+assert gradient.tolist() == [10.0, 20.0]
+failure = torch.testing.check(SwappedProduct, x, y, 10).failures[0]
+print(failure.message)
+assert "swapped" in failure.message
+
+# %% [markdown]
+# ## Inputs that were stretched
+#
+# A product may stretch a smaller input: here a single number is used by both elements of `x`. Its gradient is the sum over
+# all its uses. `backward` returned one number for each element; the engine adds them up to the shape of the argument.
+
+# %%
+factor = torch.tensor(3.0, requires_grad=True)
+ScaledProduct.apply(x, factor, 1).sum().backward()
+print(factor.grad)
+assert factor.grad.item() == 1.0 + 2.0
+
+# %% [markdown]
+# ## Arguments that may be missing
+#
+# An argument may be a tensor in one call and `None` in the next, like the bias of a layer. It gets a gradient exactly when
+# it is a tensor that wants one; `None` gets `None`.
+
+
+# %%
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        result = x @ weight
+        return result if bias is None else result + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        wanted = ctx.needs_input_grad
+        print("wanted:", wanted)
+        return grad_output @ weight.T, x.T @ grad_output, grad_output if wanted[2] else None
+
+
+bias = torch.zeros(2, requires_grad=True)
+Linear.apply(rows, weight, bias).sum().backward()
+print(bias.grad)
+assert bias.grad.tolist() == [4.0, 4.0]  # four rows used it
+Linear.apply(rows, weight, None).sum().backward()
+assert bias.grad.tolist() == [4.0, 4.0]
+
+# %% [markdown]
+# ## Leave out what nobody wants
+#
+# `ctx.needs_input_grad` says for each argument whether its gradient is wanted. The data that a model is trained on wants
+# none, so one of the two products of `Linear.backward` is computed for nothing. `forward` can already ask, and not even
+# keep what the other gradient would need.
+
+
+# %%
+class LeanLinear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        wanted = ctx.needs_input_grad
+        ctx.save_for_backward(x if wanted[1] else None, weight if wanted[0] else None)
+        result = x @ weight
+        return result if bias is None else result + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return (
+            grad_output @ weight.T if ctx.needs_input_grad[0] else None,
+            x.T @ grad_output if ctx.needs_input_grad[1] else None,
+            grad_output if ctx.needs_input_grad[2] else None,
+        )
+
+
+data = torch.ones(4, 3)  # does not require grad
+LeanLinear.apply(data, weight, None).sum().backward()
+assert data.grad is None
+
+# %% [markdown]
+# The record of a call with its inside counts what `backward` really computed, and the bytes that were kept for it.
+
+
+# %%
+def products_and_bytes(function, *args):
+    """How many matrix products backward computed, and how many bytes were kept for it."""
+    op = torch.record(function.apply, *args, inside=True).to_dict()["ops"][0]
+    (backward,) = (method for method in op["inside"] if method["method"] == "backward")
+    return sum(op["name"] == "matmul" for op in backward["ops"]), sum(kept["bytes"] for kept in op["saved"])
+
+
+for function in (Linear, LeanLinear):
+    print(function.__name__, products_and_bytes(function, data, weight, None))
+assert products_and_bytes(Linear, data, weight, None) == (2, (12 + 6) * 4)
+assert products_and_bytes(LeanLinear, data, weight, None) == (1, 12 * 4)
+
+# %% [markdown]
+# Leaving out is a saving only: a gradient that nobody wants may be returned, and is dropped. The other way round is a
+# mistake. `None` for a gradient that is wanted means zero, and `.grad` stays empty.
+
+
+# %%
+class Forgetful(ScaledProduct):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y * ctx.scale, None, None
+
+
+a, b = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([5.0, 6.0], requires_grad=True)
+Forgetful.apply(a, b, 10).sum().backward()
+print(a.grad, b.grad)
+assert b.grad is None
+
+# %% [markdown]
+# ## Many tensors
+#
+# `apply` does not look into lists or dictionaries: a tensor in there would be invisible to the graph. minigrad refuses it.
+# Pass the tensors one by one, and let `forward` collect them.
+
+
+# %%
+class Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *tensors):
+        ctx.count = len(tensors)
+        return sum(tensors[1:], start=tensors[0])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (grad_output,) * ctx.count
+
+
+def total(x, y, z):
+    return Total.apply(x, y, z)
+
+
+z = torch.tensor([7.0, 8.0], requires_grad=True)
+message = message_of(Total.apply, [x, y, z])
+print(message)
+assert "apply does not look into data structures" in message
+assert total(x, y, z).tolist() == [13.0, 16.0]
+draw(total, x, y, z)
+
+# %% [markdown]
+# ## Two outputs
+#
+# `forward` may return several tensors; both outputs share one node. `backward` then gets one gradient for each. From polar
+# to plane coordinates: `x = r cos(t)` and `y = r sin(t)`. Each input influences both outputs, so each gradient is a sum of
+# two terms.
+
+
+# %%
+class FromPolar(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, r, t):
+        ctx.save_for_backward(r, t)
+        return r * t.cos(), r * t.sin()
+
+    @staticmethod
+    def backward(ctx, grad_x, grad_y):
+        r, t = ctx.saved_tensors
+        return grad_x * t.cos() + grad_y * t.sin(), r * (grad_y * t.cos() - grad_x * t.sin())
+
+
+def area(r, t):
+    """The area of the rectangle between the origin and a point."""
+    x, y = FromPolar.apply(r, t)
+    return x * y
+
+
+r, t = torch.tensor(2.0, requires_grad=True), torch.tensor(0.5, requires_grad=True)
+draw(area, r, t, passes=("forward", "backward"))
+
+# %% [markdown]
+# The gradients that come in are crossed: `x` gets the value of `y`, and `y` that of `x`. The result is that of the same
+# formula in ordinary operations.
+
+# %%
+given = torch.autograd.grad(area(r, t), (r, t))
+expected = torch.autograd.grad((r * t.cos()) * (r * t.sin()), (r, t))
+print(given, expected)
+assert all(torch.allclose(one, other) for one, other in zip(given, expected))
+
+# %% [markdown]
+# If only one output is used, the gradient of the other is zero, and `backward` gets zeros. It is called once, with all
+# gradients together, never once per output.
+
+
+# %%
+class Told(FromPolar):
+    @staticmethod
+    def backward(ctx, grad_x, grad_y):
+        came_in.append((grad_x.item(), grad_y.item()))
+        return FromPolar.backward(ctx, grad_x, grad_y)
+
+
+came_in = []
+east, north = Told.apply(r, t)
+assert east.grad_fn is north.grad_fn
+east.backward()
+print(came_in)
+assert came_in == [(1.0, 0.0)]
+print(r.grad, t.cos())
+assert torch.allclose(r.grad, t.cos())
+
+# %% [markdown]
+# A `backward` that takes too few gradients is told what it is called with.
+
+
+# %%
+class OneGradient(FromPolar):
+    @staticmethod
+    def backward(ctx, grad_x):
+        r, t = ctx.saved_tensors
+        return grad_x * t.cos(), -grad_x * r * t.sin()
+
+
+message = message_of(OneGradient.apply(r, t)[0].backward)
+print(message)
+assert "a gradient for each of the 2 outputs" in message
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. Where None must stand
+#
+# A Function has `forward(ctx, x, n, y, mode, bias)` and is called as `apply(x, 3, y, "fast", None)`. The tensor `x`
+# requires grad, the tensor `y` does not. For which arguments has `backward` no choice but to return `None`? Give the list of
+# their names.
+
+# %%
+several_nones = ...
+
+lessons.check("several_nones", several_nones)
+
+# %% [markdown]
+# ### 2. A mixture
+#
+# The mixture of `x` and `y` is `(1 - t) * x + t * y` with a number `t`. Write its backward.
+
+
+# %%
+class SeveralMix(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, t):
+        ctx.t = t
+        return (1 - t) * x + t * y
+
+    @staticmethod
+    def backward(ctx, grad_output): ...
+
+
+lessons.check("SeveralMix", SeveralMix)
+
+# %% [markdown]
+# ### 3. Less work
+#
+# This product is right, but wasteful: it keeps and computes everything, whatever is wanted. Repair it so that it keeps a
+# tensor only for a gradient that is wanted, and computes no other.
+
+
+# %%
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y, grad_output * x
+
+
+lessons.check("SeveralLean", SeveralLean)
+
+# %% [markdown]
+# ### 4. As many as you like
+#
+# `SeveralWeighted.apply(a, b, c, ...)` shall give `1 * a + 2 * b + 3 * c + ...` for any number of tensors.
+
+
+# %%
+class SeveralWeighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *tensors): ...
+
+    @staticmethod
+    def backward(ctx, grad_output): ...
+
+
+lessons.check("SeveralWeighted", SeveralWeighted)
+
+# %% [markdown]
+# ### 5. Two from one
+#
+# Write a Function whose `apply(x)` returns the pair `x.sin(), x.cos()`. The derivative of each is made of the other: keep
+# the two results and nothing else.
+
+
+# %%
+class SeveralSinCos(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): ...
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos): ...
+
+
+lessons.check("SeveralSinCos", SeveralSinCos)

@@ -1,0 +1,442 @@
+# %% [markdown]
+# # What has no derivative
+#
+# *20 minutes. Needs lessons 6 and 7.*
+#
+# Some outputs have no derivative: an index, a mask, a number for a log. Others have one that nobody asks for. You will
+# tell the graph about the first with `mark_non_differentiable`, and choose with `set_materialize_grads` what `backward`
+# gets for the second: zeros or `None`.
+
+# %%
+import warnings
+
+import lessons
+import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+from minigrad.autograd import Function
+from minigrad.autograd.function import once_differentiable
+from viz import draw
+
+
+def message_of(f, *args):
+    """What the error says that f raises."""
+    try:
+        f(*args)
+    except (RuntimeError, TypeError) as e:
+        return str(e)
+    raise AssertionError("no error was raised")
+
+
+# %% [markdown]
+# ## Integers
+#
+# The largest element has a derivative, the place where it stands has none: a place cannot change by a little. minigrad
+# knows that of all integers, and lets them be. Only the first output belongs to the graph.
+
+
+# %%
+class LargestAt(Function):
+    @staticmethod
+    def forward(ctx, x):
+        index = x.argmax()
+        ctx.save_for_backward(x, index)
+        return x.max(), index
+
+    @staticmethod
+    def backward(ctx, grad_largest, grad_index):
+        x, index = ctx.saved_tensors
+        grad = torch.zeros_like(x)
+        grad[index] = grad_largest
+        return grad
+
+
+x = torch.tensor([1.0, 5.0, 2.0], requires_grad=True)
+largest, index = LargestAt.apply(x)
+print(largest, index)
+assert largest.requires_grad and not index.requires_grad
+largest.backward()
+print(x.grad)
+assert x.grad.tolist() == [0.0, 1.0, 0.0]
+
+# %% [markdown]
+# ## Floats
+#
+# A float may have a derivative, so minigrad takes it that it has one. `forward` has to say which output is an exception.
+# Here a mask of ones and zeros says what was kept: it jumps, and between the jumps it does not move.
+
+
+# %%
+class KeepPositive(Function):
+    @staticmethod
+    def forward(ctx, x):
+        mask = (x > 0).float()
+        ctx.mark_non_differentiable(mask)
+        ctx.save_for_backward(mask)
+        return x * mask, mask
+
+    @staticmethod
+    def backward(ctx, grad_kept, grad_mask):
+        (mask,) = ctx.saved_tensors
+        return grad_kept * mask
+
+
+x = torch.tensor([1.0, -5.0, 2.0], requires_grad=True)
+kept, mask = KeepPositive.apply(x)
+print(kept, mask)
+assert kept.requires_grad and not mask.requires_grad
+
+# %% [markdown]
+# What is computed from a marked output takes it as a constant. The dashed line in the backward pass says that no gradient
+# is needed there.
+
+
+# %%
+def weighted(x):
+    kept, mask = KeepPositive.apply(x)
+    return kept * (mask + 1)
+
+
+draw(weighted, x, passes=("forward", "backward"))
+
+# %% [markdown]
+# Who asks for the derivative of the mask all the same is told that there is none.
+
+# %%
+message = message_of(mask.sum().backward)
+print(message)
+assert "does not require grad" in message
+
+# %% [markdown]
+# ## Without the mark
+#
+# Here a Function returns its result, and beside it a number for a log. Its author did not think of a gradient for that
+# number. Somebody adds it to the loss: `y` is three times `x`, the size of positive numbers grows like them, so that the
+# derivative is 3 + 1. The graph gives 3, without a word.
+
+
+# %%
+class Tripled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 3 * x, x.abs().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_size):
+        return 3 * grad_output
+
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y, size = Tripled.apply(x)
+(y.sum() + size).backward()
+print(x.grad)
+assert size.requires_grad
+assert x.grad.tolist() == [3.0, 3.0]  # wrong: size has a derivative, too
+
+# %% [markdown]
+# `minigrad check` compares with differences of `forward`, for each output, and finds what was not used. Two ways lead out:
+# use `grad_size` in `backward`, or mark the size.
+
+# %%
+failure = torch.testing.check(Tripled, x).failures[0]
+print(failure.message)
+assert "grad_size is not used for x" in failure.message
+
+
+class TripledAndMarked(Tripled):
+    @staticmethod
+    def forward(ctx, x):
+        size = x.abs().sum()
+        ctx.mark_non_differentiable(size)
+        return 3 * x, size
+
+
+class TripledInFull(Tripled):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 3 * x, x.abs().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_size):
+        (x,) = ctx.saved_tensors
+        return 3 * grad_output + grad_size * x.sign()
+
+
+assert not TripledAndMarked.apply(x)[1].requires_grad
+y, size = TripledInFull.apply(x)
+(gradient,) = torch.autograd.grad(y.sum() + size, x)
+print(gradient)
+assert gradient.tolist() == [4.0, 4.0]
+
+# %% [markdown]
+# The mark belongs to the tensor that is returned, not to its numbers. Marking another one with the same numbers does
+# nothing; minigrad warns.
+
+
+# %%
+class MarksAnother(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_non_differentiable(x.round())
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.zeros_like(grad_output)
+
+
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    rounded = MarksAnother.apply(x)
+print(said[0].message)
+assert "the mark has no effect" in str(said[0].message)
+assert rounded.requires_grad
+
+# %% [markdown]
+# ## What backward gets
+#
+# `backward` has a place for every output, also for those that are marked or that nobody uses. In such a place stand zeros.
+# This is an example of PyTorch's documentation; `once_differentiable` is what lesson 10 is about.
+
+
+# %%
+class SimpleFunc(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone(), x.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g1, g2):
+        print("got", g1, g2)
+        return g1 + g2  # No check for None necessary
+
+
+a = torch.tensor(1.0, requires_grad=True)
+b, _ = SimpleFunc.apply(a)
+b.backward()
+print(a.grad)
+assert a.grad.item() == 1.0
+
+# %% [markdown]
+# Zeros are convenient: the formula needs no `if`. But they are made, and they are added, for nothing; for a large output
+# that is a large tensor. `set_materialize_grads(False)` leaves them out, and `None` stands in their place. The
+# documentation changes the example so:
+
+
+# %%
+# We modify SimpleFunc to handle non-materialized grad outputs
+class Func(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.clone(), x.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g1, g2):
+        print("got", g1, g2)
+        (x,) = ctx.saved_tensors
+        grad_input = torch.zeros_like(x)
+        if g1 is not None:  # We must check for None now
+            grad_input += g1
+        if g2 is not None:
+            grad_input += g2
+        return grad_input
+
+
+a = torch.tensor(1.0, requires_grad=True)
+b, _ = Func.apply(a)  # induces g2 to be undefined
+b.backward()
+print(a.grad)
+assert a.grad.item() == 1.0
+
+# %% [markdown]
+# Let us see what came in, as types, for both Functions and for each way to use their two outputs.
+
+
+# %%
+def came_in(function, use):
+    """What the backward of such a Function gets, when `use` is computed from its outputs."""
+    seen = []
+
+    class Seeing(function):
+        @staticmethod
+        def backward(ctx, g1, g2):
+            seen.extend(None if g is None else g.item() for g in (g1, g2))
+            return g1 if g1 is not None else g2
+
+    a = torch.tensor(1.0, requires_grad=True)
+    use(*Seeing.apply(a)).backward()
+    return seen
+
+
+for function in (SimpleFunc, Func):
+    print(
+        function.__name__,
+        came_in(function, lambda b, c: b * 5),
+        came_in(function, lambda b, c: c * 7),
+        came_in(function, lambda b, c: b * 5 + c * 7),
+    )
+assert came_in(SimpleFunc, lambda b, c: b * 5) == [5.0, 0.0]
+assert came_in(Func, lambda b, c: b * 5) == [5.0, None]
+assert came_in(Func, lambda b, c: b * 5 + c * 7) == [5.0, 7.0]
+
+# %% [markdown]
+# With `None` in place of zeros, a formula that does not look fails. The message names the gradient and the reason.
+
+
+# %%
+class Unprepared(SimpleFunc):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x.clone(), x.clone()
+
+    @staticmethod
+    def backward(ctx, g1, g2):
+        return g1 + g2
+
+
+b, _ = Unprepared.apply(a)
+message = message_of(b.backward)
+print(message)
+assert "g2, gradient 1, which is None: its output was not used" in message
+
+# %% [markdown]
+# ## Zeros cost
+#
+# Here one output is a single number and the other one has a million. Only the small one is used. The bytes of what comes in
+# are counted in `backward`.
+
+
+# %%
+class SumAndSquare(Function):
+    @staticmethod
+    def forward(ctx, x, materialize):
+        ctx.set_materialize_grads(materialize)
+        ctx.save_for_backward(x)
+        return x.sum(), x * x
+
+    @staticmethod
+    def backward(ctx, grad_sum, grad_square):
+        (x,) = ctx.saved_tensors
+        arrived.append(sum(g.nbytes for g in (grad_sum, grad_square) if g is not None))
+        grad = 0 if grad_sum is None else grad_sum.expand(x.shape)
+        return grad if grad_square is None else grad + 2 * x * grad_square, None
+
+
+arrived = []
+many = torch.ones(1_000_000, requires_grad=True)
+for materialize in (True, False):
+    total, _ = SumAndSquare.apply(many, materialize)
+    (gradient,) = torch.autograd.grad(total, many)
+    assert gradient.shape == many.shape and gradient[0].item() == 1.0
+print(arrived)
+assert arrived == [4_000_004, 4]
+
+# %% [markdown]
+# ## The other direction
+#
+# `jvp` has the same choice for its tangents: an input without one has the tangent zero, or `None`.
+
+
+# %%
+class Product(Function):
+    @staticmethod
+    def forward(ctx, x, y, materialize):
+        ctx.set_materialize_grads(materialize)
+        ctx.save_for_forward(x, y)
+        return x * y
+
+    @staticmethod
+    def jvp(ctx, x_t, y_t, _):
+        tangents.append((x_t.item(), None if y_t is None else y_t.item()))
+        x, y = ctx.saved_tensors
+        return x_t * y if y_t is None else x_t * y + x * y_t
+
+
+tangents = []
+for materialize in (True, False):
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+        result = Product.apply(dual, torch.tensor(3.0), materialize)
+        assert fwAD.unpack_dual(result).tangent.item() == 3.0
+print(tangents)
+assert tangents == [(1.0, 0.0), (1.0, None)]
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. What comes in?
+#
+# `forward` returns three floats, `a`, `b` and `c`, and has marked `c` as not differentiable. `set_materialize_grads` is not
+# called. The loss is `2 * a + 3 * c`; nobody uses `b`. Which three numbers does `backward` get? Give a list, with `None`
+# where it gets no number.
+
+# %%
+nondiff_received = ...
+
+lessons.check("nondiff_received", nondiff_received)
+
+# %% [markdown]
+# ### 2. Clip, and say where
+#
+# This Function clips its input to the range from -1 to 1, and returns a mask with 1 where nothing was clipped. Fill in what
+# is missing: the gradient goes through where nothing was clipped, and the mask has none.
+
+
+# %%
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        inside = (x.abs() <= 1).float()
+        ...
+        return x.clamp(-1, 1), inside
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return ...
+
+
+lessons.check("NondiffClip", NondiffClip)
+
+# %% [markdown]
+# ### 3. Repair
+#
+# This splits numbers into the nearest whole number and the rest. The whole part is not meant to have a derivative, but its
+# mark has no effect. And it is claimed that the rest has none, though it grows like `x`. Repair both.
+
+
+# %%
+class NondiffParts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_non_differentiable(x.round())
+        return x.round(), x - x.round()
+
+    @staticmethod
+    def backward(ctx, grad_whole, grad_rest):
+        return torch.zeros_like(grad_rest)
+
+
+lessons.check("NondiffParts", NondiffParts)
+
+# %% [markdown]
+# ### 4. No zeros
+#
+# Write a Function that returns `x`, `2 * x` and `3 * x` as three new tensors. Its backward must not be given zeros, and
+# has to work whichever outputs are used.
+
+
+# %%
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): ...
+
+    @staticmethod
+    def backward(ctx, g1, g2, g3): ...
+
+
+lessons.check("NondiffMultiples", NondiffMultiples)

@@ -1,0 +1,109 @@
+"""The exercises of lesson 7."""
+
+import minigrad as torch
+from lessons import expect
+from lessons.exercise import Wrong, exercise
+
+
+def by_formula(f):
+    """Something with an `apply` that is an ordinary function: what a learner's Function is compared with."""
+    return type("Expected", (), {"apply": staticmethod(f)})
+
+
+def vector(*numbers, grad=True):
+    return torch.tensor(numbers, requires_grad=grad)
+
+
+@exercise(
+    "Only a tensor can have a gradient. Which of the five arguments are none?",
+    "A gradient that is not wanted may be returned all the same: that is wasted work, and no mistake.",
+)
+def several_nones(answer):
+    """A number, a word and a missing tensor have no gradient. One for y may be returned, and is dropped."""
+    mistakes = {
+        "y": "y is a tensor. Its gradient is not wanted, so that None is enough, but one that is returned is dropped",
+        "x": "x requires grad: its gradient is wanted",
+        "ctx": "backward returns nothing for the ctx",
+    }
+    expect.choice(answer, {"n", "mode", "bias"}, mistakes)
+
+
+@exercise(
+    "By what is the gradient multiplied on its way to x? It is what x was multiplied by.",
+    "Three arguments of forward, three gradients. The last one is None: t is a number.",
+)
+def SeveralMix(answer):
+    """Each gradient is the one that arrives times what its tensor was multiplied by; the number has none."""
+    calls = [
+        (vector(1.0, 2.0), vector(5.0, 6.0), 0.25),
+        (vector(1.0), vector(3.0), 1),
+        (vector(1.0, 2.0), vector(4.0), 0),
+    ]
+    expect.function(answer, by_formula(lambda x, y, t: (1 - t) * x + t * y), *calls)
+
+
+@exercise(
+    "Each tensor is kept for the gradient of the other one.",
+    "ctx.needs_input_grad is a pair of booleans, in forward and in backward. save_for_backward takes None in a tensor's place.",
+    "ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, y if ctx.needs_input_grad[0] else None)",
+    "In backward, return None instead of the product that is not wanted: a if condition else None.",
+)
+def SeveralLean(answer):
+    """What nobody wants is neither kept nor computed: x is kept for the gradient of y, and y for that of x."""
+    for x_wants, y_wants in ((True, True), (True, False), (False, True)):
+        x, y = vector(1.0, 2.0, 3.0, grad=x_wants), vector(4.0, 5.0, 6.0, grad=y_wants)
+        expect.function(answer, by_formula(lambda x, y: x * y), (x, y))
+        wanted = [name for name, wants in (("x", x_wants), ("y", y_wants)) if wants]
+        lean(
+            answer,
+            x,
+            y,
+            f"when only {wanted[0]} requires grad" if len(wanted) == 1 else "when both require grad",
+            wanted,
+        )
+
+
+def lean(answer, x, y, when, wanted):
+    """That only those tensors are kept, and only those products computed, which are wanted."""
+    kept = [t for t in answer.apply(x, y).grad_fn.saved_tensors if t is not None]
+    if len(kept) > len(wanted):
+        raise Wrong(f"{when}, {len(kept)} tensors are kept; {len(wanted)} is enough: which one does its gradient need?")
+    if len(kept) < len(wanted):
+        raise Wrong(f"{when}, {len(kept)} tensors are kept: keep what backward reads with ctx.save_for_backward")
+    (op,) = [op for op in torch.record(answer.apply, x, y, inside=True).to_dict()["ops"] if op["phase"] == "forward"]
+    products = sum(o["name"] == "mul" for m in op["inside"] if m["method"] in ("backward", "vjp") for o in m["ops"])
+    if products > len(wanted):
+        raise Wrong(f"{when}, backward computes {products} products; {len(wanted)} is enough")
+
+
+@exercise(
+    "*tensors is a tuple with all of them. enumerate(tensors, 1) counts from 1.",
+    "backward cannot see the arguments; how many there were is a number, to be kept as an attribute of the ctx.",
+    "Return a tuple with one gradient for each: tuple(k * grad_output for k in range(1, n + 1)).",
+)
+def SeveralWeighted(answer):
+    """As many gradients as tensors, each with its own weight."""
+    calls = [
+        (vector(1.0, 2.0), vector(3.0, 4.0)),
+        (vector(1.0, 2.0),),
+        (vector(1.0), vector(2.0, grad=False), vector(3.0), vector(4.0)),
+    ]
+    expect.function(answer, by_formula(lambda *tensors: sum(k * t for k, t in enumerate(tensors, 1))), *calls)
+
+
+@exercise(
+    "return two tensors: return s, c. Save both; backward finds them in ctx.saved_tensors.",
+    "The derivative of the sine is the cosine, that of the cosine is minus the sine.",
+    "x influences both outputs: the gradient is a sum of two terms.",
+)
+def SeveralSinCos(answer):
+    """Both outputs depend on x, so both gradients contribute; the two results are all that is needed for it."""
+    x = vector(0.5, -1.0, 3.0)
+    expect.function(answer, by_formula(lambda x: (x.sin(), x.cos())), (x,))
+    expect.computes(lambda x: answer.apply(x)[0], lambda x: x.sin(), (x,))
+    expect.computes(lambda x: answer.apply(x)[1], lambda x: x.cos(), (x,))
+    kept = [t for t in answer.apply(x)[0].grad_fn.saved_tensors if t is not None]
+    if not kept:
+        raise Wrong("the numbers are right, but what backward reads is to be kept with ctx.save_for_backward")
+    if len(kept) > 2 or any(torch.equal(t, x) for t in kept):
+        raise Wrong("the numbers are right, but the two results are enough: neither x nor anything else has to be kept")

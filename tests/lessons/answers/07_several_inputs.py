@@ -1,0 +1,351 @@
+# %% right several_nones
+several_nones = ("bias", "mode", "n")
+
+# %% right several_nones
+several_nones = {"n", "mode", "bias"}
+
+# %% right several_nones
+several_nones = ["N ", "mode", "bias"]
+
+# %% wrong several_nones: is dropped
+several_nones = ["n", "y", "mode", "bias"]
+
+# %% wrong several_nones: 1 more belongs
+several_nones = ["n", "mode"]
+
+# %% wrong several_nones: in a list
+several_nones = "n"
+
+
+# %% right SeveralMix
+class SeveralMix(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, t):
+        ctx.t = t
+        return (1 - t) * x + t * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        by_y = grad_output * ctx.t
+        return grad_output - by_y, by_y, None
+
+
+# %% right SeveralMix
+class SeveralMix(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y, t):
+        return x + t * (y - x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.weights = 1 - inputs[2], inputs[2]
+
+    @staticmethod
+    def vjp(ctx, g):
+        return [g * w for w in ctx.weights] + [None]
+
+
+# %% right SeveralMix
+class SeveralMix(SeveralMix):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x = (1 - ctx.t) * grad_output if ctx.needs_input_grad[0] else None
+        y = ctx.t * grad_output if ctx.needs_input_grad[1] else None
+        return x, y, None
+
+
+# %% wrong SeveralMix: 2 gradients for the 3 arguments
+class SeveralMix(SeveralMix):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (1 - ctx.t) * grad_output, ctx.t * grad_output
+
+
+# %% wrong SeveralMix: the gradient by argument 0
+class SeveralMix(SeveralMix):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.t * grad_output, (1 - ctx.t) * grad_output, None
+
+
+# %% wrong SeveralMix: the gradient by argument 0
+class SeveralMix(SeveralMix):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 1 - ctx.t + 0 * grad_output, ctx.t + 0 * grad_output, None
+
+
+# %% wrong SeveralMix: expected a subclass
+def SeveralMix(x, y, t):
+    return (1 - t) * x + t * y
+
+
+# %% right SeveralLean
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, y = inputs
+        ctx.save_for_backward(*[t if wanted else None for t, wanted in zip((y, x), ctx.needs_input_grad)])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        y, x = ctx.saved_tensors
+        return y * grad_output if y is not None else None, x * grad_output if x is not None else None
+
+
+# %% right SeveralLean
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        kept = []
+        if ctx.needs_input_grad[0]:
+            kept.append(y)
+        if ctx.needs_input_grad[1]:
+            kept.append(x)
+        ctx.save_for_backward(*kept)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        kept = iter(ctx.saved_tensors)
+        return tuple(grad_output * next(kept) if wanted else None for wanted in ctx.needs_input_grad)
+
+
+# %% right SeveralLean
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        need_x, need_y = ctx.needs_input_grad
+        ctx.save_for_backward(y if need_x else None, x if need_y else None)
+        return torch.mul(x, y)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_y = None
+        y, x = ctx.saved_tensors
+        if ctx.needs_input_grad[0]:
+            grad_x = torch.mul(grad_output, y)
+        if ctx.needs_input_grad[1]:
+            grad_y = grad_output * x
+        return grad_x, grad_y
+
+
+# %% wrong SeveralLean: 1 is enough
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y, grad_output * x
+
+
+# %% wrong SeveralLean: NoneType
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        wanted = ctx.needs_input_grad
+        ctx.save_for_backward(x if wanted[0] else None, y if wanted[1] else None)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        wanted = ctx.needs_input_grad
+        return grad_output * y if wanted[0] else None, grad_output * x if wanted[1] else None
+
+
+# %% wrong SeveralLean: NoneType
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        wanted = ctx.needs_input_grad
+        ctx.save_for_backward(x if wanted[1] else None, y if wanted[0] else None)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return grad_output * y, grad_output * x
+
+
+# %% wrong SeveralLean: save_for_backward
+class SeveralLean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.x, ctx.y = x, y
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        wanted = ctx.needs_input_grad
+        return grad_output * ctx.y if wanted[0] else None, grad_output * ctx.x if wanted[1] else None
+
+
+# %% right SeveralWeighted
+class SeveralWeighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *tensors):
+        total = torch.zeros_like(tensors[0])
+        for i, t in enumerate(tensors):
+            total += (i + 1) * t
+        return total
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return tuple((i + 1) * grad_output for i in range(len(ctx.needs_input_grad)))
+
+
+# %% right SeveralWeighted
+class SeveralWeighted(torch.autograd.Function):
+    @staticmethod
+    def forward(*tensors):
+        return sum(k * t for k, t in zip(range(1, 99), tensors))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.weights = range(1, 1 + len(inputs))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return [k * grad_output for k in ctx.weights]
+
+
+# %% right SeveralWeighted
+class SeveralWeighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *tensors):
+        ctx.weights = torch.arange(1, len(tensors) + 1).tolist()
+        return torch.stack([w * t for w, t in zip(ctx.weights, tensors)]).sum(0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (*(w * grad_output for w in ctx.weights),)
+
+
+# %% wrong SeveralWeighted: incorrect number
+class SeveralWeighted(SeveralWeighted):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+# %% wrong SeveralWeighted: the gradient
+class SeveralWeighted(SeveralWeighted):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (grad_output,) * len(ctx.needs_input_grad)
+
+
+# %% wrong SeveralWeighted: the result
+class SeveralWeighted(SeveralWeighted):
+    @staticmethod
+    def forward(ctx, *tensors):
+        ctx.weights = list(range(len(tensors)))
+        return sum(w * t for w, t in zip(ctx.weights, tensors))
+
+
+# %% wrong SeveralWeighted: no attribute
+class SeveralWeighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, *tensors):
+        return sum(k * t for k, t in enumerate(tensors, 1))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return tuple(k * grad_output for k in range(1, ctx.count + 1))
+
+
+# %% right SeveralSinCos
+class SeveralSinCos(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*output)
+
+    @staticmethod
+    def backward(ctx, a, b):
+        s, c = ctx.saved_tensors
+        return a * c - b * s
+
+
+# %% right SeveralSinCos
+class SeveralSinCos(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        s, c = torch.sin(x), torch.cos(x)
+        ctx.save_for_backward(s, c)
+        return [s, c]
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        s, c = ctx.saved_tensors
+        by_sin = grad_sin * c if grad_sin is not None else 0
+        return by_sin if grad_cos is None else by_sin - grad_cos * s
+
+
+# %% right SeveralSinCos
+class SeveralSinCos(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        both = x.sin(), x.cos()
+        ctx.save_for_backward(*both)
+        return both
+
+    @staticmethod
+    def vjp(ctx, *grads):
+        return (grads[0] * ctx.saved_tensors[1] - grads[1] * ctx.saved_tensors[0],)
+
+
+# %% wrong SeveralSinCos: neither x
+class SeveralSinCos(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        (x,) = ctx.saved_tensors
+        return grad_sin * x.cos() - grad_cos * x.sin()
+
+
+# %% wrong SeveralSinCos: the gradient
+class SeveralSinCos(SeveralSinCos):
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        s, c = ctx.saved_tensors
+        return grad_sin * c + grad_cos * s
+
+
+# %% wrong SeveralSinCos: 2 gradients
+class SeveralSinCos(SeveralSinCos):
+    @staticmethod
+    def backward(ctx, grad_sin, grad_cos):
+        s, c = ctx.saved_tensors
+        return grad_sin * c, -grad_cos * s
+
+
+# %% wrong SeveralSinCos: expected 2 results
+class SeveralSinCos(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        s, c = x.sin(), x.cos()
+        ctx.save_for_backward(s, c)
+        return torch.stack([s, c])
+
+    @staticmethod
+    def backward(ctx, grads):
+        s, c = ctx.saved_tensors
+        return grads[0] * c - grads[1] * s

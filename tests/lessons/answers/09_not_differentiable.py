@@ -1,0 +1,311 @@
+# %% right nondiff_received
+nondiff_received = (2, 0, 0)
+
+# %% right nondiff_received
+nondiff_received = torch.tensor([2.0, 0.0, 0.0])
+
+# %% right nondiff_received
+nondiff_received = [torch.tensor(2.0), 0, torch.zeros(())]
+
+# %% wrong nondiff_received: set_materialize_grads
+nondiff_received = [2, 0, None]
+
+# %% wrong nondiff_received: c is marked
+nondiff_received = [2, 0, 3]
+
+# %% wrong nondiff_received: 1 for a
+nondiff_received = [1, 0, 0]
+
+# %% wrong nondiff_received: one for each output
+nondiff_received = [2.0]
+
+
+# %% right NondiffClip
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.clamp(-1, 1), (x.abs() <= 1).float()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, inside = output
+        ctx.mark_non_differentiable(inside)
+        ctx.save_for_backward(inside)
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return g * ctx.saved_tensors[0]
+
+
+# %% right NondiffClip
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        inside = (x.abs() <= 1).float()
+        ctx.mark_non_differentiable(inside)
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1), inside
+
+    @staticmethod
+    def backward(ctx, *grads):
+        (x,) = ctx.saved_tensors
+        return torch.where(x.abs() <= 1, grads[0], torch.zeros_like(x))
+
+
+# %% right NondiffClip
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        inside = (x.abs() <= 1).float()
+        ctx.mark_non_differentiable(inside)
+        ctx.inside = (x.abs() <= 1).tolist()
+        return x.clamp(-1, 1), inside
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return None if g is None else g * torch.tensor(ctx.inside)
+
+
+# %% wrong NondiffClip: mark it in forward
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        inside = (x.abs() <= 1).float()
+        ctx.save_for_backward(inside)
+        return x.clamp(-1, 1), inside
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads[0] * ctx.saved_tensors[0]
+
+
+# %% wrong NondiffClip: nothing else
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        inside, clipped = (x.abs() <= 1).float(), x.clamp(-1, 1)
+        ctx.mark_non_differentiable(clipped, inside)
+        return clipped, inside
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads[0]
+
+
+# %% wrong NondiffClip: the gradient of clipped
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        inside = (x.abs() <= 1).float()
+        ctx.mark_non_differentiable(inside)
+        return x.clamp(-1, 1), inside
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads[0]
+
+
+# %% wrong NondiffClip: 2 gradients
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        inside = (x.abs() <= 1).float()
+        ctx.mark_non_differentiable(inside)
+        ctx.save_for_backward(inside)
+        return x.clamp(-1, 1), inside
+
+    @staticmethod
+    def backward(ctx, g, g_inside):
+        return g * ctx.saved_tensors[0], g_inside
+
+
+# %% right NondiffParts
+class NondiffParts(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.round(), x - x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[0])
+
+    @staticmethod
+    def backward(ctx, grad_whole, grad_rest):
+        return grad_rest
+
+
+# %% right NondiffParts
+class NondiffParts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.round(), x - x.round()
+        ctx.mark_non_differentiable(result[0])
+        return result
+
+    @staticmethod
+    def vjp(ctx, *grads):
+        return grads[1:]
+
+
+# %% right NondiffParts
+class NondiffParts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        whole = torch.tensor([float(round(v)) for v in x.tolist()])
+        ctx.mark_non_differentiable(whole)
+        return [whole, x - whole]
+
+    @staticmethod
+    def backward(ctx, _, grad_rest):
+        return grad_rest.clone()
+
+
+# %% wrong NondiffParts: the very tensor
+class NondiffParts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_non_differentiable(x.round())
+        return x.round(), x - x.round()
+
+    @staticmethod
+    def backward(ctx, grad_whole, grad_rest):
+        return grad_rest
+
+
+# %% wrong NondiffParts: still requires grad
+class NondiffParts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round(), x - x.round()
+
+    @staticmethod
+    def backward(ctx, grad_whole, grad_rest):
+        return grad_rest
+
+
+# %% wrong NondiffParts: is 0
+class NondiffParts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        whole = x.round()
+        ctx.mark_non_differentiable(whole)
+        return whole, x - whole
+
+    @staticmethod
+    def backward(ctx, grad_whole, grad_rest):
+        return torch.zeros_like(grad_rest)
+
+
+# %% wrong NondiffParts: lost its gradient
+class NondiffParts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        whole = x.round()
+        rest = x - whole
+        ctx.mark_non_differentiable(whole, rest)
+        return whole, rest
+
+    @staticmethod
+    def backward(ctx, grad_whole, grad_rest):
+        return grad_rest
+
+
+# %% right NondiffMultiples
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x * 1, x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, g1, g2, g3):
+        (x,) = ctx.saved_tensors
+        grad = torch.zeros_like(x)
+        if g1 is not None:
+            grad += g1
+        if g2 is not None:
+            grad += 2 * g2
+        if g3 is not None:
+            grad += 3 * g3
+        return grad
+
+
+# %% right NondiffMultiples
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return [k * x for k in (1, 2, 3)]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        total = None
+        for k, g in zip((1, 2, 3), grads):
+            if g is not None:
+                total = k * g if total is None else total + k * g
+        return total
+
+
+# %% right NondiffMultiples
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.materialize_grads = False
+        return x.clone(), x + x, x + x + x
+
+    @staticmethod
+    def backward(ctx, g1, g2, g3):
+        parts = [w * g for w, g in ((1, g1), (2, g2), (3, g3)) if g is not None]
+        return torch.stack(parts).sum(0)
+
+
+# %% wrong NondiffMultiples: is given zeros
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone(), 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, g1, g2, g3):
+        return g1 + 2 * g2 + 3 * g3
+
+
+# %% wrong NondiffMultiples: which is None
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x.clone(), 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, g1, g2, g3):
+        return g1 + 2 * g2 + 3 * g3
+
+
+# %% wrong NondiffMultiples: the gradient
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x.clone(), 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, g1, g2, g3):
+        return sum(g for g in (g1, g2, g3) if g is not None)
+
+
+# %% wrong NondiffMultiples: x itself
+class NondiffMultiples(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x, 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return sum(k * g for k, g in enumerate(grads, 1) if g is not None)
