@@ -224,14 +224,6 @@ def _word(what: Any) -> Any:
     return what.strip().lower() if isinstance(what, str) else what
 
 
-def _drawn(answer: Callable, expected: Callable, args: tuple) -> Drawing | None:
-    """Where the graphs part; None if the learner's backward fails, too: the words say what is wrong first."""
-    try:
-        return Difference.between(answer, expected, args).drawing()
-    except Exception:
-        return None
-
-
 def _described(what: Any) -> str:
     """A value, in a few words."""
     words = " ".join(repr(what.detach() if isinstance(what, Tensor) else what).split())

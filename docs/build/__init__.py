@@ -15,11 +15,12 @@ def assemble(out: Path, only: Collection[str] | None = None) -> None:
     """Fill the missing folder `out`; with `only`, lessons of other names are pages without what their code gives."""
     from lessons import lessons as catalogue
 
-    from . import execute, lessons, mistakes, pages
+    from . import execute, lessons, mistakes, pages, slides
 
     notebooks = execute.notebooks(
         [one.path for one in catalogue()], only
     )  # first: they take longest, and fail oftenest
     pages.write(out)
     mistakes.write(out / "mistakes")
+    slides.write(out / "slides")
     lessons.write(dict(zip(catalogue(), notebooks)), out / "lessons")

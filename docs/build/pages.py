@@ -18,6 +18,7 @@ from pathlib import Path
 
 from . import DOCS, ROOT
 from .markup import fence, raw, svg
+from .slides import gallery
 
 LEFT_OUT = shutil.ignore_patterns("gen", "build", "__pycache__", "*.py")
 
@@ -126,6 +127,7 @@ FILLED: dict[str, dict[str, Callable[[str], str]]] = {
     "index.md": {"film": film},
     "operations.md": {"operations": operations},
     "viewer.md": {"viewer": viewer},
+    "teachers.md": {"slides": gallery},
     "errors.md": {"printed error": lambda page: fence("text", run(example(page), "program.py")[1])},
     "compile.md": {
         "compiled step": lambda page: fence("python", names_of(example(page), "step.py")["step"].source()),
