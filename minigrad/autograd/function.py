@@ -57,6 +57,8 @@ class InplaceFunction(Function):
 class DelayedError(Primitive):
     """History only: the results of a once_differentiable backward, as functions of all that it may have read."""
 
+    names = ("inputs",)
+
     def backward(ctx: Any, *grads: Any) -> Any:
         """There is no second derivative."""
         name, place = ctx._saved

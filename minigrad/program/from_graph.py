@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.edges import Leaf, Port, key, meta, producer
 from ..core.node import Ctx, Node
@@ -21,10 +22,11 @@ from .noted import Event, Group, Noted, bottom
 from .recording import Record
 
 FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
+REFUSED = "it is a gradient of a backward that is marked with @once_differentiable, and has no second derivative"
 
 
 def record_of(what: Tensor | Node) -> Record:
-    """The record of what has made a tensor, or of a node of the graph (`y.grad_fn`), with its backward pass.
+    """The record of what has made a tensor, or of a node of the graph (`y.grad_fn`), with its backward pass if it has one.
 
     No `.grad` is touched.  Raises ValueError for a tensor that no recorded operation has made.
 
@@ -49,6 +51,8 @@ def record_of(what: Tensor | Node) -> Record:
         describe(rec, rec.outputs[0], what)
     if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
         rec.notes.append(FREED)
+    elif any(g.nodes[0]._fn is DelayedError for g in rec.groups):
+        rec.notes.append(REFUSED)
     else:
         with rec:
             shape, dtype = meta(edge)
@@ -80,7 +84,7 @@ def older_first(*roots: Any) -> list:
 def note_node(rec: Record, node: Any, known: dict) -> None:
     """One operation: a value per argument and output, with what the node has saved of them."""
     cls = node._fn
-    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.__name__.lower(), node._trace, [])
+    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, node._trace, [])
     group.function = cls.__name__ if isinstance(node, Ctx) else None
     saved = node._saved if type(node._saved) is tuple else ()
     inputs = [argument(rec, node, i, e, known) for i, e in enumerate(node._edges)]

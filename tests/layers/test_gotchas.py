@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
 from minigrad.errors import MinigradWarning
 from minigrad.func import grad, jacfwd, jvp, vjp, vmap
 
@@ -127,6 +128,17 @@ def test_captured_from_an_outer_transform_in_forward():
     for run in ("grad", "vmap", "jvp"):
         with pytest.raises(RuntimeError, match=f"(?s)Scale.forward.*`{run}` transform.*not one of its inputs"):
             RUN[run](f)
+
+
+def test_captured_eager_dual_tensor():
+    with fwAD.dual_level():
+        w = fwAD.make_dual(torch.tensor(5.0), torch.tensor(1.0))
+        with pytest.warns(MinigradWarning, match="(?s)Scale.forward.*has a tangent.*its tangent is lost"):
+            function(forward=lambda x: x * w).apply(ONE)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            scaled = function(forward=lambda x, w: x * w, jvp=lambda ctx, x_t, w_t: ONE * w_t).apply(ONE, w)
+        assert fwAD.unpack_dual(scaled).tangent.item() == 3.0
 
 
 def test_captured_eager_tensor_that_requires_grad():

@@ -9,6 +9,7 @@ import pytest
 
 import minigrad
 from minigrad.autograd import Function
+from minigrad.autograd.function import once_differentiable
 
 from .recorded import Square, forward, inputs, layer, number
 
@@ -230,6 +231,28 @@ def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
     assert [op["name"] for op in forward(document)][-2:] == ["mul", "sum"]
     assert_adds_up(document)
     assert x.grad is None
+
+
+def test_record_of_a_gradient_that_cannot_be_differentiated_again():
+    class Once(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 2 * x
+
+    x = minigrad.tensor(3.0, requires_grad=True)
+    (slope,) = minigrad.autograd.grad(Once.apply(x), x, create_graph=True)
+    record = minigrad.record_of(slope)
+    document = record.to_dict()
+    assert [(op["name"], op["phase"]) for op in document["ops"]] == [("delayed_error", "forward")]
+    assert document["program"]["passes"] == ["forward"]
+    assert "once_differentiable" in record.notes[0]
 
 
 def test_record_of_a_leaf_says_that_there_is_no_graph():
