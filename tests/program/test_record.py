@@ -255,6 +255,25 @@ def test_record_of_a_gradient_that_cannot_be_differentiated_again():
     assert "once_differentiable" in record.notes[0]
 
 
+def test_record_of_a_function_tells_what_it_has_saved_from_its_arguments():
+    class Weighted(Function):
+        @staticmethod
+        def forward(ctx, x, w, c):
+            ctx.save_for_backward(x + w, c, w)
+            return x * w * c
+
+        @staticmethod
+        def backward(ctx, grad):
+            total, c, w = ctx.saved_tensors
+            return grad * w * c, grad * (total - w) * c, None
+
+    x, w, c = (minigrad.tensor(v, requires_grad=v != 7.0) for v in (3.0, 5.0, 7.0))
+    document = minigrad.record_of(Weighted.apply(x, w, c)).to_dict()
+    (op,) = forward(document)
+    assert [number(document, i) for i in op["inputs"]] == [3.0, 5.0, 7.0]
+    assert [number(document, saved["value"]) for saved in op["saved"]] == [8.0, 7.0, 5.0]
+
+
 def test_record_of_a_leaf_says_that_there_is_no_graph():
     with pytest.raises(ValueError, match="has no graph"):
         minigrad.record_of(minigrad.tensor(1.0))
