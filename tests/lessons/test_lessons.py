@@ -119,3 +119,42 @@ def test_lessons_are_numbered_and_their_exercises_have_names_of_their_own():
     assert [one.number for one in lessons()] == list(range(1, len(lessons()) + 1))
     names = [name for one in lessons() for name in one.exercises]
     assert len(names) == len(set(names))
+
+
+def test_gap_is_found_in_a_function_that_was_applied():
+    import minigrad as torch
+    from lessons.exercise import has_gap
+
+    class Gap(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad_output): ...
+
+    class Full(Gap):
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output
+
+    x = torch.ones(2, requires_grad=True)
+    Gap.apply(x), Full.apply(x)
+    assert has_gap(Gap) and not has_gap(Full)
+
+
+def test_verdict_tells_of_a_warning(recwarn):
+    import lessons
+    import minigrad as torch
+
+    class Silent(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 1 / x
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            grad_output.neg()
+
+    verdict = lessons.check("CombinedReciprocal", Silent)
+    assert verdict.status == "wrong" and verdict.message.count("has no return") == 1 and not recwarn
