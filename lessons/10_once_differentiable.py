@@ -117,7 +117,7 @@ assert two_derivatives(lambda x: KeptSlope.apply(x) ** 2, 1.0) == (6.0, 18.0)
 # %% [markdown]
 # The derivatives of $x^6$ at 1 are 6 and 30. The 18 is wrong, and nothing was said: of the product rule only the term is
 # there in which the incoming gradient changes; the 12 of the term in which the slope changes are missing. In the picture
-# the kept slope is an input to which no path from `x` leads.
+# the kept slope, 3, is an input to which no path from `x` leads.
 
 # %%
 x = torch.tensor(1.0, requires_grad=True)
