@@ -151,6 +151,14 @@ def test_captured_eager_tensor_that_requires_grad():
     assert torch.autograd.grad(out.sum(), w)[0].item() == 2.0
 
 
+def test_a_backward_in_numpy_that_is_differentiated_names_what_helps_under_that_transform():
+    F = function(backward=lambda ctx, g: torch.tensor(g.detach().numpy() * 2))
+    assert grad(F.apply)(ONE).item() == 2.0
+    with pytest.raises(RuntimeError, match="Scale.backward: runs under `grad`") as e:
+        grad(grad(F.apply))(ONE)
+    assert "forward of a Function" in str(e.value) and "vmap" not in str(e.value)
+
+
 # ---------------------------------------------------------------------- tensors on ctx, pytrees
 @pytest.mark.parametrize(
     "run, wanted",
