@@ -10,6 +10,7 @@ import dis
 import functools
 import html
 import importlib.util
+import inspect
 import itertools
 import re
 import traceback
@@ -98,10 +99,9 @@ def check(name: str, answer: Any) -> Verdict:
 
 
 def _warnings(warned: list[warnings.WarningMessage]) -> str:
-    """The first lines of what was warned of, each of them once."""
-    return "".join(
-        f"\nthere is a warning: {line}" for line in dict.fromkeys(str(w.message).split("\n")[0] for w in warned)
-    )
+    """The first lines of what was warned of; minigrad's texts are equal if they warn of the same mistake."""
+    texts = dict.fromkeys(text for w in warned for text in getattr(w.message, "args", ())[:1])
+    return "".join(f"\nthere is a warning: {str(text).splitlines()[0]}" for text in texts)
 
 
 def _failed(e: Exception) -> str:
@@ -110,7 +110,10 @@ def _failed(e: Exception) -> str:
     own = [frame for frame in own if "lessons/" not in frame.filename.replace("\\", "/")]
     line = f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
     said = re.sub(
-        rf"^  at {re.escape(str(FOLDER))}.(expect|difference|exercises.\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
+        rf"^  (applied )?at {re.escape(str(FOLDER))}.(expect|difference|exercises.\w+)\.py:.*\n",
+        "",
+        f"{e}\n",
+        flags=re.M,
     )
     return f"your code raised {type(e).__name__}: {said.rstrip()}{line}"
 
@@ -125,7 +128,7 @@ def has_gap(answer: Any) -> bool:
         return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values() if not isinstance(f, type))
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
-    code = getattr(answer, "__code__", None)
+    code = getattr(inspect.unwrap(answer), "__code__", None)  # a forward is wrapped by its class
     return answer is ... or (isinstance(code, CodeType) and any(map(_dots, _nested(code))))
 
 

@@ -108,6 +108,9 @@ def fault_of_forward(cls: type[Function], forward: Any, names: list, args: tuple
     """What is wrong with forward's parameters, judged by whether it would fit with the ctx or without; or with the call."""
     if names[:2] == ["self", "ctx"]:
         return "", f"leave self out, and put @staticmethod before it: def forward({', '.join(names[1:])})"
+    if cls.combined and not names:  # no call fits: it does not even take the ctx
+        given = ["ctx"] + (["x"] if len(args) == 2 else [f"x{i}" for i in range(len(args) - 1)])
+        return "; without a setup_context in the class, the ctx comes first", f"def forward({', '.join(given)})"
     if cls.combined and names[:1] not in (["ctx"], ["self"]) and takes(forward, args[1:]):
         return (
             "; without a setup_context in the class, the ctx comes first",

@@ -156,6 +156,8 @@ def not_a_tensor(ctx: Any, method: str, i: int, value: Any, kind: type[Exception
     own = next((name for name, v in names.items() if v is value), None)
     if isinstance(value, (list, tuple)):
         fix = f"put a star before it: ctx.{method}(*{own or 'tensors'})"
+    elif isinstance(value, set):  # C++ writes ctx->save_for_backward({a, b})
+        fix = f"leave the braces out: ctx.{method}(a, b)"
     elif method.startswith("mark_"):
         fix = f"ctx.{method}(...) takes inputs or outputs of forward"
     else:

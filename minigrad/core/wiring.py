@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import READS, attribute_at, error, noted, return_of, returned_at, returns, user_place, warn
 from . import debug
+from .calls import argument_names
 from .convert import storage
 from .edges import Leaf, Port, ViewOf
 from .hooks import move_retained
@@ -185,11 +186,12 @@ def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
             )
         root = d._base if d._base is not None else d
         if type(history(root)) is Leaf and needs:
+            names = [f"{x}.clone()" if a is d else x for a, x in zip(args, argument_names(ctx._fn, len(args)))]
             raise error(
                 RuntimeError,
                 ctx._fn.__name__,
-                f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty)",
-                f"pass a copy, {ctx._fn.__name__}.apply(x.clone()), or work inside `with minigrad.no_grad():`",
+                f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty); forward has changed it by now",
+                f"pass a copy, {ctx._fn.__name__}.apply({', '.join(names)}), or work inside `with minigrad.no_grad():`",
             )
 
 

@@ -156,7 +156,7 @@ class Record(Listener, Layer):
         watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
         self._sights = []
-        outs = out if isinstance(out, tuple) else (out,)
+        outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if stops:
             self.without_tangents(outs)
         if any([version(x) != number for x, number, *_ in watched]):

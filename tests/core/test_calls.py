@@ -204,6 +204,8 @@ def test_what_an_operator_may_stand_beside():
         (lambda x, k: x, 2, r"def forward\(ctx, x, k\)"),
         (lambda ctx, x, *more: x, 0, r"call F.apply\(x, \*more\)"),
         (lambda ctx: 1, 1, r"call F.apply\(\)"),
+        (lambda: 1, 1, r"def forward\(ctx, x\)"),
+        (lambda: 1, 3, r"def forward\(ctx, x0, x1, x2\)"),
     ],
 )
 def test_the_call_or_the_definition_is_to_be_changed(forward, args, fix):

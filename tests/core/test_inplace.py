@@ -1,5 +1,7 @@
 """In-place writes where minigrad goes further than PyTorch, which refuses them."""
 
+import pytest
+
 import minigrad
 
 
@@ -28,3 +30,20 @@ def test_tensor_multiplied_in_place_by_itself():
     y.mul_(y)
     y.backward()
     assert (y.item(), x.grad.item()) == (9.0, 6.0)
+
+
+def test_a_leaf_marked_dirty_is_named_in_the_call_to_write_and_was_changed_by_then():
+    class Doubled(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, n, var):
+            ctx.mark_dirty(var)
+            return var.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, 2 * g
+
+    x = minigrad.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"(?s)forward has changed it by now.*Doubled\.apply\(n, var\.clone\(\)\)"):
+        Doubled.apply(6, x)
+    assert x.tolist() == [2.0, 2.0]

@@ -180,3 +180,16 @@ def test_an_attribute_may_be_called_name():
     x.add_(1)
     with pytest.raises(RuntimeError, match=r"DoubleBackward(.|\n)*modified by an inplace operation"):
         y.sum().backward()
+
+
+def test_a_set_of_tensors_as_in_cpp_is_to_be_written_without_braces():
+    class Braces(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward({x})
+            return x * x
+
+    with pytest.raises(
+        TypeError, match=r"(?s)argument 0 is of type set.*leave the braces out.*save_for_backward\(a, b\)"
+    ):
+        Braces.apply(leaf())

@@ -138,9 +138,13 @@ def test_gap_is_found_in_a_function_that_was_applied():
         def backward(ctx, grad_output):
             return grad_output
 
+    class NoForward(Full):
+        @staticmethod
+        def forward(ctx, x): ...
+
     x = torch.ones(2, requires_grad=True)
     Gap.apply(x), Full.apply(x)
-    assert has_gap(Gap) and not has_gap(Full)
+    assert has_gap(Gap) and has_gap(NoForward) and not has_gap(Full)
 
 
 def test_verdict_tells_of_a_warning(recwarn):

@@ -232,6 +232,23 @@ def test_a_function_that_writes_by_numpy():
     assert held(document, tripled["outputs"][0]) == [3.0, 6.0]
 
 
+@pytest.mark.parametrize("several", [tuple, list])
+def test_a_function_that_returns_its_one_result_in_a_row(several):
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return several([x * 2])
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    document = recorded(lambda: Doubled.apply(leaf(1.0, 2.0))[0].sum())
+    doubled, total = forward(document)
+    assert held(document, doubled["outputs"][0]) == [2.0, 4.0]
+    assert total["inputs"][0] == doubled["outputs"][0]
+
+
 def test_two_views_of_one_memory_written_by_one_function():
     class Both(Function):
         @staticmethod

@@ -1,0 +1,402 @@
+# %% [markdown]
+# # A Function in two parts: the separate form
+#
+# *20 minutes. Needs lessons 1 and 2.*
+#
+# The same `Function` can be written with a `forward` that knows nothing of `ctx`, and a `setup_context` that does the
+# bookkeeping. You will write both forms of one operation, see why the transforms of `torch.func` work with the second only,
+# and what may be kept for `backward` then.
+
+# %%
+import warnings
+
+import lessons
+import minigrad as torch
+from viz import draw
+
+# %% [markdown]
+# ## Exp again
+#
+# In the combined form, `forward` does two jobs: it computes, and it leaves on the `ctx` what `backward` will need. In the
+# separate form each job has a method of its own. `backward` is the same in both.
+
+
+# %%
+class Combined(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, i):
+        result = i.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * result
+
+
+class Separate(torch.autograd.Function):
+    @staticmethod
+    def forward(i):
+        return i.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * result
+
+
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+a, b = Combined.apply(x), Separate.apply(x)
+assert torch.equal(a, b)
+assert torch.equal(torch.autograd.grad(a.sum(), x)[0], torch.autograd.grad(b.sum(), x)[0])
+
+# %% [markdown]
+# In the graph both are one node that keeps its result, 8 bytes.
+
+
+# %%
+def total(x):
+    return Combined.apply(x).sum() + Separate.apply(x).sum()
+
+
+draw(total, x)
+
+# %% [markdown]
+# A `forward` without `ctx` is an ordinary function, which can be called and tested by itself. (The combined `forward`
+# refused that in lesson 2.)
+
+# %%
+print(Separate.forward(torch.tensor(0.0)))
+assert Separate.forward(torch.tensor(0.0)) == 1.0
+
+# %% [markdown]
+# ## What setup_context gets
+#
+# `inputs` is always a tuple, with all arguments of `forward`, those that were left out included. `output` is what `forward`
+# has returned: a tensor if that was a tensor, a tuple if that was a tuple.
+
+
+# %%
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(x, factor=2.0):
+        return x * factor
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        print("inputs:", inputs)
+        print("output:", output)
+        seen.append(inputs)
+        _, ctx.factor = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor, None
+
+
+seen = []
+y = Scale.apply(torch.tensor(3.0, requires_grad=True))
+assert len(seen[0]) == 2 and seen[0][1] == 2.0
+assert y.grad_fn.factor == 2.0
+
+# %% [markdown]
+# ## Why the transforms need it
+#
+# `torch.func.grad(f)` is the function that computes the derivative of `f` (lesson 13 has more of it). It works with the
+# separate form, also twice: the second derivative of exp at 0 is 1.
+
+# %%
+zero = torch.tensor(0.0)
+print(torch.func.grad(Separate.apply)(zero), torch.func.grad(torch.func.grad(Separate.apply))(zero))
+assert torch.func.grad(Separate.apply)(zero) == 1.0
+assert torch.func.grad(torch.func.grad(Separate.apply))(zero) == 1.0
+
+# %% [markdown]
+# The combined form is refused, and the message shows how to split it.
+
+# %%
+try:
+    torch.func.grad(Combined.apply)(zero)
+except RuntimeError as e:
+    print(e)
+    assert "setup_context" in str(e)
+else:
+    raise AssertionError("a combined form went through a transform")
+
+# %% [markdown]
+# The reason shows if we watch. Each `grad` is a level with a graph of its own, and each level needs a `ctx` of its own, but
+# the computation should run only once. A transform can do that if computing and keeping are apart: it calls `forward` once
+# and `setup_context` for each level.
+
+
+# %%
+class Watched(Separate):
+    @staticmethod
+    def forward(i):
+        calls.append("forward")
+        return i.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        calls.append("setup_context")
+        print("  setup_context keeps", output)
+        ctx.save_for_backward(output)
+
+
+for name, f in (
+    ("apply", Watched.apply),
+    ("grad", torch.func.grad(Watched.apply)),
+    ("grad of grad", torch.func.grad(torch.func.grad(Watched.apply))),
+):
+    calls = []
+    print(name)
+    f(zero)
+    print("  forward:", calls.count("forward"), "setup_context:", calls.count("setup_context"))
+    assert calls.count("forward") == 1
+assert calls.count("setup_context") == 3
+
+# %% [markdown]
+# Look at the last line of "grad of grad". The inner `grad` keeps a `GradTensor`: a tensor that the outer `grad` follows.
+# What the inner `backward` computes from it is followed as well, and that is how a second derivative comes about. A
+# `forward` with `ctx` runs below all levels and would keep plain numbers, which nobody follows.
+#
+# The other transforms want the separate form for the same reason. For `vmap` the class says besides that its methods may be
+# run on a whole batch (lesson 17); for `jvp` there is a method of that name (lesson 5).
+
+
+# %%
+class Batched(Separate):
+    generate_vmap_rule = True
+
+
+print(torch.vmap(Batched.apply)(torch.tensor([0.0, 1.0])))
+assert torch.equal(torch.vmap(Batched.apply)(x.detach()), x.exp())
+
+# %% [markdown]
+# ## What may be kept
+#
+# `setup_context` sees inputs and outputs, and only these may be saved, besides numbers and shapes as attributes. Let us take
+# exp(x)², computed as `e * e` with the intermediate `e`. At 0 its value is 1, its derivative 2, its second derivative 4.
+#
+# Who smuggles `e` past `setup_context` gets the first derivative right. The second one is silently wrong, because the
+# smuggled tensor comes from below all levels: it counts as a constant.
+
+
+# %%
+class Smuggled(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        global e
+        e = x.exp()
+        return e * e
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(e)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (e,) = ctx.saved_tensors
+        return grad_output * 2 * e * e
+
+
+first = torch.func.grad(Smuggled.apply)
+second = torch.func.grad(first)
+print(first(zero), second(zero))
+assert first(zero) == 2.0
+assert second(zero) == 0.0  # and not 4
+
+# %% [markdown]
+# minigrad cannot see this in each call, but it finds it when it is asked: `debug` watches where saved tensors come from,
+# and the check of a `Function` compares the second derivatives with differences.
+
+# %%
+start = torch.tensor(0.0, requires_grad=True)
+with warnings.catch_warnings(record=True) as said, torch.debug():
+    warnings.simplefilter("always")
+    torch.autograd.grad(Smuggled.apply(start), start, create_graph=True)
+print(said[0].message)
+assert "taken for a constant" in str(said[0].message)
+
+(failure,) = torch.testing.check(Smuggled, torch.tensor(0.0, dtype=torch.float64, requires_grad=True)).failures
+print(failure.name + ":", failure.message)
+assert failure.name == "second derivatives"
+
+# %% [markdown]
+# There are two ways out. Save the input, and compute the intermediate again in `backward`: this takes time, and nothing is
+# kept that was not there before. Or return the intermediate as one more output: then it may be saved, but it also gets a
+# gradient, which has to be added. Who wants only the first result hides the other one behind a function.
+
+
+# %%
+class Recomputed(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        e = x.exp()
+        return e * e
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        e = x.exp()
+        return grad_output * 2 * e * e
+
+
+class Returned(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        e = x.exp()
+        return e * e, e
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, e = output
+        ctx.save_for_backward(e)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_e):
+        (e,) = ctx.saved_tensors
+        return grad_output * 2 * e * e + grad_e * e
+
+
+def returned(x):
+    result, _ = Returned.apply(x)
+    return result
+
+
+for f in (Recomputed.apply, returned):
+    first, second = torch.func.grad(f), torch.func.grad(torch.func.grad(f))
+    print(first(zero), second(zero))
+    assert first(zero) == 2.0 and second(zero) == 4.0
+
+# %% [markdown]
+# ## Mixing them up
+#
+# A class has one form or the other. Where both are mixed, or where the tuple `inputs` is taken for a tensor, the message
+# says which line to change.
+
+
+# %%
+class Both(Separate):
+    @staticmethod
+    def forward(ctx, i):
+        return i.exp()
+
+
+class WholeTuple(Separate):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs)
+
+
+for broken, words in ((Both, "the ctx goes there"), (WholeTuple, "only takes tensors")):
+    try:
+        broken.apply(x)
+    except TypeError as e:
+        print(e, "\n")
+        assert words in str(e)
+    else:
+        raise AssertionError("a mixed form was accepted")
+
+# %% [markdown]
+# What `setup_context` returns is not looked at, and a warning says so: the result is `forward`'s.
+
+
+# %%
+class Returning(Separate):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+        return 2 * output
+
+
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    y = Returning.apply(zero)
+print(said[0].message)
+assert "setup_context: returns" in str(said[0].message) and y == 1.0
+
+# %% [markdown]
+# Which form to choose? The separate one, unless there is a reason not to: it can do everything that the combined one can,
+# except to keep an intermediate without returning it.
+#
+# ## Exercises
+#
+# ### 1. How many inputs?
+#
+# A class has `def forward(x, y, factor=2.0, shift=0.0)` and a `setup_context`. It is called as `F.apply(x, y, 3.0)`. How
+# many elements does `inputs` have?
+
+# %%
+separate_inputs = ...
+
+lessons.check("separate_inputs", separate_inputs)
+
+# %% [markdown]
+# ### 2. Fill the gaps
+#
+# The derivative of tanh is 1 minus the square of its result. Write `setup_context` and `backward`; only the result is to be
+# kept.
+
+
+# %%
+class SeparateTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.tanh()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output): ...
+
+    @staticmethod
+    def backward(ctx, grad_output): ...
+
+
+lessons.check("SeparateTanh", SeparateTanh)
+
+# %% [markdown]
+# ### 3. Split it
+#
+# This one is right, but in the combined form. Write it in the separate form, so that `torch.func.grad` of it works, and
+# also the second derivative is right.
+
+
+# %%
+class SeparateSilu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        s = torch.sigmoid(x)
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, s = ctx.saved_tensors
+        return grad_output * (s + x * s * (1 - s))
+
+
+lessons.check("SeparateSilu", SeparateSilu)
+
+# %% [markdown]
+# ### 4. From scratch
+#
+# Write a `Function` in the separate form that computes `x**n` for a number `n`, which is 2 if it is left out. The derivative
+# is `n * x**(n - 1)`; `torch.func.grad` of it is to work as often as one likes.
+
+
+# %%
+class SeparatePower(torch.autograd.Function):
+    @staticmethod
+    def forward(): ...
+
+
+lessons.check("SeparatePower", SeparatePower)

@@ -1,0 +1,426 @@
+# %% [markdown]
+# # One Function in three languages
+#
+# *20 minutes. Needs lessons 2 and 3.*
+#
+# PyTorch has `Function` in Python and in C++, and a port of it exists for TypeScript. You will read the same class in the
+# three languages, learn what corresponds to what, and translate C++ and TypeScript to Python. The C++ and TypeScript here is
+# that of their documents, or follows it; what runs in this lesson is the Python.
+
+# %%
+import lessons
+import minigrad as torch
+from viz import draw
+
+# %% [markdown]
+# ## Exp, the combined form
+#
+# One class, two static methods. Go through the tabs line by line.
+#
+# === "Python"
+#
+#     ```python
+#     class Exp(torch.autograd.Function):
+#         @staticmethod
+#         def forward(ctx, x):
+#             result = x.exp()
+#             ctx.save_for_backward(result)
+#             return result
+#
+#         @staticmethod
+#         def backward(ctx, grad_output):
+#             (result,) = ctx.saved_tensors
+#             return grad_output * result
+#
+#     y = Exp.apply(x)
+#     ```
+#
+# === "C++"
+#
+#     ```cpp
+#     class Exp : public Function<Exp> {
+#       public:
+#       static Variable forward(AutogradContext *ctx, Variable x) {
+#          auto result = x.exp();
+#          ctx->save_for_backward({result});
+#          return result;
+#       }
+#
+#       static variable_list backward(AutogradContext *ctx, variable_list grad_output) {
+#          auto saved = ctx->get_saved_variables();
+#          return {grad_output[0] * saved[0]};
+#       }
+#     };
+#
+#     auto y = Exp::apply(x);
+#     ```
+#
+# === "TypeScript"
+#
+#     ```typescript
+#     class Exp extends torch.autograd.Function {
+#       static forward(ctx: FunctionCtx, x: Tensor): Tensor {
+#         const result = x.exp();
+#         ctx.save_for_backward(result);
+#         return result;
+#       }
+#       static backward(ctx: FunctionCtx, grad_output: Tensor): [Tensor] {
+#         const [result] = ctx.saved_tensors;
+#         return [grad_output.mul(result)];
+#       }
+#     }
+#     const y = Exp.apply(x);
+#     ```
+#
+# | | Python | C++ | TypeScript |
+# | --- | --- | --- | --- |
+# | keep tensors | `ctx.save_for_backward(a, b)` | `ctx->save_for_backward({a, b})` | `ctx.save_for_backward(a, b)` |
+# | find them again | `ctx.saved_tensors` | `ctx->get_saved_variables()` | `ctx.saved_tensors` |
+# | keep a number | `ctx.n = n` | `ctx->saved_data["n"] = n` | (not said) |
+# | find it again | `ctx.n` | `ctx->saved_data["n"].toInt()` | (not said) |
+# | gradients that arrive | one argument for each output | one list, `grad_output[0]`, … | one argument for each output |
+# | gradients returned | a tensor, or a tuple | a list, `{a, b}` | an array, `[a, b]` |
+# | no gradient | `None` | `Variable()` | (not said) |
+# | times | `a * b` | `a * b` | `a.mul(b)` |
+# | call | `Exp.apply(x)` | `Exp::apply(x)` | `Exp.apply(x)` |
+#
+# Python can be written in the manner of the two others, too. A parameter with a star collects the gradients in one tuple, as
+# `variable_list` does; a tuple may be returned also where there is one gradient; and each operator has a method.
+
+
+# %%
+class LikeCpp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, *grad_output):
+        saved = ctx.saved_tensors
+        return (grad_output[0] * saved[0],)
+
+
+class LikeTypeScript(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        [result] = ctx.saved_tensors
+        return (grad_output.mul(result),)
+
+
+def both(x):
+    a = LikeCpp.apply(x)
+    b = LikeTypeScript.apply(x)
+    return a + b
+
+
+x = torch.tensor(1.0, requires_grad=True)
+draw(both, x, passes="backward")
+
+# %% [markdown]
+# Each gives what the built-in `exp` gives, so `x` gets twice the slope of exp.
+
+# %%
+both(x).backward()
+print(x.grad)
+assert x.grad == 2 * x.exp()
+
+# %% [markdown]
+# ## Exp, the separate form
+#
+# TypeScript has the separate form as well, with the same three methods; its documents recommend it. The documents of C++
+# know only `forward(AutogradContext *ctx, ...)`.
+#
+# === "Python"
+#
+#     ```python
+#     class Exp(torch.autograd.Function):
+#         @staticmethod
+#         def forward(x):
+#             return x.exp()
+#
+#         @staticmethod
+#         def setup_context(ctx, inputs, output):
+#             ctx.save_for_backward(output)
+#
+#         @staticmethod
+#         def backward(ctx, grad_output):
+#             (result,) = ctx.saved_tensors
+#             return grad_output * result
+#
+#     y = Exp.apply(x)
+#     ```
+#
+# === "TypeScript"
+#
+#     ```typescript
+#     class Exp extends torch.autograd.Function {
+#       static forward(x: Tensor): Tensor {
+#         return x.exp();
+#       }
+#       static setup_context(ctx: FunctionCtx, inputs: [Tensor], output: Tensor): void {
+#         ctx.save_for_backward(output);
+#       }
+#       static backward(ctx: FunctionCtx, grad_output: Tensor): [Tensor] {
+#         const [result] = ctx.saved_tensors;
+#         return [grad_output.mul(result)];
+#       }
+#     }
+#     const y = Exp.apply(x);
+#     ```
+
+
+# %%
+class Separate(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        [result] = ctx.saved_tensors
+        return (grad_output.mul(result),)
+
+
+assert torch.func.grad(Separate.apply)(torch.tensor(0.0)) == 1.0
+
+# %% [markdown]
+# ## The example of the C++ documents
+#
+# This class stands in the documents of PyTorch's C++ interface. It has a number among its arguments and doubles its other
+# argument in place; `mark_dirty` says so to autograd (lesson 8). `is_traceable` says that it may be compiled (lesson 22).
+#
+# ```cpp
+# class MyFunction : public Function<MyFunction> {
+#   public:
+#   static constexpr bool is_traceable = true;
+#
+#   static variable_list forward(AutogradContext *ctx, int n, Variable var) {
+#      // Save data for backward in context
+#      ctx->saved_data["n"] = n;
+#      var.mul_(2);
+#      // Mark var as modified by inplace operation
+#      ctx->mark_dirty({var});
+#      return {var};
+#   }
+#
+#   static variable_list backward(AutogradContext *ctx, variable_list
+#   grad_output) {
+#      // Use data saved in forward
+#      auto n = ctx->saved_data["n"].toInt();
+#      return {grad_output[0]*n};
+#   }
+# };
+#
+# Variable x;
+# auto y = MyFunction::apply(6, x);
+# // Example backward call
+# y[0].sum().backward();
+# ```
+#
+# Here it is in Python, line by line. (A `ctx` of minigrad has a `saved_data` as well; PyTorch's Python has attributes only,
+# `ctx.n = n`.)
+
+
+# %%
+class MyFunction(torch.autograd.Function):
+    is_traceable = True
+
+    @staticmethod
+    def forward(ctx, n, var):
+        # Save data for backward in context
+        ctx.saved_data["n"] = n
+        var.mul_(2)
+        # Mark var as modified by inplace operation
+        ctx.mark_dirty(var)
+        return (var,)
+
+    @staticmethod
+    def backward(ctx, *grad_output):
+        # Use data saved in forward
+        n = ctx.saved_data["n"]
+        return (grad_output[0] * n,)
+
+
+# %% [markdown]
+# It is an illustration of names, not a program that runs. Three things are wrong with it, and trying it in Python shows one
+# after the other. The first: if `x` is a leaf that requires grad, its values may not be written over. (The refusal comes
+# when `forward` has run: `x` holds the doubled values by then.)
+
+# %%
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+try:
+    MyFunction.apply(6, x)
+except RuntimeError as e:
+    print(e)
+    assert "a leaf Variable that requires grad" in str(e)
+else:
+    raise AssertionError("a leaf was written to")
+assert x.tolist() == [2.0, 4.0]
+
+# %% [markdown]
+# A copy of it may be. The second: `forward` has two arguments besides the `ctx`, and `backward` has to say for each of them
+# what its gradient is, also for the number, in all three languages.
+
+# %%
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+try:
+    MyFunction.apply(6, x.clone())[0].sum().backward()
+except RuntimeError as e:
+    print(e)
+    assert "expected 2, got 1" in str(e)
+else:
+    raise AssertionError("one gradient was enough for two arguments")
+
+
+# %% [markdown]
+# In C++ one returns `{Variable(), grad_output[0]*n}`, in Python `None` and the gradient. Now it runs, and the third shows
+# only in the numbers: `forward` doubles, so the slope is 2, but `backward` multiplies by `n`, which is 6.
+
+
+# %%
+class Counted(MyFunction):
+    @staticmethod
+    def backward(ctx, *grad_output):
+        return None, grad_output[0] * ctx.saved_data["n"]
+
+
+def doubled(x):
+    return Counted.apply(6, x.clone())[0].sum()
+
+
+y = Counted.apply(6, x.clone())
+print("y is", y[0].tolist())
+(slope,) = torch.autograd.grad(y[0].sum(), x)
+print("backward gives", slope.tolist())
+assert y[0].tolist() == [2.0, 4.0]
+assert slope.tolist() == [6.0, 6.0]
+draw(doubled, x, passes="backward")
+
+# %% [markdown]
+# A comparison with differences of the values tells by what factor.
+
+# %%
+at = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+try:
+    torch.autograd.gradcheck(doubled, at)
+except RuntimeError as e:
+    print(e)
+    assert "3 times the numerical ones" in str(e)
+else:
+    raise AssertionError("a wrong gradient went through")
+
+# %% [markdown]
+# If `n` was meant to be the factor, `forward` has to multiply by it. The last exercise asks for that.
+#
+# ## Exercises
+#
+# ### 1. How many gradients?
+#
+# A C++ `Function` has
+# `static variable_list forward(AutogradContext *ctx, Variable a, double s, Variable b)`. How many elements does the list
+# have that its `backward` returns?
+
+# %%
+languages_gradients = ...
+
+lessons.check("languages_gradients", languages_gradients)
+
+# %% [markdown]
+# ### 2. From C++
+#
+# Translate this class to Python.
+#
+# ```cpp
+# class Clip : public Function<Clip> {
+#   public:
+#   static Variable forward(AutogradContext *ctx, Variable x, double bound) {
+#     ctx->save_for_backward({x});
+#     ctx->saved_data["bound"] = bound;
+#     return x.clamp(-bound, bound);
+#   }
+#
+#   static variable_list backward(AutogradContext *ctx, variable_list grad_output) {
+#     auto saved = ctx->get_saved_variables();
+#     auto bound = ctx->saved_data["bound"].toDouble();
+#     auto inside = saved[0].abs() <= bound;
+#     return {grad_output[0] * inside, Variable()};
+#   }
+# };
+# ```
+
+
+# %%
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(): ...
+
+    @staticmethod
+    def backward(): ...
+
+
+lessons.check("LanguagesClip", LanguagesClip)
+
+# %% [markdown]
+# ### 3. From TypeScript
+#
+# Translate this class to Python, in the same form.
+#
+# ```typescript
+# class Hypot extends torch.autograd.Function {
+#   static forward(x: Tensor, y: Tensor): Tensor {
+#     return x.mul(x).add(y.mul(y)).sqrt();
+#   }
+#   static setup_context(ctx: FunctionCtx, inputs: [Tensor, Tensor], output: Tensor): void {
+#     const [x, y] = inputs;
+#     ctx.save_for_backward(x, y, output);
+#   }
+#   static backward(ctx: FunctionCtx, grad_output: Tensor): [Tensor, Tensor] {
+#     const [x, y, r] = ctx.saved_tensors;
+#     return [grad_output.mul(x).div(r), grad_output.mul(y).div(r)];
+#   }
+# }
+# ```
+
+
+# %%
+class LanguagesHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(): ...
+
+
+lessons.check("LanguagesHypot", LanguagesHypot)
+
+# %% [markdown]
+# ### 4. Repair the example
+#
+# Make `MyFunction` right: `LanguagesTimes.apply(n, var)` gives one tensor, `n` times `var`, with the right gradient. It may
+# be called with a leaf, and leaves `var` as it is.
+
+
+# %%
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        var.mul_(2)
+        ctx.mark_dirty(var)
+        return (var,)
+
+    @staticmethod
+    def backward(ctx, *grad_output):
+        return (grad_output[0] * ctx.n,)
+
+
+lessons.check("LanguagesTimes", LanguagesTimes)

@@ -1,0 +1,480 @@
+# %% [markdown]
+# # Forward mode
+#
+# *30 minutes. Needs lessons 2 and 3.*
+#
+# Derivatives can also be computed along with the values, from the inputs to the outputs, without a graph. You will do it by
+# hand with dual numbers, then with minigrad, give a `Function` its `jvp`, and see when forward mode is the better choice and
+# when `backward` is.
+
+# %%
+import math
+import warnings
+
+import lessons
+import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+from viz import draw
+
+# %% [markdown]
+# ## Dual numbers
+#
+# A dual number is a value together with a tangent: how fast the value changes when the input does. Sums and products of
+# duals follow the rules of school: (a + b)′ = a′ + b′ and (a · b)′ = a · b′ + a′ · b. That is all there is to forward mode:
+# each operation computes two numbers in place of one.
+
+
+# %%
+class Dual:
+    def __init__(self, value, tangent):
+        self.value, self.tangent = value, tangent
+
+    def __add__(self, other):
+        return Dual(self.value + other.value, self.tangent + other.tangent)
+
+    def __mul__(self, other):
+        return Dual(self.value * other.value, self.value * other.tangent + self.tangent * other.value)
+
+    def __repr__(self):
+        return f"{self.value} and {self.tangent} ε"
+
+
+# %% [markdown]
+# The input itself changes as fast as itself, so its tangent is 1; a constant has the tangent 0. Let us take x³ + 2x at 3:
+# its value is 27 + 6 = 33, its derivative 3 · 9 + 2 = 29.
+
+# %%
+x, two = Dual(3.0, 1.0), Dual(2.0, 0.0)
+y = x * x * x + two * x
+print(y)
+assert (y.value, y.tangent) == (33.0, 29.0)
+
+# %% [markdown]
+# Other functions need a rule of their own, the chain rule: the value's function, and the tangent times its slope. This is
+# exp, and the derivative of exp(x²) at 1, which is 2 · e.
+
+
+# %%
+def exp(a):
+    return Dual(math.exp(a.value), math.exp(a.value) * a.tangent)
+
+
+x = Dual(1.0, 1.0)
+y = exp(x * x)
+print(y)
+assert math.isclose(y.tangent, 2 * math.e)
+
+# %% [markdown]
+# ## A tangent is a direction
+#
+# With two inputs each has a tangent, and together they say in which direction one moves. Along `a` alone, the product a · b
+# changes by b; along `b` alone by a; along both at once by the sum.
+
+
+# %%
+def product(a_tangent, b_tangent):
+    return (Dual(3.0, a_tangent) * Dual(5.0, b_tangent)).tangent
+
+
+print(product(1.0, 0.0), product(0.0, 1.0), product(1.0, 1.0))
+assert product(1.0, 0.0) == 5.0
+assert product(0.0, 1.0) == 3.0
+assert product(1.0, 1.0) == 8.0
+
+# %% [markdown]
+# ## The same with tensors
+#
+# In minigrad, as in PyTorch, `make_dual` gives a tensor its tangent, every operation carries it along, and `unpack_dual`
+# takes it off again. Duals live inside a `dual_level`.
+
+
+# %%
+def f(x):
+    return x * x * x + 2 * x
+
+
+with fwAD.dual_level():
+    x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+    value, tangent = fwAD.unpack_dual(f(x))
+print(value, tangent)
+assert value == 33.0 and tangent == 29.0
+
+# %% [markdown]
+# The picture of a jvp pass has the tangents beside the values, each with its rule, where `dx` is the tangent of `x`. Arrows
+# run with the computation, not against it.
+
+# %%
+record = torch.record(f, torch.tensor(3.0), passes=("forward", "backward", "jvp"))
+draw(record, passes="jvp")
+
+# %% [markdown]
+# `torch.func.jvp` does the three steps in one call: a function, a tuple of inputs, a tuple of their tangents. The name is
+# short for Jacobian-vector product; the last section shows why.
+
+# %%
+value, tangent = torch.func.jvp(f, (torch.tensor(3.0),), (torch.tensor(1.0),))
+assert value == 33.0 and tangent == 29.0
+
+# %% [markdown]
+# ## Nothing is kept
+#
+# `backward` walks from the end, so until then the graph has to keep what the slopes need, and a longer program keeps more.
+# Forward mode is done with a value as soon as the next one is computed.
+
+
+# %%
+def repeated(times):
+    def program(x):
+        for _ in range(times):
+            x = x.sin()
+        return x
+
+    return program
+
+
+start = torch.tensor(1.0, requires_grad=True)
+for times in (1, 10, 100):
+    record = torch.record(repeated(times), start).to_dict()
+    kept = sum(entry["bytes"] for op in record["ops"] for entry in op["saved"])
+    print(f"{times} steps: backward needs {kept} bytes")
+    assert kept == 4 * times
+
+with fwAD.dual_level():
+    x = fwAD.make_dual(torch.tensor(1.0), torch.tensor(1.0))
+    y = repeated(100)(x)
+    slope = fwAD.unpack_dual(y).tangent
+assert y.grad_fn is None  # no graph at all
+assert torch.allclose(slope, torch.autograd.grad(repeated(100)(start), start)[0])
+
+# %% [markdown]
+# ## Mistakes with levels
+#
+# There are no duals outside a level, and a tangent has the shape of its tensor.
+
+# %%
+one, pair = torch.tensor(1.0), torch.tensor([1.0, 2.0])
+try:
+    fwAD.make_dual(pair, torch.ones(2))
+except RuntimeError as e:
+    print(e, "\n")
+    assert "no level exists" in str(e)
+else:
+    raise AssertionError("a dual was made outside a level")
+
+with fwAD.dual_level():
+    try:
+        fwAD.make_dual(pair, one)
+    except RuntimeError as e:
+        print(e)
+        assert "the tangent has shape ()" in str(e)
+    else:
+        raise AssertionError("a tangent of another shape was accepted")
+
+# %% [markdown]
+# When the level ends, the tangents are gone. Take them off inside.
+
+# %%
+with fwAD.dual_level():
+    y = f(fwAD.make_dual(one, one))
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    late = fwAD.unpack_dual(y).tangent
+print(said[0].message)
+assert late is None and "has ended" in str(said[0].message)
+
+# %% [markdown]
+# ## A Function with a jvp
+#
+# For your own `Function`, `backward` says nothing of tangents: without a method `jvp` it stops forward mode.
+
+
+# %%
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(i):
+        return i.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * result
+
+
+try:
+    torch.func.jvp(Exp.apply, (one,), (one,))
+except NotImplementedError as e:
+    print(e)
+    assert "implement the jvp function" in str(e)
+else:
+    raise AssertionError("forward mode went through a Function without jvp")
+
+# %% [markdown]
+# `jvp` gets one tangent for each argument of `forward`, and gives one for each output: `backward` the other way round. What
+# it needs is saved with `save_for_forward`, and found in `ctx.saved_tensors` like the rest (lesson 6 compares the two).
+
+
+# %%
+class ExpBothWays(Exp):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def jvp(ctx, i_tangent):
+        (result,) = ctx.saved_tensors
+        return result * i_tangent
+
+
+def exp_of_square(x):
+    return ExpBothWays.apply(x * x)
+
+
+value, tangent = torch.func.jvp(exp_of_square, (one,), (one,))
+print(tangent)
+assert torch.allclose(tangent, 2 * one.exp())
+
+# %% [markdown]
+# Here are its three passes. In the second the derivative comes up from below, in the third the tangent goes down from above;
+# they meet in the same number.
+
+# %%
+draw(exp_of_square, one.clone().requires_grad_(), passes="all")
+
+# %% [markdown]
+# The shape and the number of tangents are checked. The formula is not: who leaves out the tangent that comes in gets a
+# wrong number without a word, unless the tangent happens to be 1. `gradcheck` finds it when asked for forward mode.
+
+
+# %%
+class NoChain(ExpBothWays):
+    @staticmethod
+    def jvp(ctx, i_tangent):
+        (result,) = ctx.saved_tensors
+        return result
+
+
+class TwoTangents(ExpBothWays):
+    @staticmethod
+    def jvp(ctx, i_tangent):
+        return i_tangent, i_tangent
+
+
+try:
+    torch.func.jvp(TwoTangents.apply, (one,), (one,))
+except RuntimeError as e:
+    print(e, "\n")
+    assert "returned 2 tangents, but forward has 1 output" in str(e)
+else:
+    raise AssertionError("a tangent too many was accepted")
+
+_, lucky = torch.func.jvp(NoChain.apply, (one,), (one,))
+_, wrong = torch.func.jvp(NoChain.apply, (one,), (3 * one,))
+print("expected", 3 * one.exp().item(), "got", wrong.item())
+assert lucky == one.exp() and wrong == one.exp()
+
+try:
+    torch.autograd.gradcheck(NoChain.apply, pair.double().requires_grad_(), check_forward_ad=True)
+except RuntimeError as e:
+    print(e)
+    assert "in forward mode" in str(e)
+else:
+    raise AssertionError("a wrong jvp went through")
+
+# %% [markdown]
+# ## Columns and rows
+#
+# Let `g` take three numbers to two. All its derivatives make a table of two rows and three columns, the Jacobian: the rows
+# belong to outputs, the columns to inputs.
+#
+# Forward mode with the tangent (0, 1, 0) asks how everything changes with the second input: a column. `backward` with the
+# gradient (0, 1) asks how the second output changes with everything: a row.
+
+
+# %%
+def g(x):
+    return torch.stack([x[0] * x[1], x[1] + 10 * x[2]])
+
+
+x = torch.tensor([2.0, 3.0, 4.0], requires_grad=True)
+
+columns = []
+for tangent in torch.eye(3):
+    columns.append(torch.func.jvp(g, (x.detach(),), (tangent,))[1])
+from_columns = torch.stack(columns, dim=1)
+
+rows = []
+for gradient in torch.eye(2):
+    rows.append(torch.autograd.grad(g(x), x, gradient)[0])
+from_rows = torch.stack(rows)
+
+print(from_columns)
+assert torch.equal(from_columns, from_rows)
+assert from_columns.tolist() == [[3.0, 2.0, 0.0], [0.0, 1.0, 10.0]]
+assert (len(columns), len(rows)) == (3, 2)
+
+# %% [markdown]
+# Any other tangent gives the same combination of the columns, which is the product of the Jacobian with that vector, and any
+# other gradient the same combination of the rows. Hence the names jvp and vjp. So the two can be tested against each other:
+# with a tangent v and a gradient u, u · (J v) and (u J) · v are the same number.
+
+# %%
+v, u = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([2.0, 3.0])
+_, jv = torch.func.jvp(g, (x.detach(),), (v,))
+(uj,) = torch.autograd.grad(g(x), x, u)
+print(jv, uj, u @ jv, uj @ v)
+assert torch.equal(jv, from_rows @ v) and torch.equal(uj, u @ from_rows)
+assert u @ jv == uj @ v
+
+# %% [markdown]
+# ## Which when
+#
+# To have all derivatives, forward mode needs a pass for each input, `backward` one for each output. Let us have a `Function`
+# count them.
+
+
+# %%
+class Counted(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        passes["backward"] += 1
+        return 2 * ctx.saved_tensors[0] * grad_output
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        passes["forward mode"] += 1
+        return 2 * ctx.saved_tensors[0] * x_tangent
+
+
+def loss(x):  # 50 numbers to one
+    return Counted.apply(x).sum()
+
+
+def curve(t):  # one number to 50
+    return Counted.apply(t) * torch.arange(50.0)
+
+
+many, single = torch.arange(50.0), torch.tensor(3.0)
+for h, at in ((loss, many), (curve, single)):
+    passes = {"forward mode": 0, "backward": 0}
+    for tangent in torch.eye(at.numel()).reshape(-1, *at.shape):
+        torch.func.jvp(h, (at,), (tangent,))
+    leaf = at.clone().requires_grad_()
+    result = h(leaf)
+    for gradient in torch.eye(result.numel()).reshape(-1, *result.shape):
+        torch.autograd.grad(result, leaf, gradient, retain_graph=True)
+    print(h.__name__, passes)
+    assert passes == {"forward mode": at.numel(), "backward": result.numel()}
+
+# %% [markdown]
+# Training has a million inputs, the weights, and one output, the loss: one `backward` gives all derivatives. A path through
+# space has one input, the time, and many outputs: one pass of forward mode gives all velocities, and keeps nothing. And where
+# one direction is enough, forward mode needs one pass, whatever the numbers.
+#
+# ## Exercises
+#
+# ### 1. By hand
+#
+# Let z = x · x · y with x = 3 and y = 2. What is the tangent of z if the tangent of x is 1 and that of y is 10?
+
+# %%
+forward_tangent = ...
+
+lessons.check("forward_tangent", forward_tangent)
+
+# %% [markdown]
+# ### 2. A rule
+#
+# Write division for dual numbers: from the value and the tangent of `a`, and those of `b`, the value and the tangent of
+# a / b.
+
+
+# %%
+def forward_quotient(a, a_tangent, b, b_tangent): ...
+
+
+lessons.check("forward_quotient", forward_quotient)
+
+# %% [markdown]
+# ### 3. Fill the gap
+#
+# The length r of a vector (x, y) changes by (x · x′ + y · y′) / r. Write `jvp`.
+
+
+# %%
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * x / r, grad_output * y / r
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent): ...
+
+
+lessons.check("ForwardHypot", ForwardHypot)
+
+# %% [markdown]
+# ### 4. Repair
+#
+# `backward` is right, forward mode is not. There are two mistakes.
+
+
+# %%
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2
+
+
+lessons.check("ForwardCube", ForwardCube)
+
+# %% [markdown]
+# ### 5. A Jacobian, column by column
+#
+# Write a function that takes `f` and a vector `x`, and gives the Jacobian of `f` at `x`: one row for each output, one column
+# for each input. Use forward mode only: the check has a `Function` without `backward`.
+
+
+# %%
+def forward_jacobian(f, x): ...
+
+
+lessons.check("forward_jacobian", forward_jacobian)

@@ -1,0 +1,105 @@
+"""The exercises of lesson 2."""
+
+import minigrad as torch
+from lessons import expect
+from lessons.exercise import Wrong, exercise
+
+
+@exercise(
+    "What arrives at the node of Claim is the derivative of 10 * y by y.",
+    "backward multiplies what arrives by 5. The values of forward play no part.",
+)
+def combined_claim(answer):
+    """10 arrives, and backward makes 50 of it; nobody asks whether the slope of a square is 5."""
+    mistakes = {
+        60.0: "that is the true derivative of 10 * x * x, but backward claims another one",
+        5.0: "that leaves out the 10 that arrives",
+        10.0: "that is what arrives at Claim",
+        90.0: "that is the value, not the gradient",
+    }
+    expect.number(answer, 50.0, mistakes)
+
+
+class Reciprocal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 1 / x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output / (x * x)
+
+
+@exercise(
+    "The result stands in ctx.saved_tensors, a tuple with one element.",
+    "What backward returns is what arrives, times the slope.",
+    "return grad_output * -result * result, or the same in another way.",
+)
+def CombinedReciprocal(answer):
+    """What arrives, times minus the square of the result: nothing but the result has to be kept."""
+    expect.function(answer, Reciprocal, *points(0.5, [1.0, -2.0], [[4.0, 0.25]]))
+    expect.saves(answer.apply, points([2.0, 4.0])[0], 8)
+
+
+class Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return scale * x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ctx.scale * x.cos(), None
+
+
+@exercise(
+    "backward reads ctx.scale. Who has put it there?",
+    "forward has two arguments besides the ctx, so backward returns two gradients: None for the number.",
+    "The gradient is what arrives times the slope: grad_output * ctx.scale * x.cos().",
+)
+def CombinedSine(answer):
+    """The number is left on the ctx, there are two gradients, and the first is a multiple of what arrives."""
+    expect.function(answer, Sine, *points(0.5, [1.0, -2.0], after=(3.0,)))
+
+
+class Clip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-ctx.bound, ctx.bound), None
+
+
+@exercise(
+    "backward needs the bound, not x: it can be an attribute of the ctx.",
+    "forward may return x.clone(); `clamp(low, high)` of a tensor clips its elements.",
+    "return grad_output.clamp(-ctx.bound, ctx.bound), None",
+)
+def CombinedClip(answer):
+    """The values pass through, and the gradient is clipped element by element, on its way back."""
+    expect.function(answer, Clip, *points(0.5, [[1.0, -2.0, 3.0]], after=(2.0,)), gradients=False)
+    for bound, arriving, clipped in (
+        (1.0, [0.5, -3.0, 2.0], [0.5, -1.0, 1.0]),
+        (0.25, [0.5, 0.1, -9.0], [0.25, 0.1, -0.25]),
+    ):
+        x = torch.tensor([4.0, 5.0, -6.0], requires_grad=True)
+        y = answer.apply(x, bound)
+        if not y.requires_grad:
+            raise Wrong("the result does not require grad: something cut the graph")
+        (given,) = torch.autograd.grad(y, x, torch.tensor(arriving))
+        words = f"the gradient, where {arriving} arrives and bound is {bound},"
+        if given.tolist() == [max(-bound, min(bound, v)) for v in x.tolist()]:
+            raise Wrong(f"{words} is x itself, clipped: it is grad_output that has to be")
+        expect.tensor(given, clipped, words)
+
+
+def points(*values, after=()):
+    """Calls with one tensor that requires grad, and with what stands after it."""
+    return [(torch.tensor(value, requires_grad=True), *after) for value in values]

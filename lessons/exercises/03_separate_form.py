@@ -1,0 +1,88 @@
+"""The exercises of lesson 3."""
+
+import minigrad as torch
+from lessons import expect
+from lessons.exercise import Wrong, exercise
+from minigrad.func import grad
+
+
+@exercise(
+    "`inputs` are the arguments of forward, whether they were given or not.",
+    "The ctx is no argument of forward in this form.",
+)
+def separate_inputs(answer):
+    """x, y, factor and shift: also what was left out is there, with its default."""
+    mistakes = {
+        3.0: "arguments that are left out are there, too, with their defaults",
+        5.0: "the ctx is not among them",
+    }
+    mistakes[2.0] = "not only tensors are among them"
+    expect.number(answer, 4.0, mistakes)
+
+
+@exercise(
+    "The result is `output`, a tensor.",
+    "setup_context: ctx.save_for_backward(output)",
+    "backward: (result,) = ctx.saved_tensors; return grad_output * (1 - result**2)",
+)
+def SeparateTanh(answer):
+    """One tensor is kept, and what is computed from it can be differentiated again."""
+    differentiates(answer, torch.tanh, (0.0, 0.5, -2.0))
+    expect.saves(answer.apply, (torch.tensor([2.0, 4.0], requires_grad=True),), 8)
+
+
+@exercise(
+    "forward(x) has no ctx and saves nothing; setup_context(ctx, inputs, output) does.",
+    "s is neither an input nor the output. It can be computed again from x.",
+    "Save x alone, and begin backward with s = torch.sigmoid(x).",
+)
+def SeparateSilu(answer):
+    """Split, and what is saved is an input or an output, so that the second derivative is right."""
+    differentiates(answer, lambda x: x * torch.sigmoid(x), (0.0, 0.5, -2.0))
+
+
+@exercise(
+    "forward(x, n=2) computes; setup_context finds both in `inputs`, a tuple of two, also if n was left out.",
+    "x is a tensor: save_for_backward. n is a number: ctx.n = n.",
+    "backward returns two gradients, the second of them None.",
+)
+def SeparatePower(answer):
+    """x is saved, n is an attribute, and there are two gradients, one of them None."""
+    differentiates(answer, lambda x, n=2: x**n, (0.5, -2.0), (), (3,), (1,), (4,))
+
+
+def differentiates(answer, expected, points, *more):
+    """A Function with the values and gradients of `expected`, and the first two derivatives by grad; also as first of two."""
+    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+
+    def first(*args):
+        result = answer.apply(*args)
+        return result[0] if isinstance(result, tuple) else result
+
+    for rest in more or ((),):
+        expect.computes(
+            first, expected, *[(torch.tensor(at, requires_grad=True), *rest) for at in (points[0], list(points))]
+        )
+        for at in points:
+            x, whole = torch.tensor(at), f"at {at}" + "".join(f", n = {n}" for n in rest)
+            own, wanted = lambda x: first(x, *rest), lambda x: expected(x, *rest)
+            expect.tensor(grad(own)(x), grad(wanted)(x), f"func.grad {whole}")
+            words = "; what is computed in backward from anything but inputs and outputs counts as a constant"
+            second_is(grad(grad(own))(x), grad(grad(wanted))(x), f"the second derivative {whole}", words)
+            second_is(again(own, x), again(wanted, x), f"the second derivative by create_graph {whole}", words)
+
+
+def again(f, x):
+    """The second derivative by two walks back."""
+    x = x.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.autograd.grad(slope, x)[0] if slope.requires_grad else torch.zeros_like(x)
+
+
+def second_is(given, wanted, what, words):
+    """The second derivative, with a word on how it gets lost."""
+    try:
+        expect.tensor(given, wanted, what)
+    except Wrong as wrong:
+        raise Wrong(f"{wrong}{words}") from None

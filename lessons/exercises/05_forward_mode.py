@@ -1,0 +1,143 @@
+"""The exercises of lesson 5."""
+
+import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+from lessons import expect
+from lessons.exercise import Wrong, exercise
+from minigrad.func import jvp
+
+
+@exercise(
+    "First x · x: its value is 9, its tangent 3 · 1 + 1 · 3.",
+    "Then (x · x) · y: the value of the one times the tangent of the other, both ways: 9 · 10 + 6 · 2.",
+)
+def forward_tangent(answer):
+    """x · x has the tangent 6, so z has 9 · 10 + 6 · 2 = 102."""
+    mistakes = {
+        12.0: "that is the part of x; y changes, too",
+        90.0: "that is the part of y; x changes, too",
+        18.0: "that is the value of z",
+        21.0: "that is with a tangent of 1 for y, which has 10",
+        96.0: "x stands in the product twice",
+        60.0: "tangents are not multiplied with each other",
+    }
+    expect.number(answer, 102.0, mistakes)
+
+
+@exercise(
+    "Let q = a / b, so that a = q · b, and write down the rule for that product.",
+    "a′ = q · b′ + q′ · b. Solve it for q′.",
+    "value = a / b; tangent = (a_tangent - value * b_tangent) / b; return both.",
+)
+def forward_quotient(answer):
+    """From a = q · b follows a′ = q · b′ + q′ · b, and from that q′."""
+
+    def quotient(a, a_tangent, b, b_tangent):
+        return a / b, (a_tangent - a / b * b_tangent) / b
+
+    given = answer(6.0, 1.0, 2.0, 10.0)
+    if isinstance(given, (tuple, list)) and len(given) == 2 and float(given[1]) == 14.5:
+        raise Wrong("the tangent for 6, 1, 2, 10 is 14.5, expected -14.5: look at the order of the difference")
+    calls = (6.0, 1.0, 2.0, 0.0), (6.0, 0.0, 2.0, 1.0), (6.0, 1.0, 2.0, 10.0), (-1.0, 3.0, 4.0, 0.5)
+    expect.computes(answer, quotient, *calls, gradients=False)
+
+
+@exercise(
+    "There are two tangents, and three saved tensors: x, y, r.",
+    "x, y, r = ctx.saved_tensors; return (x * x_tangent + y * y_tangent) / r",
+)
+def ForwardHypot(answer):
+    """Both tangents count, each with its own slope."""
+    tangents(answer, lambda x, y: (x * x + y * y).sqrt(), (3.0, 4.0), (1.0, 0.0), (0.0, 1.0), (10.0, -2.0))
+    tangents(answer, lambda x, y: (x * x + y * y).sqrt(), ([3.0, -5.0], [4.0, 12.0]), ([1.0, 2.0], [0.0, -1.0]))
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        given = fwAD.unpack_dual(answer.apply(x, torch.tensor(4.0))).tangent
+    expect.tensor(given, 0.6, "the tangent at 3 and 4, where y has none,")
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+@exercise(
+    "What does ctx.saved_tensors hold in jvp? What save_for_forward was given.",
+    "The tangent of the output is the slope times the tangent that comes in.",
+    "ctx.save_for_forward(*inputs), and return 3 * x**2 * x_tangent",
+)
+def ForwardCube(answer):
+    """x is saved for forward mode as well, and the slope is multiplied with the tangent that comes in."""
+    expect.function(answer, Cube, (torch.tensor([2.0, -1.0], requires_grad=True),))
+    tangents(answer, lambda x: x**3, (2.0,), (1.0,), (10.0,), (0.0,))
+    tangents(answer, lambda x: x**3, ([2.0, -1.0, 0.5],), ([1.0, 3.0, -2.0],))
+
+
+class ForwardOnly(torch.autograd.Function):
+    """x * sum(x), which has no backward."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * x.sum()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return x_tangent * x.sum() + x * x_tangent.sum()
+
+
+@exercise(
+    "torch.eye(x.numel()) has a tangent for each input in its rows.",
+    "torch.func.jvp(f, (x,), (tangent,))[1] is the column that belongs to it.",
+    "torch.stack(columns, dim=1) puts columns beside each other.",
+)
+def forward_jacobian(answer):
+    """One pass for each input, each of them a column."""
+
+    def g(x):
+        return torch.stack([x[0] * x[1], x[1] + 10 * x[2]])
+
+    x = torch.tensor([2.0, 3.0, 4.0])
+    expected = torch.tensor([[3.0, 2.0, 0.0], [0.0, 1.0, 10.0]])
+    given = answer(g, x)
+    if getattr(given, "shape", None) == (3, 2):
+        raise Wrong(
+            "the table has the shape [3, 2], expected [2, 3]: tangents give columns; dim=1 sets them side by side"
+        )
+    expect.tensor(given, expected, "the Jacobian of three numbers to two")
+    expect.tensor(answer(lambda x: x.sum().reshape(1), x), torch.ones(1, 3), "the Jacobian of x.sum().reshape(1)")
+    wanted = torch.eye(3) * x.sum() + x[:, None]
+    expect.tensor(answer(ForwardOnly.apply, x), wanted, "the Jacobian of a Function without backward")
+
+
+def tangents(answer, expected, at, *directions):
+    """A Function whose tangents at a point, in some directions, are those of `expected`."""
+    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+    point = tuple(map(torch.tensor, at))
+    for direction in directions:
+        moving = tuple(map(torch.tensor, direction))
+        with fwAD.dual_level():
+            value, given = fwAD.unpack_dual(answer.apply(*map(fwAD.make_dual, point, moving)))
+        wanted_value, wanted = jvp(expected, point, moving)
+        words = f"at {', '.join(map(str, at))} with the tangent {', '.join(map(str, direction))}"
+        expect.tensor(value, wanted_value, f"the value {words}")
+        if given is None:
+            raise Wrong(f"the tangent {words} is None: is there a return in jvp?")
+        expect.tensor(given, wanted, f"the tangent {words}")

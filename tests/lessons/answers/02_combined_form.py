@@ -1,0 +1,332 @@
+# %% right combined_claim
+combined_claim = 50
+
+# %% right combined_claim
+combined_claim = torch.tensor([50.0])
+
+# %% right combined_claim
+x = torch.tensor(3.0, requires_grad=True)
+(10 * Claim.apply(x)).backward()
+combined_claim = x.grad
+
+# %% wrong combined_claim: true derivative
+combined_claim = 60.0
+
+# %% wrong combined_claim: 10 that arrives
+combined_claim = 5
+
+# %% wrong combined_claim: not right
+combined_claim = 300
+
+
+# %% right CombinedReciprocal
+class CombinedReciprocal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.reciprocal()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x = ctx.saved_tensors[0]
+        return grad_output * (-1 / x**2)
+
+
+# %% right CombinedReciprocal
+class CombinedReciprocal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = 1 / x
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, g):
+        [out] = ctx.saved_tensors
+        return (g.neg().mul(out.pow(2)),)
+
+
+# %% right CombinedReciprocal
+class CombinedReciprocal(torch.autograd.Function):
+    def forward(ctx, x):
+        ctx.save_for_backward(1 / x)
+        return 1 / x
+
+    def vjp(ctx, grad_output):
+        return -(grad_output * ctx.saved_tensors[0].square())
+
+
+# %% wrong CombinedReciprocal: gradient
+class CombinedReciprocal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = 1 / x
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * result * result
+
+
+# %% wrong CombinedReciprocal: gradient
+class CombinedReciprocal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = 1 / x
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return -result * result
+
+
+# %% wrong CombinedReciprocal: missing
+class CombinedReciprocal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = 1 / x
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        -grad_output * result * result
+
+
+# %% wrong CombinedReciprocal: 8 are enough
+class CombinedReciprocal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = 1 / x
+        ctx.save_for_backward(result, x)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        result, x = ctx.saved_tensors
+        return -grad_output * result / x
+
+
+# %% wrong CombinedReciprocal: subclass of autograd.Function
+class CombinedReciprocal:
+    @staticmethod
+    def apply(x):
+        return 1 / x
+
+
+# %% right CombinedSine
+class CombinedSine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(scale * x.cos())
+        return scale * torch.sin(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (slope,) = ctx.saved_tensors
+        return slope * grad_output, None
+
+
+# %% right CombinedSine
+class CombinedSine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, torch.tensor(scale))
+        return scale * x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, scale = ctx.saved_tensors
+        return [grad_output * scale * x.cos(), None]
+
+
+# %% right CombinedSine
+class CombinedSine(torch.autograd.Function):
+    @staticmethod
+    def forward(x, scale):
+        return x.sin() * scale
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.scale = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.scale * ctx.saved_tensors[0].cos(), None
+
+
+# %% wrong CombinedSine: scale
+class CombinedSine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        return scale * x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return ctx.scale * x.cos()
+
+
+# %% wrong CombinedSine: expected 2, got 1
+class CombinedSine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return scale * x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ctx.scale * x.cos()
+
+
+# %% wrong CombinedSine: gradient
+class CombinedSine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return scale * x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return ctx.scale * x.cos(), None
+
+
+# %% wrong CombinedSine: gradient
+class CombinedSine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return scale * x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.cos(), None
+
+
+# %% right CombinedClip
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.clamp(g, min=-ctx.bound, max=ctx.bound), None
+
+
+# %% right CombinedClip
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        b = torch.full_like(g, ctx.bound)
+        return torch.minimum(torch.maximum(g, -b), b), None
+
+
+# %% right CombinedClip
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return 1 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        g = torch.where(g > ctx.bound, ctx.bound, g)
+        return torch.where(g < -ctx.bound, -ctx.bound, g), None
+
+
+# %% right CombinedClip
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(x, bound):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.bound = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-ctx.bound, ctx.bound), None
+
+
+# %% wrong CombinedClip: the result
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return x.clamp(-bound, bound)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-ctx.bound, ctx.bound), None
+
+
+# %% wrong CombinedClip: x itself
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.save_for_backward(x)
+        ctx.bound = bound
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return x.clamp(-ctx.bound, ctx.bound), None
+
+
+# %% wrong CombinedClip: the gradient, where
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(max=ctx.bound), None
+
+
+# %% wrong CombinedClip: the gradient, where
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        norm = grad_output.norm()
+        return grad_output * (ctx.bound / norm if norm > ctx.bound else 1.0), None
+
+
+# %% wrong CombinedClip: expected 2, got 1
+class CombinedClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-ctx.bound, ctx.bound)

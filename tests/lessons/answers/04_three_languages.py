@@ -1,0 +1,330 @@
+# %% right languages_gradients
+languages_gradients = 3.0
+
+# %% right languages_gradients
+languages_gradients = len("a s b".split())
+
+# %% right languages_gradients
+languages_gradients = torch.tensor(3)
+
+# %% wrong languages_gradients: Variable()
+languages_gradients = 2
+
+# %% wrong languages_gradients: ctx
+languages_gradients = 4
+
+# %% wrong languages_gradients: arrive
+languages_gradients = 1
+
+
+# %% right LanguagesClip
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.save_for_backward(x)
+        ctx.saved_data["bound"] = bound
+        return x.clamp(-bound, bound)
+
+    @staticmethod
+    def backward(ctx, *grad_output):
+        saved = ctx.saved_tensors
+        bound = ctx.saved_data["bound"]
+        return [grad_output[0] * (saved[0].abs() <= bound), None]
+
+
+# %% right LanguagesClip
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(x, bound):
+        return torch.clamp(x, -bound, bound)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, bound = inputs
+        ctx.save_for_backward(x.abs() < bound)
+
+    @staticmethod
+    def backward(ctx, g):
+        (inside,) = ctx.saved_tensors
+        return torch.where(inside, g, torch.zeros_like(g)), None
+
+
+# %% right LanguagesClip
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        inside = (x >= -bound) & (x <= bound)
+        ctx.save_for_backward(inside.to(x.dtype))
+        return torch.minimum(torch.maximum(x, torch.full_like(x, -bound)), torch.full_like(x, bound))
+
+    @staticmethod
+    def vjp(ctx, grad_output):
+        return grad_output.mul(ctx.saved_tensors[0]), None
+
+
+# %% wrong LanguagesClip: expected 2, got 1
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.save_for_backward(x)
+        ctx.bound = bound
+        return x.clamp(-bound, bound)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (x.abs() <= ctx.bound)
+
+
+# %% wrong LanguagesClip: the gradient
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.bound = bound
+        return x.clamp(-bound, bound)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-ctx.bound, ctx.bound), None
+
+
+# %% wrong LanguagesClip: only takes tensors
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.save_for_backward(x, bound)
+        return x.clamp(-bound, bound)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, bound = ctx.saved_tensors
+        return grad_output * (x.abs() <= bound), None
+
+
+# %% wrong LanguagesClip: leave the braces out
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.save_for_backward({x})
+        ctx.bound = bound
+        return x.clamp(-bound, bound)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (x.abs() <= ctx.bound), None
+
+
+# %% right LanguagesHypot
+class LanguagesHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x.mul(x).add(y.mul(y)).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        [x, y] = inputs
+        ctx.save_for_backward(x, y, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        [x, y, r] = ctx.saved_tensors
+        return [grad_output.mul(x).div(r), grad_output.mul(y).div(r)]
+
+
+# %% right LanguagesHypot
+class LanguagesHypot(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, y):
+        return torch.hypot(x, y)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        scaled = g / LanguagesHypot.apply(x, y)
+        return x * scaled, y * scaled
+
+
+# %% right LanguagesHypot
+class LanguagesHypot(torch.autograd.Function):
+    def forward(x, y):
+        return torch.sqrt(x.square() + y.square())
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+
+    def vjp(ctx, grad_output):
+        *sides, r = ctx.saved_tensors
+        return tuple(grad_output * side / r for side in sides)
+
+
+# %% wrong LanguagesHypot: setup_context
+class LanguagesHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        r = (x * x + y * y).sqrt()
+        ctx.save_for_backward(x, y, r)
+        return r
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * x / r, grad_output * y / r
+
+
+# %% wrong LanguagesHypot: expected 2, got 1
+class LanguagesHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * (x + y) / r
+
+
+# %% wrong LanguagesHypot: by argument 0
+class LanguagesHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * y / r, grad_output * x / r
+
+
+# %% wrong LanguagesHypot: the result
+class LanguagesHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x.mul(x).add(y).mul(y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * x / r, grad_output * y / r
+
+
+# %% right LanguagesTimes
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        var = var.clone()
+        var.mul_(n)
+        return var
+
+    @staticmethod
+    def backward(ctx, *grad_output):
+        return [None, grad_output[0] * ctx.n]
+
+
+# %% right LanguagesTimes
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(n, var):
+        return torch.mul(var, n)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.n, _ = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, ctx.n * grad_output
+
+
+# %% right LanguagesTimes
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.save_for_backward(torch.tensor(float(n)))
+        return sum(var for _ in range(n))
+
+    @staticmethod
+    def backward(ctx, g):
+        (n,) = ctx.saved_tensors
+        return None, g * n
+
+
+# %% wrong LanguagesTimes: leaf
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        var.mul_(n)
+        ctx.mark_dirty(var)
+        return var
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output * ctx.n
+
+
+# %% wrong LanguagesTimes: gives a list
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        return [var * n]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output * ctx.n
+
+
+# %% wrong LanguagesTimes: the result
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        return var * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output * 2
+
+
+# %% wrong LanguagesTimes: expected 2, got 1
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        return var * n
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return [grad_output * ctx.n]
+
+
+# %% wrong LanguagesTimes: gradient
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        return var * n
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.n, None

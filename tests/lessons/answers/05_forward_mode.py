@@ -1,0 +1,385 @@
+# %% right forward_tangent
+forward_tangent = 102
+
+# %% right forward_tangent
+x, y = Dual(3.0, 1.0), Dual(2.0, 10.0)
+forward_tangent = (x * x * y).tangent
+
+# %% right forward_tangent
+with fwAD.dual_level():
+    x, y = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0)), fwAD.make_dual(torch.tensor(2.0), torch.tensor(10.0))
+    forward_tangent = fwAD.unpack_dual(x * x * y).tangent
+
+# %% wrong forward_tangent: part of x
+forward_tangent = 12
+
+# %% wrong forward_tangent: tangent of 1
+forward_tangent = 21.0
+
+# %% wrong forward_tangent: value
+forward_tangent = 18.0
+
+
+# %% right forward_quotient
+def forward_quotient(a, a_tangent, b, b_tangent):
+    return a / b, (a_tangent * b - a * b_tangent) / b**2
+
+
+# %% right forward_quotient
+forward_quotient = lambda a, da, b, db: [a / b, da / b - a * db / (b * b)]
+
+
+# %% right forward_quotient
+def forward_quotient(a, a_tangent, b, b_tangent):
+    inverse = Dual(1 / b, -b_tangent / b**2)
+    result = Dual(a, a_tangent) * inverse
+    return result.value, result.tangent
+
+
+# %% right forward_quotient
+def forward_quotient(a, a_tangent, b, b_tangent):
+    a, da, b, db = (torch.tensor(v) for v in (a, a_tangent, b, b_tangent))
+    return torch.func.jvp(torch.div, (a, b), (da, db))
+
+
+# %% wrong forward_quotient: order of the difference
+def forward_quotient(a, a_tangent, b, b_tangent):
+    return a / b, (a * b_tangent - a_tangent * b) / b**2
+
+
+# %% wrong forward_quotient: result 1
+def forward_quotient(a, a_tangent, b, b_tangent):
+    return a / b, a_tangent / b_tangent if b_tangent else a_tangent
+
+
+# %% wrong forward_quotient: expected 2 results
+def forward_quotient(a, a_tangent, b, b_tangent):
+    return (a_tangent * b - a * b_tangent) / b**2
+
+
+# %% wrong forward_quotient: returns None
+def forward_quotient(a, a_tangent, b, b_tangent):
+    value = a / b
+    value, (a_tangent - value * b_tangent) / b
+
+
+# %% wrong forward_quotient: result 1
+def forward_quotient(a, a_tangent, b, b_tangent):
+    return a / b, (a_tangent * b + a * b_tangent) / b**2
+
+
+# %% right ForwardHypot
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return torch.hypot(x, y)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y = ctx.saved_tensors
+        return (x * x_tangent + y * y_tangent) / torch.hypot(x, y)
+
+
+# %% right ForwardHypot
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        r = (x * x + y * y).sqrt()
+        ctx.save_for_backward(x, y, r)
+        ctx.save_for_forward(x, y, r)
+        return r
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * x / r, grad_output * y / r
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y, r = ctx.saved_tensors
+        return x_tangent * (x / r) + y_tangent * (y / r)
+
+
+# %% right ForwardHypot
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y, r = ctx.saved_tensors
+        return grad_output * x / r, grad_output * y / r
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        *sides, r = ctx.saved_tensors
+        return (sum(side * tangent for side, tangent in zip(sides, tangents)) / r,)
+
+
+# %% wrong ForwardHypot: returned 2 tangents
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y, r = ctx.saved_tensors
+        return x_tangent * x / r, y_tangent * y / r
+
+
+# %% wrong ForwardHypot: with the tangent
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y, r = ctx.saved_tensors
+        return x * x_tangent + y * y_tangent
+
+
+# %% wrong ForwardHypot: jvp
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        x, y, r = ctx.saved_tensors
+        return (x + y) * tangent / r
+
+
+# %% wrong ForwardHypot: is there a return
+class ForwardHypot(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return (x * x + y * y).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def jvp(ctx, x_tangent, y_tangent):
+        x, y, r = ctx.saved_tensors
+        (x * x_tangent + y * y_tangent) / r
+
+
+# %% right ForwardCube
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    jvp = backward
+
+
+# %% right ForwardCube
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 3 * ctx.saved_tensors[0].square()
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        x, _ = ctx.saved_tensors
+        return (x_tangent.mul(x).mul(x).mul(3),)
+
+
+# %% right ForwardCube
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x**3
+
+    @staticmethod
+    def vjp(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * x_tangent
+
+
+# %% wrong ForwardCube: the tangent at
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * x_tangent
+
+
+# %% wrong ForwardCube: with the tangent 10.0
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2
+
+
+# %% wrong ForwardCube: the gradient
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+    @staticmethod
+    def jvp(ctx, x_tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * x_tangent
+
+
+# %% wrong ForwardCube: jvp
+class ForwardCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+# %% right forward_jacobian
+def forward_jacobian(f, x):
+    columns = []
+    with fwAD.dual_level():
+        for i in range(len(x)):
+            tangent = torch.zeros_like(x)
+            tangent[i] = 1.0
+            columns.append(fwAD.unpack_dual(f(fwAD.make_dual(x, tangent))).tangent)
+    return torch.stack(columns).T
+
+
+# %% right forward_jacobian
+def forward_jacobian(f, x):
+    def column(tangent):
+        return torch.func.jvp(f, (x,), (tangent,))[1]
+
+    return torch.vmap(column, out_dims=1)(torch.eye(len(x)))
+
+
+# %% right forward_jacobian
+forward_jacobian = lambda f, x: torch.func.jacfwd(f)(x)
+
+
+# %% right forward_jacobian
+def forward_jacobian(f, x):
+    table = torch.zeros(f(x).numel(), x.numel())
+    for i, tangent in enumerate(torch.eye(x.numel())):
+        _, table[:, i] = torch.func.jvp(f, (x,), (tangent,))
+    return table
+
+
+# %% wrong forward_jacobian: dim=1
+def forward_jacobian(f, x):
+    return torch.stack([torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(x.numel())])
+
+
+# %% wrong forward_jacobian: backward
+def forward_jacobian(f, x):
+    x = x.clone().requires_grad_()
+    y = f(x)
+    return torch.stack([torch.autograd.grad(y, x, row, retain_graph=True)[0] for row in torch.eye(y.numel())])
+
+
+# %% wrong forward_jacobian: shape
+def forward_jacobian(f, x):
+    return torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
+
+
+# %% wrong forward_jacobian: [3, 2, 2]
+def forward_jacobian(f, x):
+    return [torch.func.jvp(f, (x,), (tangent,)) for tangent in torch.eye(x.numel())]
