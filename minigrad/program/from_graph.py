@@ -96,7 +96,7 @@ def note_node(rec: Record, node: Any, known: dict) -> None:
     rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
-            index = event.outputs[s.index] if s.index is not None else owner(inputs, place, s, rec)
+            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place)
             describe(rec, index, s.tensor)
             group.kept.append((index, bottom(s.tensor).nbytes, node))
 
@@ -127,12 +127,13 @@ def untracked(rec: Record, node: Any, i: int) -> Any:
     return add(rec, "input", tuple(s), None) if type(s) is ShapeOf else {"const": s}
 
 
-def owner(inputs: list, place: int, s: Saved, rec: Record) -> int:
-    """The argument that a saved tensor was: by its place in a built-in's node, else by its shape."""
-    if place < len(inputs) and not isinstance(inputs[place], dict):
-        return inputs[place]
-    same = [i for i in inputs if not isinstance(i, dict) and tuple(rec.values[i].shape) == tuple(s.tensor.shape)]
-    return same[0] if same else add(rec, "computed", tuple(s.tensor.shape), s.tensor._np_dtype)
+def owner(rec: Record, node: Any, inputs: list, place: int) -> int:
+    """The argument that a saved tensor is; a built-in's node has them at their places. A value of its own for any other."""
+    at = node._places[place] if isinstance(node, Ctx) else place
+    if at is not None and at < len(inputs) and not isinstance(inputs[at], dict):
+        return inputs[at]
+    kept = node._saved[place].tensor
+    return add(rec, "computed", tuple(kept.shape), kept._np_dtype)
 
 
 def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:

@@ -232,6 +232,32 @@ def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
     assert x.grad is None
 
 
+class Chosen(Function):
+    """Three times x where `mask` says so; saves its arguments in another order than it takes them."""
+
+    @staticmethod
+    def forward(ctx, x, weight, mask):
+        ctx.save_for_backward(mask, weight, x * 1)
+        return x * weight * mask
+
+    @staticmethod
+    def backward(ctx, g):
+        mask, weight, x = ctx.saved_tensors
+        return g * weight * mask, g * x * mask, None
+
+
+def test_record_of_a_tensor_tells_which_value_a_custom_function_has_saved():
+    x, weight = (minigrad.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
+    h = x * 1
+    document = minigrad.record_of(Chosen.apply(h, weight * 1, minigrad.tensor([1.0, 0.0]))).to_dict()
+    op = forward(document)[-1]
+    held = [document["values"][entry["value"]]["summary"].get("values") for entry in op["saved"]]
+    assert held == [[1.0, 0.0], [3.0, 4.0], [1.0, 2.0]]
+    assert [entry["value"] for entry in op["saved"]][:2] == [op["inputs"][2], op["inputs"][1]]
+    assert op["saved"][2]["value"] not in op["inputs"]  # made in forward
+    assert not document["values"][op["inputs"][0]]["summary"].get("values")  # nobody has kept it
+
+
 def test_record_of_a_leaf_says_that_there_is_no_graph():
     with pytest.raises(ValueError, match="has no graph"):
         minigrad.record_of(minigrad.tensor(1.0))
