@@ -10,8 +10,11 @@ import dis
 import functools
 import html
 import importlib.util
+import inspect
 import itertools
+import re
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType
@@ -81,25 +84,36 @@ def check(name: str, answer: Any) -> Verdict:
     ○ three_uses: not answered yet. Put your answer in the place of the dots; lessons.hint("three_uses") helps.
     """
     judge = _judges(of_exercise(name).name)[name]
-    try:
-        judge(answer)
-    except Exception as e:
-        if has_gap(answer):
-            words = "not answered yet. Put your answer in the place of the dots"
-            return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
-        if isinstance(e, Wrong):
-            return Verdict(name, "wrong", str(e), e.drawing)
-        return Verdict(name, "wrong", _failed(e))
+    with warnings.catch_warnings(record=True) as warned:  # said in the verdict, once each
+        warnings.simplefilter("always")
+        try:
+            judge(answer)
+        except Exception as e:
+            if has_gap(answer):
+                words = "not answered yet. Put your answer in the place of the dots"
+                return Verdict(name, "open", f'{words}; lessons.hint("{name}") helps.')
+            words, drawing = (str(e), e.drawing) if isinstance(e, Wrong) else (_failed(e), None)
+            return Verdict(name, "wrong", words + _warnings(warned), drawing)
     progress.solved(name)
-    return Verdict(name, "right", " ".join((judge.__doc__ or "That is right.").split()))
+    return Verdict(name, "right", " ".join((judge.__doc__ or "That is right.").split()) + _warnings(warned))
+
+
+def _warnings(warned: list[warnings.WarningMessage]) -> str:
+    """The first lines of what was warned of, each of them once."""
+    return "".join(
+        f"\nthere is a warning: {line}" for line in dict.fromkeys(str(w.message).split("\n")[0] for w in warned)
+    )
 
 
 def _failed(e: Exception) -> str:
-    """That the learner's code raised something, with its line."""
+    """That the learner's code raised something, with its line; lines of the checks themselves are left out."""
     own = [frame for frame in traceback.extract_tb(e.__traceback__) if "minigrad" not in frame.filename]
     own = [frame for frame in own if "lessons/" not in frame.filename.replace("\\", "/")]
     line = f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
-    return f"your code raised {type(e).__name__}: {e}{line}"
+    said = re.sub(
+        rf"^  at {re.escape(str(FOLDER))}.(expect|difference|exercises.\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
+    )
+    return f"your code raised {type(e).__name__}: {said.rstrip()}{line}"
 
 
 def has_gap(answer: Any) -> bool:
@@ -108,11 +122,11 @@ def has_gap(answer: Any) -> bool:
     >>> has_gap(...), has_gap(lambda x: ...), has_gap(lambda x: x[..., 0]), has_gap(3)
     (True, True, False, False)
     """
-    if isinstance(answer, type):
-        return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values())
+    if isinstance(answer, type):  # its methods; the class of nodes that a Function keeps leads back to the Function
+        return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values() if not isinstance(f, type))
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
-    code = getattr(answer, "__code__", None)
+    code = getattr(inspect.unwrap(answer), "__code__", None)  # a forward is wrapped by its class
     return answer is ... or (isinstance(code, CodeType) and any(map(_dots, _nested(code))))
 
 

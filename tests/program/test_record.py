@@ -232,30 +232,44 @@ def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
     assert x.grad is None
 
 
-class Chosen(Function):
-    """Three times x where `mask` says so; saves its arguments in another order than it takes them."""
+def test_record_of_a_tensor_tells_inner_values_that_a_function_saved_from_its_arguments():
+    class Inner(Function):
+        @staticmethod
+        def forward(ctx, x, y, z):
+            ctx.save_for_backward(x.exp(), z, y)  # none at its argument's place, and all of one shape
+            return x * y * z
 
-    @staticmethod
-    def forward(ctx, x, weight, mask):
-        ctx.save_for_backward(mask, weight, x * 1)
-        return x * weight * mask
+        @staticmethod
+        def backward(ctx, grad):
+            inner, z, y = ctx.saved_tensors
+            return grad * inner, grad * z, None
 
-    @staticmethod
-    def backward(ctx, g):
-        mask, weight, x = ctx.saved_tensors
-        return g * weight * mask, g * x * mask, None
+    x, y = (minigrad.tensor(v, requires_grad=True) for v in ([0.0, 1.0], [2.0, 3.0]))
+    document = minigrad.record_of(Inner.apply(x, y, minigrad.tensor([4.0, 5.0]))).to_dict()
+    (op,) = forward(document)
+    holds = [document["values"][i]["summary"].get("values") for i in op["inputs"]]
+    assert holds == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    assert [document["values"][s["value"]]["kind"] for s in op["saved"]] == ["computed", "input", "parameter"]
 
 
-def test_record_of_a_tensor_tells_which_value_a_custom_function_has_saved():
-    x, weight = (minigrad.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
-    h = x * 1
-    document = minigrad.record_of(Chosen.apply(h, weight * 1, minigrad.tensor([1.0, 0.0]))).to_dict()
-    op = forward(document)[-1]
-    held = [document["values"][entry["value"]]["summary"].get("values") for entry in op["saved"]]
-    assert held == [[1.0, 0.0], [3.0, 4.0], [1.0, 2.0]]
-    assert [entry["value"] for entry in op["saved"]][:2] == [op["inputs"][2], op["inputs"][1]]
-    assert op["saved"][2]["value"] not in op["inputs"]  # made in forward
-    assert not document["values"][op["inputs"][0]]["summary"].get("values")  # nobody has kept it
+def test_record_of_a_tensor_tells_untracked_arguments_of_one_shape_apart():
+    class Chosen(Function):
+        @staticmethod
+        def forward(ctx, x, weight, mask):
+            ctx.save_for_backward(mask, weight)
+            return x * weight * mask
+
+        @staticmethod
+        def backward(ctx, grad):
+            mask, weight = ctx.saved_tensors
+            return grad * weight * mask, None, None
+
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    document = minigrad.record_of(Chosen.apply(x, minigrad.tensor([3.0, 4.0]), minigrad.tensor([1.0, 0.0]))).to_dict()
+    (op,) = forward(document)
+    assert [s["value"] for s in op["saved"]] == [op["inputs"][2], op["inputs"][1]]
+    holds = [document["values"][i]["summary"].get("values") for i in op["inputs"]]
+    assert holds == [[1.0, 2.0], [3.0, 4.0], [1.0, 0.0]]
 
 
 def test_record_of_a_leaf_says_that_there_is_no_graph():
