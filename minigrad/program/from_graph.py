@@ -100,7 +100,7 @@ def note_node(rec: Record, node: Any, known: dict) -> None:
     rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
-            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place, s)
+            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place)
             describe(rec, index, s.tensor)
             group.kept.append((index, bottom(s.tensor).nbytes, node))
 
@@ -131,19 +131,13 @@ def untracked(rec: Record, node: Any, i: int) -> Any:
     return add(rec, "input", tuple(s), None) if type(s) is ShapeOf else {"const": s}
 
 
-def owner(rec: Record, node: Any, inputs: list, place: int, s: Saved) -> int:
-    """What a saved tensor was: the argument at its place; in a custom Function any argument, or none of them."""
-    if not isinstance(node, Ctx):
-        same = inputs[place : place + 1]
-    elif place in node._private:
-        same = []
-    elif (edge := s.edge or history(s.tensor)) is not None:
-        same = [i for i, e in zip(inputs, node._edges) if e is not None and key(e) == key(edge)]
-    else:
-        known = zip(inputs, node._edges, node._given)
-        same = [i for i, e, m in known if e is None and m == (tuple(s.tensor.shape), s.tensor._np_dtype)]
-    found = [i for i in same if not isinstance(i, dict)]
-    return found[0] if found else add(rec, "computed", tuple(s.tensor.shape), s.tensor._np_dtype)
+def owner(rec: Record, node: Any, inputs: list, place: int) -> int:
+    """The argument that a saved tensor is; a built-in's node has them at their places. A value of its own for any other."""
+    at = node._places[place] if isinstance(node, Ctx) else place
+    if at is not None and at < len(inputs) and not isinstance(inputs[at], dict):
+        return inputs[at]
+    kept = node._saved[place].tensor
+    return add(rec, "computed", tuple(kept.shape), kept._np_dtype)
 
 
 def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:

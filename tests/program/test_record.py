@@ -255,23 +255,44 @@ def test_record_of_a_gradient_that_cannot_be_differentiated_again():
     assert "once_differentiable" in record.notes[0]
 
 
-def test_record_of_a_function_tells_what_it_has_saved_from_its_arguments():
-    class Weighted(Function):
+def test_record_of_a_tensor_tells_inner_values_that_a_function_saved_from_its_arguments():
+    class Inner(Function):
         @staticmethod
-        def forward(ctx, x, w, c):
-            ctx.save_for_backward(x + w, c, w)
-            return x * w * c
+        def forward(ctx, x, y, z):
+            ctx.save_for_backward(x.exp(), z, y)  # none at its argument's place, and all of one shape
+            return x * y * z
 
         @staticmethod
         def backward(ctx, grad):
-            total, c, w = ctx.saved_tensors
-            return grad * w * c, grad * (total - w) * c, None
+            inner, z, y = ctx.saved_tensors
+            return grad * inner, grad * z, None
 
-    x, w, c = (minigrad.tensor(v, requires_grad=v != 7.0) for v in (3.0, 5.0, 7.0))
-    document = minigrad.record_of(Weighted.apply(x, w, c)).to_dict()
+    x, y = (minigrad.tensor(v, requires_grad=True) for v in ([0.0, 1.0], [2.0, 3.0]))
+    document = minigrad.record_of(Inner.apply(x, y, minigrad.tensor([4.0, 5.0]))).to_dict()
     (op,) = forward(document)
-    assert [number(document, i) for i in op["inputs"]] == [3.0, 5.0, 7.0]
-    assert [number(document, saved["value"]) for saved in op["saved"]] == [8.0, 7.0, 5.0]
+    holds = [document["values"][i]["summary"].get("values") for i in op["inputs"]]
+    assert holds == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    assert [document["values"][s["value"]]["kind"] for s in op["saved"]] == ["computed", "input", "parameter"]
+
+
+def test_record_of_a_tensor_tells_untracked_arguments_of_one_shape_apart():
+    class Chosen(Function):
+        @staticmethod
+        def forward(ctx, x, weight, mask):
+            ctx.save_for_backward(mask, weight)
+            return x * weight * mask
+
+        @staticmethod
+        def backward(ctx, grad):
+            mask, weight = ctx.saved_tensors
+            return grad * weight * mask, None, None
+
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    document = minigrad.record_of(Chosen.apply(x, minigrad.tensor([3.0, 4.0]), minigrad.tensor([1.0, 0.0]))).to_dict()
+    (op,) = forward(document)
+    assert [s["value"] for s in op["saved"]] == [op["inputs"][2], op["inputs"][1]]
+    holds = [document["values"][i]["summary"].get("values") for i in op["inputs"]]
+    assert holds == [[1.0, 2.0], [3.0, 4.0], [1.0, 0.0]]
 
 
 def test_record_of_a_leaf_says_that_there_is_no_graph():
