@@ -12,6 +12,7 @@ import html
 import importlib.util
 import inspect
 import itertools
+import os
 import re
 import traceback
 import warnings
@@ -106,9 +107,11 @@ def _warnings(warned: list[warnings.WarningMessage]) -> str:
 
 def _failed(e: Exception) -> str:
     """That the learner's code raised something, with its line; lines of the checks themselves are left out."""
-    own = [frame for frame in traceback.extract_tb(e.__traceback__) if "minigrad" not in frame.filename]
-    own = [frame for frame in own if "lessons/" not in frame.filename.replace("\\", "/")]
-    line = f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
+    from minigrad.errors import PACKAGE
+
+    steps = traceback.extract_tb(e.__traceback__)
+    own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
+    line = f"\nin the line: {own[-1].line}" if own else ""
     said = re.sub(
         rf"^  (applied )?at {re.escape(str(FOLDER))}.(expect|difference|exercises.\w+)\.py:.*\n",
         "",
