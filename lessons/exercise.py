@@ -144,10 +144,19 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _dots(code: CodeType) -> bool:
-    """Whether a function returns or uses bare dots, or does nothing at all, as with dots alone in its body."""
-    steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
-    does = [(name, value) for name, value in steps if name not in ("RESUME", "RETURN_VALUE")]
-    return ... in code.co_consts or does in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
+    """Whether a function returns or uses bare dots, or has nothing else in its body: no code is made of those.
+
+    Nor is of `pass`, which is an answer; where the code says how wide the last statement is, it is known by that.
+    """
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "RETURN_VALUE")]
+    idle = [(step.opname, step.argval) for step in steps] in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
+    return ... in code.co_consts or idle and _width(steps[0]) != len("pass")
+
+
+def _width(step: dis.Instruction) -> int:
+    """How many columns the text takes of which an instruction was made; 0 where that is not known."""
+    at = step.positions
+    return 0 if at is None else (at.end_col_offset or 0) - (at.col_offset or 0)
 
 
 _given: dict[str, Iterator[str]] = {}
