@@ -36,8 +36,8 @@ def message(f):
 # ## Captured tensors
 #
 # "Please do not capture Tensors that are being transformed over, have requires_grad=True, or are dual tensors, into the
-# methods." Only what goes through `apply` gets an edge. Here `w` comes from outside, and gets none: its gradient is None, as
-# if the result did not depend on it.
+# methods of the `torch.autograd.Function`." Only what goes through `apply` gets an edge. Here `w` comes from outside, and
+# gets none: its gradient is None, as if the result did not depend on it.
 
 # %%
 w = torch.tensor(3.0, requires_grad=True)
@@ -60,8 +60,7 @@ assert "captured-tensor" in said
 assert x.grad.item() == 3.0 and w.grad is None
 
 # %% [markdown]
-# In the picture, `w` is missing altogether. A tensor that a transform goes over is refused, as it has no value of its own
-# inside, and of a dual tensor the tangent would be lost, which is said as well.
+# In the picture, `w` is missing altogether.
 
 
 # %%
@@ -72,6 +71,10 @@ def of_x(x):
 
 
 draw(of_x, torch.tensor(2.0, requires_grad=True), passes=("forward", "backward"))
+
+# %% [markdown]
+# A captured tensor that a transform goes over is refused: inside it has no number of its own. Of a dual tensor the tangent
+# would be lost, and that is said as well.
 
 
 # %%
@@ -128,10 +131,18 @@ Takes.apply(x, w).backward()
 assert (x.grad.item(), w.grad.item()) == (3.0, 2.0)
 assert torch.func.grad(lambda w: Takes.apply(torch.tensor(2.0), w))(torch.tensor(3.0)).item() == 2.0
 
+
+# %%
+def of_both(x, w):
+    return Takes.apply(x, w)
+
+
+draw(of_both, x, w, passes=("forward", "backward"))
+
 # %% [markdown]
 # ## Tensors in structures
 #
-# "`torch.autograd.Function` does not handle Tensors in pytrees." A list is passed on as it is, and the tensors in it are as
+# "`torch.autograd.Function` does not handle Tensors in pytrees". A list is passed on as it is, and the tensors in it are as
 # good as captured. The remedy of lesson 11: give them one by one.
 
 
@@ -154,7 +165,7 @@ assert torch.autograd.grad(Total.apply(x, w), [x, w]) == (1.0, 1.0)
 # %% [markdown]
 # ## Tensors on ctx
 #
-# "Please do not assign Tensors or collections of Tensors directly onto the ctx object." Attributes of the ctx are not watched.
+# "Please do not assign Tensors or collections of Tensors directly onto the ctx object". Attributes of the ctx have no version.
 # If the input is written to afterwards, `backward` computes with the new number: the derivative of $z^2$ at 2 comes out
 # as 40 instead of 4.
 
@@ -276,9 +287,9 @@ print(said)
 assert "'slope' is not defined" in said
 
 # %% [markdown]
-# One is tempted to compute it in `setup_context`. The documentation asks not to: "Please do not do additional compute in
-# setup_context." That is not recorded, as in lesson 10, and the second derivative of $x^6$ at 1 is 18 instead of 30. As an
-# output the slope has a history, and a gradient, which `backward` adds (lesson 16).
+# One is tempted to compute it in `setup_context`. The documentation asks not to: "Please do not do additional compute (e.g.
+# add Tensors together) in setup_context." That is not recorded, as in lesson 10, and the second derivative of $x^6$ at 1 is
+# 18 instead of 30. As an output the slope has a history, and a gradient, which `backward` adds (lesson 16).
 
 
 # %%
@@ -370,8 +381,8 @@ assert "must override the setup_context staticmethod" in said
 # %% [markdown]
 # ## A backward that cannot be transformed
 #
-# "All other staticmethods other than `forward()` and `setup_context()` must be transformable." This `backward` computes in
-# NumPy. One `grad` is content with it, a second one is not: under it, tensors have no single array. The repair is what
+# To be composed with transforms at will, "all other staticmethods other than `forward()` and `setup_context()` must be
+# transformable". This `backward` computes in NumPy. One `grad` is content with it, a second one is not: under it, tensors have no single array. The repair is what
 # `NumpyTake` was for in lesson 15: what leaves the graph goes into the `forward` of a Function with a derivative of its own.
 # Here that Function is at hand already: the derivative of $e^x$ is its own output.
 

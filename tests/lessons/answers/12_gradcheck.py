@@ -225,6 +225,22 @@ def checked_gradient(f, x):
     return torch.stack(ok).all()
 
 
+# %% right checked_gradient
+def checked_gradient(f, x):
+    leaf = x.detach().clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(f(leaf).sum(), leaf)
+    x = x.detach()
+    flat, good = x.view(-1), True
+    for i in range(flat.numel()):
+        flat[i] += 1e-6
+        up = f(x).sum().item()
+        flat[i] -= 2e-6
+        down = f(x).sum().item()
+        flat[i] += 1e-6
+        good = good and abs((up - down) / 2e-6 - gradient.view(-1)[i].item()) < 1e-5
+    return good
+
+
 # %% wrong checked_gradient: between elements
 def checked_gradient(f, x):
     x = x.detach().clone().requires_grad_()
