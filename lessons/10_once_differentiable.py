@@ -3,8 +3,8 @@
 #
 # *25 minutes. Needs lessons 2, 6 and 9.*
 #
-# A gradient is made of operations, and these can be remembered like any others: then it has a derivative in its turn. You
-# will ask for second derivatives, see in a picture what they go through, and write a `backward` that either can be
+# A gradient is made of operations, and these can be remembered like any others: then it has a derivative in its turn.
+# You will ask for second derivatives, see in a picture what they go through, and write a `backward` that either can be
 # differentiated again or says that it cannot.
 
 # %%
@@ -53,7 +53,8 @@ assert [t.item() for t in (slope, curvature, third)] == [75.0, 30.0, 6.0]
 # ## Your backward is recorded too
 #
 # The same holds for a Function of your own, as long as its `backward` is made of operations on tensors, and begins with
-# tensors that are tracked: the incoming gradient, and what `ctx.saved_tensors` gives back of forward's inputs and outputs.
+# tensors that are tracked: the incoming gradient, and what `ctx.saved_tensors` gives back of forward's inputs and
+# outputs.
 
 
 # %%
@@ -75,8 +76,8 @@ print(slope.item(), curvature.item())
 assert (slope.item(), curvature.item()) == (75.0, 30.0)
 
 # %% [markdown]
-# The graph behind `slope` is the body of `backward`, line by line. `Cube` itself is not in it, only what it has saved: `x`.
-# So the second derivative goes through the formula that you have written, and not through `forward`.
+# The graph behind `slope` is the body of `backward`, line by line. `Cube` itself is not in it, only what it has saved:
+# `x`. So the second derivative goes through the formula that you have written, and not through `forward`.
 
 # %%
 draw(slope, passes=("forward", "backward"))
@@ -115,9 +116,9 @@ assert two_derivatives(lambda x: Cube.apply(x) ** 2, 1.0) == (6.0, 30.0)
 assert two_derivatives(lambda x: KeptSlope.apply(x) ** 2, 1.0) == (6.0, 18.0)
 
 # %% [markdown]
-# The derivatives of $x^6$ at 1 are 6 and 30. The 18 is wrong, and nothing was said: of the product rule only the term is
-# there in which the incoming gradient changes; the 12 of the term in which the slope changes are missing. In the picture
-# the kept slope, 3, is an input to which no path from `x` leads.
+# The derivatives of $x^6$ at 1 are 6 and 30. The 18 is wrong, and nothing was said: of the product rule only the term
+# is there in which the incoming gradient changes; the 12 of the term in which the slope changes are missing. In the
+# picture the kept slope, 3, is an input to which no path from `x` leads.
 
 # %%
 x = torch.tensor(1.0, requires_grad=True)
@@ -125,9 +126,9 @@ x = torch.tensor(1.0, requires_grad=True)
 draw(slope)
 
 # %% [markdown]
-# `torch.debug()` follows what `forward` computes, and says what will be missed and where it was made. The remedy is that of
-# `Cube`: save the input and compute the slope in `backward`. (Lesson 16 shows another one, which keeps the work in
-# `forward`.)
+# `torch.debug()` follows what `forward` computes, and says what will be missed and where it was made. The remedy is
+# that of `Cube`: save the input and compute the slope in `backward`. (Lesson 16 shows another one, which keeps the work
+# in `forward`.)
 
 # %%
 with warnings.catch_warnings(record=True) as said, torch.debug():
@@ -171,8 +172,9 @@ assert "untracked-backward" in str(said[0].message)
 #
 # ## once_differentiable
 #
-# The decorator `once_differentiable` states that a `backward` cannot be differentiated. It stands below `@staticmethod`.
-# First derivatives work as before, and with `create_graph=True` the gradient gets a history that refuses to be walked.
+# The decorator `once_differentiable` states that a `backward` cannot be differentiated. It stands below
+# `@staticmethod`. First derivatives work as before, and with `create_graph=True` the gradient gets a history that
+# refuses to be walked.
 
 
 # %%
@@ -252,16 +254,17 @@ print(two_derivatives(product_of_copies(SumOfTwo), 5.0))
 assert two_derivatives(product_of_copies(SumOfTwo), 5.0) == (75.0, 30.0)
 
 # %% [markdown]
-# So: a `backward` of tensor operations that reads inputs and outputs stays without the decorator. One that leaves the graph,
-# or reads what `forward` has computed besides, gets it. `gradgradcheck` of lesson 12 tests that a Function keeps the promise.
+# So: a `backward` of tensor operations that reads inputs and outputs stays without the decorator. One that leaves the
+# graph, or reads what `forward` has computed besides, gets it. `gradgradcheck` of lesson 12 tests that a Function keeps
+# the promise.
 #
 # ## Exercises
 #
 # ### 1. What is missed
 #
 # `Square.backward` returns `grad_output * slope`, where `slope` is `2 * x`, computed and saved in `forward`. The second
-# derivative of `Square.apply(x) ** 2`, which is $x^4$, should be 108 at `x = 3`. Which number comes instead? Work it out by
-# hand.
+# derivative of `Square.apply(x) ** 2`, which is $x^4$, should be 108 at `x = 3`. Which number comes instead? Work it
+# out by hand.
 
 # %%
 second_missed = ...
@@ -293,8 +296,8 @@ lessons.check("SecondRoot", SecondRoot)
 # %% [markdown]
 # ### 3. Only once
 #
-# Write `OnceExp`, the exponential function, with `np.exp` in `forward` and a `backward` that computes in NumPy as well. First
-# derivatives have to be right, a second one has to be refused.
+# Write `OnceExp`, the exponential function, with `np.exp` in `forward` and a `backward` that computes in NumPy as well.
+# First derivatives have to be right, a second one has to be refused.
 
 
 # %%
@@ -311,9 +314,9 @@ lessons.check("OnceExp", OnceExp)
 # %% [markdown]
 # ### 4. A penalty on slopes
 #
-# Some trainings ask a function not to be steep. Write the penalty: the sum of the squares of the gradient of `f(x)` by `x`,
-# where `f` gives a single number and `x` requires grad. The penalty has to be differentiable, by `x` and by whatever else
-# `f` uses.
+# Some trainings ask a function not to be steep. Write the penalty: the sum of the squares of the gradient of `f(x)` by
+# `x`, where `f` gives a single number and `x` requires grad. The penalty has to be differentiable, by `x` and by
+# whatever else `f` uses.
 
 
 # %%
@@ -325,8 +328,8 @@ lessons.check("second_penalty", second_penalty)
 # %% [markdown]
 # ### 5. As often as you like
 #
-# Write the function that gives the `n`-th derivative of `f` at the number `at`, as a number; for `n = 0` it is the value.
-# `f` takes and gives a tensor with one number, and has more derivatives than you are asked for.
+# Write the function that gives the `n`-th derivative of `f` at the number `at`, as a number; for `n = 0` it is the
+# value. `f` takes and gives a tensor with one number, and has more derivatives than you are asked for.
 
 
 # %%

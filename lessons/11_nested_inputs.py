@@ -3,9 +3,9 @@
 #
 # *20 minutes. Needs lessons 2, 3 and 7.*
 #
-# Programs keep tensors in dicts of parameters and lists of layers; a Function takes them one by one. You will see why, write
-# a Function that takes nested arguments all the same, see in a picture what becomes of the nesting, and learn what one does
-# instead today.
+# Programs keep tensors in dicts of parameters and lists of layers; a Function takes them one by one. You will see why,
+# write a Function that takes nested arguments all the same, see in a picture what becomes of the nesting, and learn
+# what one does instead today.
 
 # %%
 import lessons
@@ -18,8 +18,8 @@ from viz import draw
 # ## apply does not look into structures
 #
 # `apply` goes through its arguments once: those that are tensors get an edge in the graph, everything else is passed to
-# `forward` as it is. A tensor inside a dict would get no edge, and its gradient would be lost. minigrad refuses it, where
-# PyTorch computes and leaves `.grad` at None.
+# `forward` as it is. A tensor inside a dict would get no edge, and its gradient would be lost. minigrad refuses it,
+# where PyTorch computes and leaves `.grad` at None.
 
 
 # %%
@@ -49,8 +49,8 @@ else:
 # ## NestedIOFunction
 #
 # The message names a class for this. A `NestedIOFunction` has two methods of your own, `forward_extended` and
-# `backward_extended`. They are no static methods: `self` is the ctx. Arguments come as they were given, saved tensors come
-# back nested as they were saved, and the gradients are returned nested like the arguments.
+# `backward_extended`. They are no static methods: `self` is the ctx. Arguments come as they were given, saved tensors
+# come back nested as they were saved, and the gradients are returned nested like the arguments.
 
 
 # %%
@@ -71,8 +71,9 @@ print(y.item(), weight.grad.item(), bias.grad.item(), x.grad.item())
 assert (y.item(), weight.grad.item(), bias.grad.item(), x.grad.item()) == (7.0, 3.0, 1.0, 2.0)
 
 # %% [markdown]
-# In the picture there is no dict. The class takes the tensors out in their order, runs one operation on the row of them,
-# and gives your methods the nested view. So the engine, which knows tensors only, has three inputs to send gradients to.
+# In the picture there is no dict. The class takes the tensors out in their order, runs one operation on the row of
+# them, and gives your methods the nested view. So the engine, which knows tensors only, has three inputs to send
+# gradients to.
 
 
 # %%
@@ -86,8 +87,8 @@ draw(line, weight, bias, x, passes=("forward", "backward"))
 # %% [markdown]
 # ## Nested outputs
 #
-# Outputs may be nested as well. Then `backward_extended` gets the gradients nested like the outputs. An output that nothing
-# was made of has a gradient of zeros, as in any Function.
+# Outputs may be nested as well. Then `backward_extended` gets the gradients nested like the outputs. An output that
+# nothing was made of has a gradient of zeros, as in any Function.
 
 
 # %%
@@ -114,8 +115,8 @@ assert (a.grad.item(), b.grad.item()) == (5.0, 2.0)
 # %% [markdown]
 # ## Mistakes
 #
-# The gradients are put into their places by the nesting. If one is missing in a list, the places are not known any more,
-# and the message says what was expected.
+# The gradients are put into their places by the nesting. If one is missing in a list, the places are not known any
+# more, and the message says what was expected.
 
 
 # %%
@@ -134,8 +135,8 @@ else:
     raise AssertionError("a gradient was missing, and nobody noticed")
 
 # %% [markdown]
-# In a dict, a missing name counts as None: no gradient. That may be meant, so nothing is said. Here the bias is forgotten,
-# and would never learn.
+# In a dict, a missing name counts as None: no gradient. That may be meant, so nothing is said. Here the bias is
+# forgotten, and would never learn.
 
 
 # %%
@@ -155,8 +156,8 @@ assert found[1] is None
 # ## What one does today
 #
 # Of `NestedIOFunction`, PyTorch's documentation says: "This class is here only for backward compatibility reasons. Use
-# Function instead of this for any new use case." The remedy is what you have seen in the picture: let the Function take the
-# tensors in a row, and nest them in an ordinary function around it.
+# Function instead of this for any new use case." The remedy is what you have seen in the picture: let the Function take
+# the tensors in a row, and nest them in an ordinary function around it.
 
 
 # %%
@@ -186,8 +187,8 @@ nested_line({"weight": weight, "bias": bias}, x).backward()
 assert (weight.grad.item(), bias.grad.item(), x.grad.item()) == (3.0, 1.0, 2.0)
 
 # %% [markdown]
-# In the separate form it also works under transforms, and these do look into dicts: `torch.func.grad` of a function of a
-# dict gives a dict of gradients.
+# In the separate form it also works under transforms, and these do look into dicts: `torch.func.grad` of a function of
+# a dict gives a dict of gradients.
 
 # %%
 params = {"weight": torch.tensor(2.0), "bias": torch.tensor(1.0)}
@@ -226,8 +227,8 @@ assert [t.grad.tolist() for t in layers] == [[2.0, 4.0], [[6.0]]]
 #
 # ### 1. By hand
 #
-# Let `out = SumAndProduct.apply([a, b])` and `loss = out["sum"] + 10 * out["product"]`, with `a = 3` and `b = 4`. Give the
-# gradients of `a` and `b`, in a list.
+# Let `out = SumAndProduct.apply([a, b])` and `loss = out["sum"] + 10 * out["product"]`, with `a = 3` and `b = 4`. Give
+# the gradients of `a` and `b`, in a list.
 
 # %%
 nested_gradients = ...
@@ -237,8 +238,8 @@ lessons.check("nested_gradients", nested_gradients)
 # %% [markdown]
 # ### 2. Scale a dict
 #
-# `NestedScale.apply(tensors, factor)` multiplies each tensor of a dict by the tensor `factor`, which has one number. Write
-# its `backward_extended`.
+# `NestedScale.apply(tensors, factor)` multiplies each tensor of a dict by the tensor `factor`, which has one number.
+# Write its `backward_extended`.
 
 
 # %%
@@ -255,8 +256,8 @@ lessons.check("NestedScale", NestedScale)
 # %% [markdown]
 # ### 3. Repair
 #
-# The square of the distance between the point `{"x": x, "y": y}` and the point `[u, v]`. Its gradients are not right yet:
-# there are mistakes in numbers and in the nesting.
+# The square of the distance between the point `{"x": x, "y": y}` and the point `[u, v]`. Its gradients are not right
+# yet: there are mistakes in numbers and in the nesting.
 
 
 # %%
@@ -276,9 +277,9 @@ lessons.check("NestedDistance", NestedDistance)
 # %% [markdown]
 # ### 4. Without NestedIOFunction
 #
-# `nested_squares(params)` takes a dict whose values are tensors or lists of tensors, and gives half the sum of the squares of
-# all numbers in it. Let a `Function` of your own (not NestedIOFunction) compute it: its gradient by each tensor is the
-# tensor itself, times what arrives.
+# `nested_squares(params)` takes a dict whose values are tensors or lists of tensors, and gives half the sum of the
+# squares of all numbers in it. Let a `Function` of your own (not NestedIOFunction) compute it: its gradient by each
+# tensor is the tensor itself, times what arrives.
 
 
 # %%

@@ -3,9 +3,9 @@
 #
 # *30 minutes. Needs lessons 10, 11, 12, 16 and 17.*
 #
-# Of some mistakes PyTorch's documentation says: "We are not able to catch many of these situations and error out gracefully
-# so they will lead to undefined behavior." You will make each of them once, see what it costs and what minigrad says, and
-# repair it.
+# Of some mistakes PyTorch's documentation says: "We are not able to catch many of these situations and error out
+# gracefully so they will lead to undefined behavior." You will make each of them once, see what it costs and what
+# minigrad says, and repair it.
 
 # %%
 import gc
@@ -36,8 +36,8 @@ def message(f):
 # ## Captured tensors
 #
 # "Please do not capture Tensors that are being transformed over, have requires_grad=True, or are dual tensors, into the
-# methods of the `torch.autograd.Function`." Only what goes through `apply` gets an edge. Here `w` comes from outside, and
-# gets none: its gradient is None, as if the result did not depend on it.
+# methods of the `torch.autograd.Function`." Only what goes through `apply` gets an edge. Here `w` comes from outside,
+# and gets none: its gradient is None, as if the result did not depend on it.
 
 # %%
 w = torch.tensor(3.0, requires_grad=True)
@@ -73,8 +73,8 @@ def of_x(x):
 draw(of_x, torch.tensor(2.0, requires_grad=True), passes=("forward", "backward"))
 
 # %% [markdown]
-# A captured tensor that a transform goes over is refused: inside it has no number of its own. Of a dual tensor the tangent
-# would be lost, and that is said as well.
+# A captured tensor that a transform goes over is refused: inside it has no number of its own. Of a dual tensor the
+# tangent would be lost, and that is said as well.
 
 
 # %%
@@ -142,8 +142,8 @@ draw(of_both, x, w, passes=("forward", "backward"))
 # %% [markdown]
 # ## Tensors in structures
 #
-# "`torch.autograd.Function` does not handle Tensors in pytrees". A list is passed on as it is, and the tensors in it are as
-# good as captured. The remedy of lesson 11: give them one by one.
+# "`torch.autograd.Function` does not handle Tensors in pytrees". A list is passed on as it is, and the tensors in it
+# are as good as captured. The remedy of lesson 11: give them one by one.
 
 
 # %%
@@ -165,9 +165,9 @@ assert torch.autograd.grad(Total.apply(x, w), [x, w]) == (1.0, 1.0)
 # %% [markdown]
 # ## Tensors on ctx
 #
-# "Please do not assign Tensors or collections of Tensors directly onto the ctx object". Attributes of the ctx have no version.
-# If the input is written to afterwards, `backward` computes with the new number: the derivative of $z^2$ at 2 comes out
-# as 40 instead of 4.
+# "Please do not assign Tensors or collections of Tensors directly onto the ctx object". Attributes of the ctx have no
+# version. If the input is written to afterwards, `backward` computes with the new number: the derivative of $z^2$ at 2
+# comes out as 40 instead of 4.
 
 
 # %%
@@ -218,9 +218,9 @@ print(said)
 assert "modified by an inplace operation" in said
 
 # %% [markdown]
-# An output on the ctx makes a circle: the output holds its node, the node is the ctx, and the ctx holds the output. Python's
-# reference counting never frees a circle; the memory waits for the garbage collector. `save_for_backward` knows outputs, and
-# makes no circle.
+# An output on the ctx makes a circle: the output holds its node, the node is the ctx, and the ctx holds the output.
+# Python's reference counting never frees a circle; the memory waits for the garbage collector. `save_for_backward`
+# knows outputs, and makes no circle.
 
 
 # %%
@@ -267,7 +267,8 @@ with warnings.catch_warnings():
 # %% [markdown]
 # ## An intermediate that is not returned
 #
-# In the separate form, `setup_context` sees inputs and outputs only. What `forward` has computed on the way is not there.
+# In the separate form, `setup_context` sees inputs and outputs only. What `forward` has computed on the way is not
+# there.
 
 
 # %%
@@ -287,9 +288,10 @@ print(said)
 assert "'slope' is not defined" in said
 
 # %% [markdown]
-# One is tempted to compute it in `setup_context`. The documentation asks not to: "Please do not do additional compute (e.g.
-# add Tensors together) in setup_context." That is not recorded, as in lesson 10, and the second derivative of $x^6$ at 1 is
-# 18 instead of 30. As an output the slope has a history, and a gradient, which `backward` adds (lesson 16).
+# One is tempted to compute it in `setup_context`. The documentation asks not to: "Please do not do additional compute
+# (e.g. add Tensors together) in setup_context." That is not recorded, as in lesson 10, and the second derivative of
+# $x^6$ at 1 is 18 instead of 30. As an output the slope has a history, and a gradient, which `backward` adds (lesson
+# 16).
 
 
 # %%
@@ -344,8 +346,9 @@ assert "saved-intermediate" in said
 # %% [markdown]
 # ## Two forms at once, and the wrong one
 #
-# With a `setup_context`, `forward` takes no ctx; without one, it does. Mixed forms are refused at the first call, with the line
-# to write. And a Function in the combined form cannot be transformed: the message has the skeleton of the other.
+# With a `setup_context`, `forward` takes no ctx; without one, it does. Mixed forms are refused at the first call, with
+# the line to write. And a Function in the combined form cannot be transformed: the message has the skeleton of the
+# other.
 
 
 # %%
@@ -382,9 +385,10 @@ assert "must override the setup_context staticmethod" in said
 # ## A backward that cannot be transformed
 #
 # To be composed with transforms at will, "all other staticmethods other than `forward()` and `setup_context()` must be
-# transformable". This `backward` computes in NumPy. One `grad` is content with it, a second one is not: under it, tensors have no single array. The repair is what
-# `NumpyTake` was for in lesson 15: what leaves the graph goes into the `forward` of a Function with a derivative of its own.
-# Here that Function is at hand already: the derivative of $e^x$ is its own output.
+# transformable". This `backward` computes in NumPy. One `grad` is content with it, a second one is not: under it,
+# tensors have no single array. The repair is what `NumpyTake` was for in lesson 15: what leaves the graph goes into the
+# `forward` of a Function with a derivative of its own. Here that Function is at hand already: the derivative of $e^x$
+# is its own output.
 
 
 # %%
@@ -420,9 +424,9 @@ assert torch.func.grad(torch.func.grad(TransformableExp.apply))(zero).item() == 
 # %% [markdown]
 # ## A generated rule for what cannot be batched
 #
-# `generate_vmap_rule = True` runs `forward` itself under `vmap`. That works for tensor operations only. PyTorch's document
-# says that violating this "may lead to undefined behavior"; here it is an error. Code in another system needs a `vmap` of its
-# own (lesson 17); having both is refused.
+# `generate_vmap_rule = True` runs `forward` itself under `vmap`. That works for tensor operations only. PyTorch's
+# document says that violating this "may lead to undefined behavior"; here it is an error. Code in another system needs
+# a `vmap` of its own (lesson 17); having both is refused.
 
 
 # %%
@@ -458,8 +462,9 @@ for function in (GeneratedSquares, TwoRules):
 assert torch.vmap(WrittenSquares.apply)(rows).tolist() == [[1.0, 4.0], [9.0, 16.0]]
 
 # %% [markdown]
-# A rule that is there can still be wrong, and no message can tell: this one sums over the examples, for the dimension of the
-# batch stands in front. What helps is comparing with a loop, and `minigrad check` does that, among all else of this lesson.
+# A rule that is there can still be wrong, and no message can tell: this one sums over the examples, for the dimension
+# of the batch stands in front. What helps is comparing with a loop, and `minigrad check` does that, among all else of
+# this lesson.
 
 
 # %%
@@ -509,8 +514,8 @@ lessons.check("gotcha_written", gotcha_written)
 # %% [markdown]
 # ### 2. A captured weight
 #
-# Repair `GotchaDense`: let it be called as `GotchaDense.apply(x, weight)`, with the right gradients for both, also under
-# `torch.func.grad`. `x` is a vector, the result `weight @ x`.
+# Repair `GotchaDense`: let it be called as `GotchaDense.apply(x, weight)`, with the right gradients for both, also
+# under `torch.func.grad`. `x` is a vector, the result `weight @ x`.
 
 # %%
 weight = torch.tensor([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]], requires_grad=True)
@@ -557,8 +562,8 @@ lessons.check("GotchaReciprocal", GotchaReciprocal)
 # %% [markdown]
 # ### 4. A rule for NumPy
 #
-# `GotchaSums.apply(x, dim)` sums up along the dimension `dim`, which counts from 0. Give it a rule for `vmap` in place of the
-# generated one. The batch may lie in any dimension of `x`.
+# `GotchaSums.apply(x, dim)` sums up along the dimension `dim`, which counts from 0. Give it a rule for `vmap` in place
+# of the generated one. The batch may lie in any dimension of `x`.
 
 
 # %%
