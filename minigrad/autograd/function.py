@@ -266,7 +266,7 @@ class NestedIOFunction(Function):
         rules = {"vmap": rule, "generate_vmap_rule": cls.generate_vmap_rule, "is_traceable": cls.is_traceable}
         if cls.jvp is Function.jvp:  # it has none
             rules["jvp"] = staticmethod(cls.jvp)
-        cls._flat = type(cls.__name__, (base,), {"__module__": cls.__module__, **rules})
+        cls._flat = type(cls.__name__, (base,), {"__module__": cls.__module__, "_nested": cls, **rules})
 
     def __init__(self, *args: Any, **kwargs: Any):
         """A subclass may give the arguments a meaning."""

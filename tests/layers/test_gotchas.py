@@ -6,6 +6,7 @@ import pytest
 
 import minigrad as torch
 import minigrad.autograd.forward_ad as fwAD
+from minigrad.autograd.function import NestedIOFunction
 from minigrad.errors import MinigradWarning
 from minigrad.func import grad, jacfwd, jvp, vjp, vmap
 
@@ -157,6 +158,17 @@ def test_a_backward_in_numpy_that_is_differentiated_names_what_helps_under_that_
     with pytest.raises(RuntimeError, match="Scale.backward: runs under `grad`") as e:
         grad(grad(F.apply))(ONE)
     assert "forward of a Function" in str(e.value) and "vmap" not in str(e.value)
+
+
+def test_a_nested_function_in_the_combined_form_is_told_of_its_own_methods():
+    class Line(NestedIOFunction):
+        def forward_extended(self, params, x):
+            self.save_for_backward(x)
+            return params["w"] * x
+
+    with pytest.raises(RuntimeError, match="Line: is used under `grad` and must override the setup_context") as e:
+        grad(lambda x: Line.apply({"w": x}, x))(ONE)
+    assert "    def forward_extended(self, params, x):" in str(e.value) and "params, x = inputs" in str(e.value)
 
 
 # ---------------------------------------------------------------------- tensors on ctx, pytrees
