@@ -86,7 +86,7 @@ def check(name: str, answer: Any) -> Verdict:
     """
     judge = _judges(of_exercise(name).name)[name]
     with warnings.catch_warnings(record=True) as warned:  # said in the verdict, once each
-        warnings.simplefilter("always")
+        warnings.simplefilter("always", UserWarning)
         try:
             judge(answer)
         except Exception as e:
@@ -147,10 +147,19 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _dots(code: CodeType) -> bool:
-    """Whether a function returns or uses bare dots, or does nothing at all, as with dots alone in its body."""
-    steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
-    does = [(name, value) for name, value in steps if name not in ("RESUME", "RETURN_VALUE")]
-    return ... in code.co_consts or does in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
+    """Whether a function returns or uses bare dots, or has nothing else in its body.
+
+    No code is made of the latter, nor of `pass`, which is an answer: they are told apart by the width of their text.
+    """
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "RETURN_VALUE")]
+    idle = [(step.opname, step.argval) for step in steps] in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
+    return ... in code.co_consts or idle and _width(steps[0]) != len("pass")
+
+
+def _width(step: dis.Instruction) -> int:
+    """How many columns the text takes of which an instruction was made; 0 where that is not known."""
+    at = step.positions
+    return 0 if at is None else (at.end_col_offset or 0) - (at.col_offset or 0)
 
 
 class Words(str):

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..core.calls import counted
 from ..core.context import current
 from ..core.function import Function
 from ..core.node import Ctx, describe
@@ -56,6 +57,8 @@ class InplaceFunction(Function):
 
 class DelayedError(Primitive):
     """History only: the results of a once_differentiable backward, as functions of all that it may have read."""
+
+    names = ("inputs",)
 
     def backward(ctx: Any, *grads: Any) -> Any:
         """There is no second derivative."""
@@ -164,7 +167,7 @@ def along(layout: Any, tree: Any) -> list | None:
 
 
 def flatten(layout: tuple, result: Any, who: str, what: str) -> tuple:
-    """What a user's method returned for the slots of `layout`: nested alike, or simply in their order."""
+    """What a user's method returned, a `what` for each slot of `layout`: nested alike, or simply in their order."""
     n = sum(leaf is SLOT for leaf in leaves(layout))
     found = along(layout, as_tuple(result))
     if found is None:
@@ -173,7 +176,7 @@ def flatten(layout: tuple, result: Any, who: str, what: str) -> tuple:
         raise error(
             RuntimeError,
             who,
-            f"returned {len(found)} {what}, expected {n}, nested like {layout}",
+            f"returned {counted(len(found), what)}, expected {n}, nested like {layout}",
             "return one, or None, for each tensor, in the same nesting",
         )
     return tuple(found)
@@ -197,7 +200,7 @@ class Flat(Function):
         """The user's jvp on tangents nested like the inputs."""
         call = ctx.call.enter(ctx)
         result = call.jvp(call, *unflatten(tangents, mapped(call._inputs, lambda leaf: leaf if leaf is SLOT else None)))
-        return flatten((call._outputs,), (result,), f"{type(call).__name__}.jvp", "tangents")
+        return flatten((call._outputs,), (result,), f"{type(call).__name__}.jvp", "tangent")
 
 
 class FlatApart(Flat):
@@ -263,7 +266,7 @@ class NestedIOFunction(Function):
         rules = {"vmap": rule, "generate_vmap_rule": cls.generate_vmap_rule, "is_traceable": cls.is_traceable}
         if cls.jvp is Function.jvp:  # it has none
             rules["jvp"] = staticmethod(cls.jvp)
-        cls._flat = type(cls.__name__, (base,), {"__module__": cls.__module__, **rules})
+        cls._flat = type(cls.__name__, (base,), {"__module__": cls.__module__, "_nested": cls, **rules})
 
     def __init__(self, *args: Any, **kwargs: Any):
         """A subclass may give the arguments a meaning."""
@@ -298,7 +301,7 @@ class NestedIOFunction(Function):
         """Shared backward utility: nests the gradients, runs backward_extended, flattens its result."""
         nested = unflatten(gradients, self._outputs)
         result = self.backward_extended(*(nested if isinstance(self._outputs, (tuple, list)) else (nested,)))
-        return flatten(self._inputs, result, f"{type(self).__name__}.backward_extended", "gradients")
+        return flatten(self._inputs, result, f"{type(self).__name__}.backward_extended", "gradient")
 
     def forward_extended(self, *input: Any) -> Any:
         """User defined forward."""

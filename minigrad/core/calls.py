@@ -358,12 +358,18 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
     """The error for a tensor of a transform in a user's method, which can do nothing with it."""
     shape, layer = tuple(e.box.shape), e.box._layer.name
     if e.runs:
+        fix = (
+            "make the method of minigrad operations and of Functions with a vmap staticmethod of their own, or write a "
+            "vmap staticmethod in place of generate_vmap_rule=True"
+            if layer == "vmap"
+            else "make the method of minigrad operations; what computes elsewhere goes into the forward of a Function with a "
+            "backward of its own"
+        )
         return error(
             RuntimeError,
             f"{cls.__name__}.{name}",
             f"runs under `{layer}`, where a tensor (of shape {shape}) has no memory for numpy() and the like",
-            "make the method of minigrad operations and of Functions with a vmap staticmethod of their own, or write a "
-            "vmap staticmethod in place of generate_vmap_rule=True",
+            fix,
             raised_at(e),
         )
     return error(

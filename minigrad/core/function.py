@@ -172,7 +172,7 @@ class Function:
         inside = OFF if plain else frame.but(grad=False, dual=None)
         guard, first = None, not cls._watched
         if first or not plain and (current() is not frame or debug.mode.on):  # it costs time
-            guard = Guard(cls, args, ctx._needs)
+            guard = Guard(cls, args, ctx._needs, frame.dual)
             inside = Frame(guard, False, None, frame.inference, inside)
         if first:
             check_names(cls)

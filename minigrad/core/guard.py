@@ -1,5 +1,5 @@
 """The Guard: a transparent layer around a user's forward.  It warns of a tracked tensor that is no input of the Function:
-forward runs with gradients off, so the gradient of a captured tensor would be lost without a word.
+forward runs with gradients and tangents off, so those of a captured tensor would be lost without a word.
 
 In debug mode it also follows what forward computes from the inputs: if that is saved, a second derivative misses the part
 that goes through it.
@@ -25,8 +25,9 @@ class Guard(Layer):
 
     name = "forward"
 
-    def __init__(self, cls: type, inputs: tuple, needs: tuple):
+    def __init__(self, cls: type, inputs: tuple, needs: tuple, level: Any):
         self.cls, self.inputs, self.warned, self.start = cls, inputs, False, next_number()
+        self.level = level  # the dual level around the call
         # what depends on inputs that require grad, with the operation that made it, and its line; an input has None
         self.derived: list[tuple[Tensor, str | None, Place | None]] = [
             (a, None, None) for a, n in zip(inputs, needs) if n
@@ -75,28 +76,30 @@ class Guard(Layer):
                     f"`{a._layer.name}` transform and is not one of its inputs: its derivative would be lost",
                     f"pass it as an argument of {self.cls.__name__}.apply",
                 )
-        if not frame.grad and not self.warned:
+        if not self.warned:
             for a in args:
-                if (
-                    isinstance(a, Tensor)
-                    and a._layer is None
-                    and (edge := history(a)) is not None
-                    and not any(a is i for i in self.inputs)
-                    and producer(edge)._seq < self.start  # not made in this forward, under enable_grad
-                ):
-                    self.warn(a)
+                if isinstance(a, Tensor) and a._layer is None and not any(a is i for i in self.inputs):
+                    self.look(frame, a)
         p = frame.parent
         assert p is not None
         same = (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference)
         return p if same else p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
 
-    def warn(self, a: Tensor) -> None:
+    def look(self, frame: Frame, a: Tensor) -> None:
+        """Warn if a, which is no input, is tracked in eager mode."""
+        edge = None if frame.grad else history(a)
+        if edge is not None and producer(edge)._seq < self.start:  # not made in this forward, under enable_grad
+            self.warn(a, "requires grad", "gradient")
+        elif self.level is not None and a._tan is not None and a._tan[0] is self.level and a._tan[1] is not None:
+            self.warn(a, "has a tangent", "tangent")
+
+    def warn(self, a: Tensor, tracked: str, lost: str) -> None:
         """Once for each call of forward."""
         self.warned = True
         warn(
             "captured-tensor",
             f"{self.cls.__name__}.forward",
-            f"uses a tensor of shape {tuple(a.shape)} that requires grad but is not one of its inputs: its gradient is lost",
+            f"uses a tensor of shape {tuple(a.shape)} that {tracked} but is not one of its inputs: its {lost} is lost",
             f"pass it as an argument of {self.cls.__name__}.apply, or use its .detach()",
         )
 

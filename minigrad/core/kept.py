@@ -28,20 +28,32 @@ def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
     for name, value in ctx.__dict__.items():
         if name in PROTOCOL:
             raise assigned(ctx, name)
-        if isinstance(value, Tensor):
-            i, j = place_among(value, given), place_among(value, returned)
+        for kept in tensors_in(value) if isinstance(value, (Tensor, list, tuple, dict)) else ():
+            i, j = place_among(kept, given), place_among(kept, returned)
             if i is not None and ctx._needs[i]:
-                ctx._checks = (*ctx._checks, partial(changed, ctx._fn.__name__, name, value, version(value)))
+                ctx._checks = (*ctx._checks, partial(changed, ctx._fn.__name__, name, kept, version(kept)))
             elif (
                 j is not None
-                and outs[j] is value
-                and value._np_dtype.kind == "f"
-                and not any(value is t for t in ctx._nondiff)
+                and outs[j] is kept
+                and kept._np_dtype.kind == "f"
+                and not any(kept is t for t in ctx._nondiff)
             ):
-                leaks(ctx, name, value, j)
+                leaks(ctx, name, kept, j)
     for t in ctx._nondiff:
         if t is not None and place_among(t, returned) is None:
             unmarked(ctx, t)
+
+
+def tensors_in(tree: Any):
+    """All tensors in nested tuples, lists and dicts."""
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, (list, tuple)):
+        for part in tree:
+            yield from tensors_in(part)
+    elif isinstance(tree, dict):
+        for part in tree.values():
+            yield from tensors_in(part)
 
 
 def place_among(t: Any, group: tuple) -> int | None:

@@ -152,7 +152,7 @@ class Ctx(Full):
 
     # _given (shape, dtype) of each argument, None for those that are no tensors
     # _checks what is to be looked at before backward: functions without arguments
-    # _private numbers of the saved tensors that are no arguments nor results of forward: backward may write to them
+    # _places for each saved tensor the number of the argument that it is, None for a result and for forward's own
     __slots__ = (
         "__dict__",
         "_checks",
@@ -163,13 +163,13 @@ class Ctx(Full):
         "_materialize",
         "_needs",
         "_nondiff",
-        "_private",
+        "_places",
     )
 
     def __init__(self, layer: Any, needs: tuple):
         Full.__init__(self, layer, ())
         self._needs, self._given, self._dirty, self._nondiff = needs, (), (), ()
-        self._checks, self._private = (), ()
+        self._checks, self._places = (), ()
         self._forward, self._jvp, self._materialize = None, False, True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -267,17 +267,17 @@ class Ctx(Full):
 
     def _keep(self, given: tuple, returned: tuple, outs: tuple, before: tuple) -> None:
         """Turn what the user saved into Saved entries: outputs as twins, inputs as they were before the call."""
-        kept = []
+        kept, places = [], []
         for s in self._saved:
             i = place_among(s, returned)
             if i is not None and s is not None:
                 kept.append(save(outs[i], i))
+                places.append(None)
             else:
                 j = place_among(s, given)
                 kept.append(save(s if j is None else before[j]))
-                if j is None:
-                    self._private = (*self._private, len(kept) - 1)
-        self._saved = tuple(kept)
+                places.append(j)
+        self._saved, self._places = tuple(kept), tuple(places)
         if self.__dict__ or self._nondiff:
             look_at_ctx(self, given, returned, outs)
 

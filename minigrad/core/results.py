@@ -230,7 +230,7 @@ def written(node: Any, i: int, g: Tensor) -> Exception:
 def check_private(node: Ctx, saved: Saved) -> None:
     """A user's backward may have written to a saved tensor only if nobody else has it."""
     i, counter = node._saved.index(saved), saved.tensor._ver
-    if i in node._private:
+    if saved.index is None and node._places[i] is None:
         return
     raise error(
         RuntimeError,

@@ -14,24 +14,12 @@ from .convert import storage
 from .edges import Leaf, Port, ViewOf
 from .hooks import move_retained
 from .inplace import of_leaf, rebase
-from .kept import method_of, place_among
+from .kept import method_of, place_among, tensors_in
 from .node import Ctx, describe
 from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
 if TYPE_CHECKING:
     from .function import Function
-
-
-def tensors_in(tree: Any):
-    """All tensors in nested tuples, lists and dicts."""
-    if isinstance(tree, Tensor):
-        yield tree
-    elif isinstance(tree, (list, tuple)):
-        for part in tree:
-            yield from tensors_in(part)
-    elif isinstance(tree, dict):
-        for part in tree.values():
-            yield from tensors_in(part)
 
 
 def as_tuple(x: Any) -> tuple:

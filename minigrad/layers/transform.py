@@ -85,12 +85,14 @@ class Transform(Layer):
 
 
 def separate_form(cls: Any) -> str:
-    """The code to write in place of a combined forward."""
-    found = list(inspect.signature(cls.forward).parameters.values())[1:]
+    """The code to write in place of a combined forward, or of the forward_extended of a NestedIOFunction."""
+    nested = getattr(cls, "_nested", None)
+    own = cls.forward if nested is None else nested.forward_extended
+    found = list(inspect.signature(own).parameters.values())[1:]
     names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found]
+    head = "@staticmethod\n    def forward(" if nested is None else "def forward_extended(self, "
     return f"""\
-    @staticmethod
-    def forward({", ".join([str(p) for p in found])}):
+    {head}{", ".join([str(p) for p in found])}):
         ...  # compute, without ctx
         return output
 

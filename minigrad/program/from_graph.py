@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.edges import Leaf, Port, key, meta, producer
 from ..core.node import Ctx, Node
@@ -21,10 +22,11 @@ from .noted import Event, Group, Noted, bottom
 from .recording import Record
 
 FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
+REFUSED = "it is a gradient of a backward that is marked with @once_differentiable, and has no second derivative"
 
 
 def record_of(what: Tensor | Node) -> Record:
-    """The record of what has made a tensor, or of a node of the graph (`y.grad_fn`), with its backward pass.
+    """The record of what has made a tensor, or of a node of the graph (`y.grad_fn`), with its backward pass if it has one.
 
     No `.grad` is touched.  Raises ValueError for a tensor that no recorded operation has made.
 
@@ -49,6 +51,8 @@ def record_of(what: Tensor | Node) -> Record:
         describe(rec, rec.outputs[0], what)
     if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
         rec.notes.append(FREED)
+    elif any(g.nodes[0]._fn is DelayedError for g in rec.groups):
+        rec.notes.append(REFUSED)
     else:
         with rec:
             shape, dtype = meta(edge)
@@ -80,7 +84,7 @@ def older_first(*roots: Any) -> list:
 def note_node(rec: Record, node: Any, known: dict) -> None:
     """One operation: a value per argument and output, with what the node has saved of them."""
     cls = node._fn
-    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.__name__.lower(), node._trace, [])
+    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, node._trace, [])
     group.function = cls.__name__ if isinstance(node, Ctx) else None
     saved = node._saved if type(node._saved) is tuple else ()
     inputs = [argument(rec, node, i, e, known) for i, e in enumerate(node._edges)]
@@ -96,7 +100,7 @@ def note_node(rec: Record, node: Any, known: dict) -> None:
     rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
-            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place, s.tensor, known)
+            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place)
             describe(rec, index, s.tensor)
             group.kept.append((index, bottom(s.tensor).nbytes, node))
 
@@ -127,19 +131,13 @@ def untracked(rec: Record, node: Any, i: int) -> Any:
     return add(rec, "input", tuple(s), None) if type(s) is ShapeOf else {"const": s}
 
 
-def owner(rec: Record, node: Any, inputs: list, place: int, t: Tensor, known: dict) -> int:
-    """The value that a saved tensor is: of a built-in's node by its place, else by its history, or one of its own."""
-    if not isinstance(node, Ctx) and place < len(inputs) and not isinstance(inputs[place], dict):
-        return inputs[place]
-    edge = history(t)
-    if edge is not None and key(edge) in known:
-        return known[key(edge)]
-    if edge is None and isinstance(node, Ctx) and place not in node._private:
-        values = [rec.values[i] for i in inputs if not isinstance(i, dict)]
-        alike = [v.index for v in values if v.kind == "input" and v.shape == t._sizes]
-        if len(alike) == 1:  # of several, the node does not know which it was
-            return alike[0]
-    return add(rec, "computed", tuple(t.shape), t._np_dtype)
+def owner(rec: Record, node: Any, inputs: list, place: int) -> int:
+    """The argument that a saved tensor is; a built-in's node has them at their places. A value of its own for any other."""
+    at = node._places[place] if isinstance(node, Ctx) else place
+    if at is not None and at < len(inputs) and not isinstance(inputs[at], dict):
+        return inputs[at]
+    kept = node._saved[place].tensor
+    return add(rec, "computed", tuple(kept.shape), kept._np_dtype)
 
 
 def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:

@@ -39,6 +39,7 @@ def track(program: Specialisation, tensors: list, outs: list, made: list, leaves
     if program.backward is not None:
         rest = iter(made)
         ctx._saved = tuple([save(tensors[k] if what == "input" else next(rest)) for what, k in program.saved_order])
+        ctx._places = tuple([k if what == "input" else None for what, k in program.saved_order])
     for i, o in enumerate(tracked):
         o._edge = ctx if len(tracked) == 1 else Port(ctx, i)
     return ctx

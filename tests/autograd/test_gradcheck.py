@@ -48,8 +48,8 @@ def test_right_gradients_pass(options):
         (lambda x, g: None, "is zero"),
         (lambda x, g: 2 * x * g * float("nan"), "nan"),
         (lambda x, g: x + g.flip(0), "look at the formula"),
-        (lambda x, g: (x + 3) * g, "look at the formula"),  # the zeros beside the diagonal agree with any formula
-        (lambda x, g: minigrad.where(x == 3.0, 0.0, 2 * x * g), "most elements agree"),
+        (lambda x, g: x**2 * 3 * g, "look at the formula"),  # the zeros beside the diagonal agree in any case
+        (lambda x, g: minigrad.where(x == 3.0, 0.0, 2 * x * g), "the other elements agree"),
     ],
 )
 def test_wrong_gradients_are_described(backward, hint):

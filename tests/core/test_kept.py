@@ -78,6 +78,33 @@ def test_an_output_kept_as_an_attribute_does_not_die_with_its_graph(no_collector
     assert watch() is None
 
 
+@pytest.mark.parametrize("pack", [lambda x: [x], lambda x: {"a": (x, 1)}], ids=["list", "dict"])
+def test_a_write_to_what_a_collection_on_the_ctx_holds_is_noticed(pack):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = pack(x)
+            return x * x
+
+    x = leaf() * 1
+    y = Square.apply(x)
+    x.mul_(10)
+    Square.backward = staticmethod(lambda ctx, g: g)
+    with pytest.warns(torch.MinigradWarning, match="ctx-attribute-changed"):
+        y.sum().backward()
+
+
+def test_an_output_in_a_collection_on_the_ctx_is_noticed():
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.results = [x.exp()]
+            return ctx.results[0]
+
+    with pytest.warns(torch.MinigradWarning, match="(?s)as ctx.results.*ctx-attribute-leak"):
+        Exp.apply(leaf())
+
+
 def test_a_write_under_a_transform_is_noticed_too():
     class Apart(torch.autograd.Function):
         @staticmethod

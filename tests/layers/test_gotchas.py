@@ -5,6 +5,8 @@ import warnings
 import pytest
 
 import minigrad as torch
+import minigrad.autograd.forward_ad as fwAD
+from minigrad.autograd.function import NestedIOFunction
 from minigrad.errors import MinigradWarning
 from minigrad.func import grad, jacfwd, jvp, vjp, vmap
 
@@ -129,6 +131,17 @@ def test_captured_from_an_outer_transform_in_forward():
             RUN[run](f)
 
 
+def test_captured_eager_dual_tensor():
+    with fwAD.dual_level():
+        w = fwAD.make_dual(torch.tensor(5.0), torch.tensor(1.0))
+        with pytest.warns(MinigradWarning, match="(?s)Scale.forward.*has a tangent.*its tangent is lost"):
+            function(forward=lambda x: x * w).apply(ONE)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            scaled = function(forward=lambda x, w: x * w, jvp=lambda ctx, x_t, w_t: ONE * w_t).apply(ONE, w)
+        assert fwAD.unpack_dual(scaled).tangent.item() == 3.0
+
+
 def test_captured_eager_tensor_that_requires_grad():
     w = torch.tensor(5.0, requires_grad=True)
     with pytest.warns(MinigradWarning, match="(?s)Scale.forward.*its gradient is lost"):
@@ -137,6 +150,25 @@ def test_captured_eager_tensor_that_requires_grad():
     assert torch.autograd.grad(g, w)[0].item() == 1.0  # in backward it is right
     out = vmap(function(vmap=lambda info, in_dims, x: (x * w, in_dims[0])).apply)(torch.ones(2))
     assert torch.autograd.grad(out.sum(), w)[0].item() == 2.0
+
+
+def test_a_backward_in_numpy_that_is_differentiated_names_what_helps_under_that_transform():
+    F = function(backward=lambda ctx, g: torch.tensor(g.detach().numpy() * 2))
+    assert grad(F.apply)(ONE).item() == 2.0
+    with pytest.raises(RuntimeError, match="Scale.backward: runs under `grad`") as e:
+        grad(grad(F.apply))(ONE)
+    assert "forward of a Function" in str(e.value) and "vmap" not in str(e.value)
+
+
+def test_a_nested_function_in_the_combined_form_is_told_of_its_own_methods():
+    class Line(NestedIOFunction):
+        def forward_extended(self, params, x):
+            self.save_for_backward(x)
+            return params["w"] * x
+
+    with pytest.raises(RuntimeError, match="Line: is used under `grad` and must override the setup_context") as e:
+        grad(lambda x: Line.apply({"w": x}, x))(ONE)
+    assert "    def forward_extended(self, params, x):" in str(e.value) and "params, x = inputs" in str(e.value)
 
 
 # ---------------------------------------------------------------------- tensors on ctx, pytrees

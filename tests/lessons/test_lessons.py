@@ -141,8 +141,14 @@ def test_gap_is_found_in_a_function_that_was_applied():
         @staticmethod
         def forward(ctx, x): ...
 
+    class KeepsNothing(Full):
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
     x = torch.ones(2, requires_grad=True)
     Gap.apply(x), Full.apply(x)
+    assert not has_gap(KeepsNothing), "pass is an answer, dots are none"
     assert has_gap(Gap) and has_gap(NoForward) and not has_gap(Full)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import minigrad
 from minigrad.autograd import Function
+from minigrad.autograd.function import once_differentiable
 
 from .recorded import Square, forward, inputs, layer, number
 
@@ -232,6 +233,28 @@ def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
     assert x.grad is None
 
 
+def test_record_of_a_gradient_that_cannot_be_differentiated_again():
+    class Once(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 2 * x
+
+    x = minigrad.tensor(3.0, requires_grad=True)
+    (slope,) = minigrad.autograd.grad(Once.apply(x), x, create_graph=True)
+    record = minigrad.record_of(slope)
+    document = record.to_dict()
+    assert [(op["name"], op["phase"]) for op in document["ops"]] == [("delayed_error", "forward")]
+    assert document["program"]["passes"] == ["forward"]
+    assert "once_differentiable" in record.notes[0]
+
+
 def test_record_of_a_tensor_tells_inner_values_that_a_function_saved_from_its_arguments():
     class Inner(Function):
         @staticmethod
@@ -250,6 +273,26 @@ def test_record_of_a_tensor_tells_inner_values_that_a_function_saved_from_its_ar
     holds = [document["values"][i]["summary"].get("values") for i in op["inputs"]]
     assert holds == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
     assert [document["values"][s["value"]]["kind"] for s in op["saved"]] == ["computed", "input", "parameter"]
+
+
+def test_record_of_a_tensor_tells_untracked_arguments_of_one_shape_apart():
+    class Chosen(Function):
+        @staticmethod
+        def forward(ctx, x, weight, mask):
+            ctx.save_for_backward(mask, weight)
+            return x * weight * mask
+
+        @staticmethod
+        def backward(ctx, grad):
+            mask, weight = ctx.saved_tensors
+            return grad * weight * mask, None, None
+
+    x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    document = minigrad.record_of(Chosen.apply(x, minigrad.tensor([3.0, 4.0]), minigrad.tensor([1.0, 0.0]))).to_dict()
+    (op,) = forward(document)
+    assert [s["value"] for s in op["saved"]] == [op["inputs"][2], op["inputs"][1]]
+    holds = [document["values"][i]["summary"].get("values") for i in op["inputs"]]
+    assert holds == [[1.0, 2.0], [3.0, 4.0], [1.0, 0.0]]
 
 
 def test_record_of_a_leaf_says_that_there_is_no_graph():

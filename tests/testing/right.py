@@ -40,6 +40,23 @@ class Linear(Function):
         return dx @ w.mT + x @ dw.mT + db
 
 
+factor = torch.tensor(5.0, requires_grad=True)  # no Function here uses it
+
+
+@right(torch.rand(3), 2.0)
+class Scale(Function):
+    """An attribute on ctx that is called like a parameter outside."""
+
+    @staticmethod
+    def forward(ctx, x, by):
+        ctx.factor = by
+        return x * by
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor, None
+
+
 @right(torch.rand(3, 4), -1)
 class Softmax(Function):
     """A number among the arguments, and a rule of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import dis
 import inspect
 from typing import Any
 
@@ -220,9 +221,11 @@ def captured_tensors(case: Case) -> None:
         code = inspect.unwrap(getattr(case.function, method) or len)
         if not case.library.owns(case.function, method) or not inspect.isfunction(code):
             continue
-        used = inspect.getclosurevars(code)
+        used = inspect.getclosurevars(code)  # which takes the names of attributes for globals, too
+        loaded = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+        outside = {name: value for name, value in used.globals.items() if name in loaded}
         attributes = {f"{case.name}.{k}": v for k, v in vars(case.function).items()}
-        for name, value in [*used.nonlocals.items(), *used.globals.items(), *attributes.items()]:
+        for name, value in [*used.nonlocals.items(), *outside.items(), *attributes.items()]:
             tensors = parameters(case, value)
             if any(getattr(t, "requires_grad", False) for t in tensors):
                 raise Fault(

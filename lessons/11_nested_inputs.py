@@ -1,0 +1,289 @@
+# %% [markdown]
+# # Tensors in lists and dicts
+#
+# *20 minutes. Needs lessons 2, 3 and 7.*
+#
+# Programs keep tensors in dicts of parameters and lists of layers; a Function takes them one by one. You will see why,
+# write a Function that takes nested arguments all the same, see in a picture what becomes of the nesting, and learn
+# what one does instead today.
+
+# %%
+import lessons
+import minigrad as torch
+from minigrad.autograd import Function
+from minigrad.autograd.function import NestedIOFunction
+from viz import draw
+
+# %% [markdown]
+# ## apply does not look into structures
+#
+# `apply` goes through its arguments once: those that are tensors get an edge in the graph, everything else is passed to
+# `forward` as it is. A tensor inside a dict would get no edge, and its gradient would be lost. minigrad refuses it,
+# where PyTorch computes and leaves `.grad` at None.
+
+
+# %%
+class LineOfDict(Function):
+    @staticmethod
+    def forward(ctx, params, x):
+        return params["weight"] * x + params["bias"]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output
+
+
+weight = torch.tensor(2.0, requires_grad=True)
+bias = torch.tensor(1.0, requires_grad=True)
+x = torch.tensor(3.0, requires_grad=True)
+
+try:
+    LineOfDict.apply({"weight": weight, "bias": bias}, x)
+except TypeError as e:
+    print(e)
+    assert "argument 0 is a dict" in str(e)
+else:
+    raise AssertionError("a tensor in a dict was taken")
+
+# %% [markdown]
+# ## NestedIOFunction
+#
+# The message names a class for this. A `NestedIOFunction` has two methods of your own, `forward_extended` and
+# `backward_extended`. They are no static methods: `self` is the ctx. Arguments come as they were given, saved tensors
+# come back nested as they were saved, and the gradients are returned nested like the arguments.
+
+
+# %%
+class Line(NestedIOFunction):
+    def forward_extended(self, params, x):
+        self.save_for_backward(params, x)
+        return params["weight"] * x + params["bias"]
+
+    def backward_extended(self, grad_output):
+        params, x = self.saved_tensors
+        grad_params = {"weight": grad_output * x, "bias": grad_output}
+        return grad_params, grad_output * params["weight"]
+
+
+y = Line.apply({"weight": weight, "bias": bias}, x)
+y.backward()
+print(y.item(), weight.grad.item(), bias.grad.item(), x.grad.item())
+assert (y.item(), weight.grad.item(), bias.grad.item(), x.grad.item()) == (7.0, 3.0, 1.0, 2.0)
+
+# %% [markdown]
+# In the picture there is no dict. The class takes the tensors out in their order, runs one operation on the row of
+# them, and gives your methods the nested view. So the engine, which knows tensors only, has three inputs to send
+# gradients to.
+
+
+# %%
+def line(weight, bias, x):
+    return Line.apply({"weight": weight, "bias": bias}, x)
+
+
+assert len(line(weight, bias, x).grad_fn.next_functions) == 3
+draw(line, weight, bias, x, passes=("forward", "backward"))
+
+# %% [markdown]
+# ## Nested outputs
+#
+# Outputs may be nested as well. Then `backward_extended` gets the gradients nested like the outputs. An output that
+# nothing was made of has a gradient of zeros, as in any Function.
+
+
+# %%
+class SumAndProduct(NestedIOFunction):
+    def forward_extended(self, pair):
+        a, b = pair
+        self.save_for_backward(pair)
+        return {"sum": a + b, "product": a * b}
+
+    def backward_extended(self, grads):
+        ((a, b),) = self.saved_tensors
+        print("gradients:", grads)
+        return ([grads["sum"] + grads["product"] * b, grads["sum"] + grads["product"] * a],)
+
+
+a = torch.tensor(2.0, requires_grad=True)
+b = torch.tensor(5.0, requires_grad=True)
+outputs = SumAndProduct.apply([a, b])
+print(outputs)
+assert {name: t.item() for name, t in outputs.items()} == {"sum": 7.0, "product": 10.0}
+outputs["product"].backward()
+assert (a.grad.item(), b.grad.item()) == (5.0, 2.0)
+
+# %% [markdown]
+# ## Mistakes
+#
+# The gradients are put into their places by the nesting. If one is missing in a list, the places are not known any
+# more, and the message says what was expected.
+
+
+# %%
+class OneTooFew(SumAndProduct):
+    def backward_extended(self, grads):
+        ((a, b),) = self.saved_tensors
+        return ([grads["sum"] + grads["product"] * b],)
+
+
+try:
+    OneTooFew.apply([a, b])["sum"].backward()
+except RuntimeError as e:
+    print(e)
+    assert "1 gradient, expected 2" in str(e)
+else:
+    raise AssertionError("a gradient was missing, and nobody noticed")
+
+# %% [markdown]
+# In a dict, a missing name counts as None: no gradient. That may be meant, so nothing is said. Here the bias is
+# forgotten, and would never learn.
+
+
+# %%
+class NoBias(Line):
+    def backward_extended(self, grad_output):
+        params, x = self.saved_tensors
+        return {"weight": grad_output * x}, grad_output * params["weight"]
+
+
+found = torch.autograd.grad(NoBias.apply({"weight": weight, "bias": bias}, x), [weight, bias, x], allow_unused=True)
+print(found)
+assert found[1] is None
+
+# %% [markdown]
+# The next lesson is about a tool that finds such gradients: it compares all of them with differences.
+#
+# ## What one does today
+#
+# Of `NestedIOFunction`, PyTorch's documentation says: "This class is here only for backward compatibility reasons. Use
+# Function instead of this for any new use case." The remedy is what you have seen in the picture: let the Function take
+# the tensors in a row, and nest them in an ordinary function around it.
+
+
+# %%
+class FlatLine(Function):
+    @staticmethod
+    def forward(weight, bias, x):
+        return weight * x + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        weight, _, x = inputs
+        ctx.save_for_backward(weight, x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        weight, x = ctx.saved_tensors
+        return grad_output * x, grad_output, grad_output * weight
+
+
+def nested_line(params, x):
+    return FlatLine.apply(params["weight"], params["bias"], x)
+
+
+for t in (weight, bias, x):
+    t.grad = None
+nested_line({"weight": weight, "bias": bias}, x).backward()
+assert (weight.grad.item(), bias.grad.item(), x.grad.item()) == (3.0, 1.0, 2.0)
+
+# %% [markdown]
+# In the separate form it also works under transforms, and these do look into dicts: `torch.func.grad` of a function of
+# a dict gives a dict of gradients.
+
+# %%
+params = {"weight": torch.tensor(2.0), "bias": torch.tensor(1.0)}
+gradients = torch.func.grad(nested_line)(params, torch.tensor(3.0))
+print(gradients)
+assert {name: g.item() for name, g in gradients.items()} == {"weight": 3.0, "bias": 1.0}
+
+
+# %% [markdown]
+# Where the number of tensors is not known beforehand, the Function takes `*tensors`, after its other arguments, and
+# `backward` returns a tuple of that length.
+
+
+# %%
+class SumOfPowers(Function):
+    """The sum of a power of all numbers in any number of tensors."""
+
+    @staticmethod
+    def forward(ctx, power, *tensors):
+        ctx.power = power
+        ctx.save_for_backward(*tensors)
+        return sum((t**power).sum() for t in tensors)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, *[grad_output * ctx.power * t ** (ctx.power - 1) for t in ctx.saved_tensors]
+
+
+layers = [torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([[3.0]], requires_grad=True)]
+SumOfPowers.apply(2, *layers).backward()
+print([t.grad for t in layers])
+assert [t.grad.tolist() for t in layers] == [[2.0, 4.0], [[6.0]]]
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. By hand
+#
+# Let `out = SumAndProduct.apply([a, b])` and `loss = out["sum"] + 10 * out["product"]`, with `a = 3` and `b = 4`. Give
+# the gradients of `a` and `b`, in a list.
+
+# %%
+nested_gradients = ...
+
+lessons.check("nested_gradients", nested_gradients)
+
+# %% [markdown]
+# ### 2. Scale a dict
+#
+# `NestedScale.apply(tensors, factor)` multiplies each tensor of a dict by the tensor `factor`, which has one number.
+# Write its `backward_extended`.
+
+
+# %%
+class NestedScale(NestedIOFunction):
+    def forward_extended(self, tensors, factor):
+        self.save_for_backward(tensors, factor)
+        return {name: t * factor for name, t in tensors.items()}
+
+    def backward_extended(self, grads): ...
+
+
+lessons.check("NestedScale", NestedScale)
+
+# %% [markdown]
+# ### 3. Repair
+#
+# The square of the distance between the point `{"x": x, "y": y}` and the point `[u, v]`. Its gradients are not right
+# yet: there are mistakes in numbers and in the nesting.
+
+
+# %%
+class NestedDistance(NestedIOFunction):
+    def forward_extended(self, point, other):
+        self.save_for_backward(point, other)
+        return (point["x"] - other[0]) ** 2 + (point["y"] - other[1]) ** 2
+
+    def backward_extended(self, grad_output):
+        point, other = self.saved_tensors
+        dx, dy = point["x"] - other[0], point["y"] - other[1]
+        return {"x": 2 * dx, "y": 2 * dy}, [-2 * dy]
+
+
+lessons.check("NestedDistance", NestedDistance)
+
+# %% [markdown]
+# ### 4. Without NestedIOFunction
+#
+# `nested_squares(params)` takes a dict whose values are tensors or lists of tensors, and gives half the sum of the
+# squares of all numbers in it. Let a `Function` of your own (not NestedIOFunction) compute it: its gradient by each
+# tensor is the tensor itself, times what arrives.
+
+
+# %%
+def nested_squares(params): ...
+
+
+lessons.check("nested_squares", nested_squares)

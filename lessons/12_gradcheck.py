@@ -1,0 +1,405 @@
+# %% [markdown]
+# # Is this gradient right?
+#
+# *30 minutes. Needs lessons 2, 7 and 10.*
+#
+# A wrong `backward` raises no error: training only goes worse than it should. You will compare gradients with
+# differences, by hand and with `gradcheck`, read what it says, know when it is the check that is wrong, and run
+# `minigrad check`, which looks at everything else, too.
+
+# %%
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import lessons
+import minigrad as torch
+from minigrad.autograd import Function, gradcheck, gradgradcheck
+from viz import draw
+
+# %% [markdown]
+# ## Two ways to a slope
+#
+# The derivative of `tanh` is $1 - y^2$, where $y$ is the result. In this Function the square has been forgotten.
+# Nothing complains: shapes and types are right.
+
+
+# %%
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 - y)
+
+
+x = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+(analytical,) = torch.autograd.grad(Tanh.apply(x), x)
+print(analytical.item())
+
+# %% [markdown]
+# `forward` alone knows the slope as well: move the input a little to both sides, and see how much the result moves.
+# This is a central difference. It needs no formula, so it makes no mistakes in formulas.
+
+
+# %%
+def central(f, x, eps):
+    return (f(x + eps) - f(x - eps)) / (2 * eps)
+
+
+numerical = central(Tanh.apply, x.detach(), 1e-6)
+print(numerical.item())
+assert abs(numerical.item() - (1 - np.tanh(1.0) ** 2)) < 1e-9
+assert abs(numerical.item() - analytical.item()) > 0.1
+
+# %% [markdown]
+# In pictures, the Function and the built-in operation give the same value and send different gradients back.
+
+
+# %%
+def without_square(x):
+    return Tanh.apply(x)
+
+
+def with_square(x):
+    return x.tanh()
+
+
+draw(without_square, x, passes="backward")
+
+# %%
+draw(with_square, x, passes="backward")
+
+# %% [markdown]
+# ## The point matters
+#
+# Here are both slopes over a range of inputs. At 0 they agree, since $1 - 0 = 1 - 0^2$: a check at that point only
+# would find nothing. Check at points that are nothing special, of both signs, several at a time.
+
+# %% alt="Two curves over x from -3 to 3. The slope from differences is a bell with its top 1 at x = 0. The slope from backward falls from 2 to 0 and meets the bell at x = 0 only."
+xs = torch.linspace(-3.0, 3.0, 61, dtype=torch.float64).requires_grad_()
+(by_backward,) = torch.autograd.grad(Tanh.apply(xs).sum(), xs)
+by_differences = central(Tanh.apply, xs.detach(), 1e-6)
+
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+axes.plot(xs.detach().numpy(), by_differences.numpy(), label="differences of forward")
+axes.plot(xs.detach().numpy(), by_backward.numpy(), label="backward")
+axes.set(xlabel="x", ylabel="slope")
+axes.legend()
+
+agree = torch.isclose(by_backward, by_differences, atol=1e-6)
+assert xs[agree].tolist() == [xs[30].item()] and abs(xs[30].item()) < 1e-12
+
+# %% [markdown]
+# ## gradcheck
+#
+# `gradcheck(f, inputs)` moves every element of every input that requires grad, and compares all elements of the
+# Jacobian: row $i$, column $j$ is the derivative of output $j$ by input $i$. It is true, or raises an error.
+
+# %%
+inputs = torch.tensor([0.0, 1.0, -2.0], dtype=torch.float64, requires_grad=True)
+assert gradcheck(torch.tanh, inputs)
+assert gradcheck(Tanh.apply, inputs[:1].detach().requires_grad_()), "at 0 the mistake does not show"
+
+try:
+    gradcheck(Tanh.apply, inputs)
+except RuntimeError as e:
+    print(e)
+    assert "2 of 9 elements differ" in str(e)
+else:
+    raise AssertionError("the wrong gradient was accepted")
+
+# %% [markdown]
+# Read it from below: what to look at; which line of which `backward`; the element that is furthest off, with both
+# numbers; the two Jacobians. Their form often tells the mistake. Outside of the diagonal an elementwise function has
+# zeros. A Function that forgets `grad_output` fills whole rows:
+
+
+# %%
+class Forgetful(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, _):
+        (x,) = ctx.saved_tensors
+        return x.cos()
+
+
+class Flipped(Forgetful):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * x.cos()
+
+
+for wrong in (Forgetful, Flipped):
+    try:
+        gradcheck(wrong.apply, inputs)
+    except RuntimeError as e:
+        print(e, end="\n\n")
+        assert wrong is not Flipped or "signs are opposite" in str(e)
+    else:
+        raise AssertionError(f"{wrong} was accepted")
+
+# %% [markdown]
+# ## How small a step?
+#
+# A large step sees the bend of the curve: the error of a central difference shrinks with the square of `eps`. A small
+# step subtracts two nearly equal numbers, and their rounding errors are divided by `2 * eps`. So there is a best step
+# in between, and how good it gets depends on the dtype.
+
+
+# %% alt="Error of the central difference of exp at 1 over eps, both axes logarithmic. Both curves are V-shaped: float64 has its lowest point near 1e-5 with an error below 1e-9, float32 near 1e-2 with an error above 1e-6."
+def errors(dtype, steps):
+    x = torch.tensor(1.0, dtype=dtype)
+    return [abs(float(central(torch.exp, x, eps)) - np.e) for eps in steps]
+
+
+steps = 10.0 ** np.arange(-12, 0)
+found = {dtype: errors(dtype, steps) for dtype in (torch.float64, torch.float32)}
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+for dtype, error in found.items():
+    axes.loglog(steps, error, marker="o", label=str(dtype))
+axes.set(xlabel="eps", ylabel="error of the slope")
+axes.legend()
+
+best = {dtype: min(error) for dtype, error in found.items()}
+print(best)
+assert best[torch.float64] < 1e-8 < 1e-6 < best[torch.float32]
+assert found[torch.float64][0] > 100 * best[torch.float64] and found[torch.float64][-1] > 100 * best[torch.float64]
+
+# %% [markdown]
+# `gradcheck` takes `eps=1e-6`, which is for float64. With float32 it finds mistakes that are none, and warns before it
+# does. Convert the inputs: the formulas are the same in both.
+
+# %%
+single = torch.tensor([0.5, 1.0, -2.0], requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    assert not gradcheck(torch.tanh, single, raise_exception=False)
+print(said[0].message)
+assert gradcheck(torch.tanh, single.detach().double().requires_grad_())
+
+# %% [markdown]
+# ## Kinks
+#
+# At a corner there is no derivative. Differences take the mean of both sides, `backward` takes one of them, and neither
+# is wrong. The same happens when the corner lies within `eps` of the input. Move the input away from it.
+
+# %%
+corner = torch.tensor([0.0], dtype=torch.float64, requires_grad=True)
+(slope,) = torch.autograd.grad(torch.relu(corner).sum(), corner)
+print(slope.item(), central(torch.relu, corner.detach(), 1e-6).item())
+assert slope.item() == 0.0 and central(torch.relu, corner.detach(), 1e-6).item() == 0.5
+assert not gradcheck(torch.relu, corner, raise_exception=False)
+assert gradcheck(torch.relu, torch.tensor([0.1, -0.1], dtype=torch.float64, requires_grad=True))
+
+# %% [markdown]
+# `minigrad check`, which you will meet below, knows corners: there it accepts everything between the slopes of both
+# sides.
+
+
+# %%
+class Relu(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (x > 0)
+
+
+assert torch.testing.check(Relu, torch.tensor([0.0, 1.0]))
+
+# %% [markdown]
+# A function that gives other results when it is called again has no differences either. That is said, and not that the
+# gradient is wrong.
+
+# %%
+try:
+    gradcheck(lambda x: x * torch.rand(3, dtype=torch.float64), inputs)
+except RuntimeError as e:
+    print(e)
+    assert "called twice" in str(e)
+else:
+    raise AssertionError("random numbers were not noticed")
+
+# %% [markdown]
+# ## Second derivatives
+#
+# `gradgradcheck` takes the gradients for the function and checks theirs. It finds what lesson 10 was about: a slope
+# that `forward` has computed, and that is a constant for the second derivative.
+
+
+# %%
+class KeptSlope(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(3 * x * x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (kept,) = ctx.saved_tensors
+        return grad_output * kept
+
+
+points = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
+assert gradcheck(KeptSlope.apply, points)
+assert gradgradcheck(lambda x: x**3, points)
+try:
+    gradgradcheck(KeptSlope.apply, points)
+except RuntimeError as e:
+    print(e)
+    assert "gradgradcheck" in str(e) and "is zero" in str(e)
+else:
+    raise AssertionError("a wrong second derivative was accepted")
+
+# %% [markdown]
+# ## Everything at once
+#
+# Right gradients are not all that a Function promises. `minigrad.testing.check` runs it through what PyTorch's
+# documents ask for: shapes without elements, several threads, memory, transforms. Of a failure it keeps the smallest
+# input that shows it.
+
+# %%
+result = torch.testing.check(Tanh, torch.tensor([0.5, 1.0]))
+failure = result["gradients"]
+print(failure.message, failure.line, failure.input, failure.remedy, sep="\n")
+assert not result and [one.name for one in result.failures] == ["gradients"]
+
+# %% [markdown]
+# The command `minigrad check` does the same for a file. With `-o wrong.svg` it draws the failure; as JSON, the record
+# can be drawn here. Let us save the Function in a file and run the command on it.
+
+# %%
+program = """import minigrad as torch
+
+class Tanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 - y)
+"""
+with tempfile.TemporaryDirectory() as folder:
+    pathlib.Path(folder, "wrong.py").write_text(program)
+    command = [sys.executable, "-m", "viz.cli", "check", "wrong.py:Tanh", "-o", "wrong.json"]  # minigrad check ...
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    record = json.loads(pathlib.Path(folder, "wrong.json").read_text())
+print(done.stdout)
+assert done.returncode == 1 and "✗ gradients" in done.stdout
+
+# %% [markdown]
+# The picture shows the smallest input. At its gradient stands what differences give.
+
+# %%
+picture = draw(record, passes="backward")
+assert "where differences of forward give" in picture.svg()
+picture
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. By hand
+#
+# Write the central difference of a function `f` from numbers to numbers at `x`, with the step `eps`.
+
+
+# %%
+def difference_by_hand(f, x, eps): ...
+
+
+lessons.check("difference_by_hand", difference_by_hand)
+
+# %% [markdown]
+# ### 2. Near a corner
+#
+# `torch.relu(x)` is `max(x, 0)`. Which slope does the central difference with `eps = 1e-6` give at `x = 0.5e-6`? Work
+# it out by hand.
+
+# %%
+difference_at_corner = ...
+
+lessons.check("difference_at_corner", difference_at_corner)
+
+# %% [markdown]
+# ### 3. Where does it show?
+#
+# The mistake in `Leaky` shows at some inputs only. Give a tensor at which `gradcheck(Leaky.apply, checked_input)` finds
+# it.
+
+
+# %%
+class Leaky(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > -1, x, 0.1 * x - 0.9)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > -1, grad_output, 0.01 * grad_output)
+
+
+checked_input = ...
+
+lessons.check("checked_input", checked_input)
+
+# %% [markdown]
+# ### 4. Repair
+#
+# The length of the hypotenuse, $\sqrt{a^2 + b^2}$. Let `minigrad check` find nothing wrong with it any more.
+
+
+# %%
+class CheckedHypot(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        length = (a * a + b * b).sqrt()
+        ctx.save_for_backward(a, b, length)
+        return length
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b, length = ctx.saved_tensors
+        return grad_output * b / length, a / length
+
+
+lessons.check("CheckedHypot", CheckedHypot)
+
+# %% [markdown]
+# ### 5. A gradcheck of your own
+#
+# Write `checked_gradient(f, x)`: whether the gradient of `f(x).sum()` by the float64 tensor `x` is what differences
+# say, for each element of `x`. `f` may mix the elements. Do not use `gradcheck`, and leave `x` as it was.
+
+
+# %%
+def checked_gradient(f, x): ...
+
+
+lessons.check("checked_gradient", checked_gradient)

@@ -1,0 +1,367 @@
+# %% [markdown]
+# # Functions in, functions out
+#
+# *25 minutes. Needs lessons 1 and 5.*
+#
+# `torch.func` asks for derivatives without `requires_grad`, `backward` and `.grad`: you give it a function and get a
+# function. You will differentiate by the arguments you choose, carry other results along, and see that `grad` is one case
+# of `vjp`, which multiplies from the left by the matrix that `jvp` multiplies from the right.
+
+# %%
+import warnings
+
+import lessons
+import minigrad as torch
+from viz import draw
+
+# %% [markdown]
+# ## The derivative is a function
+#
+# `grad(f)` computes nothing yet. It returns a function of the same arguments, which gives the derivative of `f`. The
+# tensor that goes in needs no `requires_grad`, and nothing is left on it.
+
+
+# %%
+def cube(x):
+    return x**3
+
+
+slope = torch.func.grad(cube)
+x = torch.tensor(2.0)
+print(slope(x))
+assert slope(x).item() == 12.0  # 3 * 2**2
+assert x.grad is None and not x.requires_grad
+
+# %% [markdown]
+# What comes out is a function like the one that went in, so it can go in again. The derivatives of x³ are 3x², 6x and 6.
+
+# %%
+curvature = torch.func.grad(slope)
+print(curvature(x), torch.func.grad(curvature)(x))
+assert curvature(x).item() == 12.0  # 6 * 2
+assert torch.func.grad(curvature)(x).item() == 6.0
+
+# %% [markdown]
+# ## By which argument
+#
+# `grad` differentiates by the first argument. `argnums` names others by their position: an int gives one gradient, a tuple
+# gives a tuple of them. The arguments that are not named, here the data, are taken as they are.
+
+
+# %%
+def loss(w, b, xs, ys):
+    return ((w * xs + b - ys) ** 2).mean()
+
+
+w, b = torch.tensor(1.0), torch.tensor(0.0)
+xs, ys = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
+
+by_w = torch.func.grad(loss)(w, b, xs, ys)
+by_b = torch.func.grad(loss, argnums=1)(w, b, xs, ys)
+by_both = torch.func.grad(loss, argnums=(0, 1))(w, b, xs, ys)
+print(by_w, by_b, by_both)
+# the errors w * xs + b - ys are -2 and -3
+assert by_w.item() == (2 * -2 * 1 + 2 * -3 * 2) / 2
+assert by_b.item() == (2 * -2 + 2 * -3) / 2
+assert by_both == (by_w, by_b)
+
+# %% [markdown]
+# `explain` derives such a number step by step.
+
+# %%
+print(torch.explain(torch.func.grad(loss), w, b, xs, ys))
+
+# %% [markdown]
+# An argument may also be a list or a dict of tensors. Its gradient is then nested in the same way, which suits the
+# parameters of a model.
+
+
+# %%
+def loss_of(params, xs, ys):
+    return loss(params["w"], params["b"], xs, ys)
+
+
+gradients = torch.func.grad(loss_of)({"w": w, "b": b}, xs, ys)
+print(gradients)
+assert gradients == {"w": by_w, "b": by_b}
+
+# %% [markdown]
+# Only what comes in as an argument is differentiated by. A function that uses a tensor from outside in place of its
+# argument does not depend on that argument, and the gradient is zero. If that tensor is a parameter, there is a warning.
+
+# %%
+weight = torch.tensor(3.0, requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    zero = torch.func.grad(lambda unused: weight * weight)(weight)
+print(zero)
+print(said[0].message)
+assert zero.item() == 0.0
+assert "the same tensor from outside" in str(said[0].message)
+
+# %% [markdown]
+# ## Something else along with it
+#
+# A training step wants the loss as well, and often the predictions. `grad_and_value` gives the value in the same run.
+
+# %%
+gradient, value = torch.func.grad_and_value(loss)(w, b, xs, ys)
+print(gradient, value)
+assert gradient.item() == -8.0 and value.item() == (4 + 9) / 2
+
+# %% [markdown]
+# A function with `has_aux=True` returns a pair: what is differentiated, and anything else, which is handed through.
+
+
+# %%
+def loss_and_predictions(w, b, xs, ys):
+    predictions = w * xs + b
+    return ((predictions - ys) ** 2).mean(), predictions
+
+
+gradient, predictions = torch.func.grad(loss_and_predictions, has_aux=True)(w, b, xs, ys)
+print(gradient, predictions)
+assert gradient.item() == -8.0 and predictions.tolist() == [1.0, 2.0]
+assert not predictions.requires_grad  # plain numbers, outside the transform
+
+# %% [markdown]
+# Without `has_aux` the pair is no scalar, and that is said.
+
+# %%
+try:
+    torch.func.grad(loss_and_predictions)(w, b, xs, ys)
+except RuntimeError as e:
+    print(e)
+    assert "has_aux=True" in str(e)
+else:
+    raise AssertionError("a pair was differentiated")
+
+# %% [markdown]
+# ## Several results: a matrix
+#
+# A function of 2 numbers with 3 results has 6 derivatives. They form the Jacobian: one row for each result, one column for
+# each input. Here it is worked out by hand.
+
+
+# %%
+def f(x):
+    p, q = x[0], x[1]
+    return torch.stack([p * q, p + q, 5 * q])
+
+
+def jacobian_by_hand(x):
+    p, q = x.tolist()
+    return torch.tensor([[q, p], [1.0, 1.0], [0.0, 5.0]])
+
+
+x = torch.tensor([2.0, 3.0])
+J = jacobian_by_hand(x)
+print(f(x))
+print(J)
+
+# %% [markdown]
+# `grad` refuses such a function, for there is no single gradient to give.
+
+# %%
+try:
+    torch.func.grad(f)(x)
+except RuntimeError as e:
+    print(e)
+    assert "scalar" in str(e)
+else:
+    raise AssertionError("three results have no single gradient")
+
+# %% [markdown]
+# ## vjp: rows
+#
+# `vjp(f, x)` runs `f` once and returns its value and a function. That function takes a weight for each result, called the
+# cotangent, and runs backward: it gives the vector-Jacobian product `v @ J`. With the weight 1 on one result and 0 on the
+# others this is one row of the Jacobian.
+
+# %%
+y, pull = torch.func.vjp(f, x)
+(first_row,) = pull(torch.tensor([1.0, 0.0, 0.0]))
+print(first_row)
+assert first_row.tolist() == J[0].tolist() == [3.0, 2.0]
+
+v = torch.tensor([1.0, 10.0, 100.0])
+(weighted,) = pull(v)
+print(weighted)
+assert weighted.tolist() == (v @ J).tolist() == [1 * 3 + 10 * 1, 1 * 2 + 10 * 1 + 100 * 5]
+
+# %% [markdown]
+# The graph of `f` is kept, so `pull` can be called as often as one likes. It returns a tuple, one gradient for each
+# argument of `f`. A cotangent that is not like the result is refused.
+
+# %%
+try:
+    pull(torch.tensor([1.0, 10.0]))
+except RuntimeError as e:
+    print(e)
+    assert "shape (3,)" in str(e)
+else:
+    raise AssertionError("two weights for three results")
+
+# %% [markdown]
+# The picture of the backward pass starts with ones, which adds the three rows: [3, 2] + [1, 1] + [0, 5].
+
+# %%
+assert pull(torch.ones(3))[0].tolist() == J.sum(0).tolist() == [4.0, 8.0]
+draw(f, x, passes="backward")
+
+# %% [markdown]
+# `grad` is the case of a single result: a vjp whose cotangent is 1.
+
+# %%
+_, pull_loss = torch.func.vjp(lambda w: loss(w, b, xs, ys), w)
+assert pull_loss(torch.tensor(1.0))[0] == by_w
+
+# %% [markdown]
+# ## jvp: columns
+#
+# `jvp(f, (x,), (u,))` runs forward. `u` is a direction in the space of inputs, called the tangent, and along with the
+# value comes how fast each result changes in that direction: the Jacobian-vector product `J @ u`. Arguments and tangents
+# are tuples, one entry for each argument of `f`. A direction along one input gives one column.
+
+# %%
+y, second_column = torch.func.jvp(f, (x,), (torch.tensor([0.0, 1.0]),))
+print(second_column)
+assert second_column.tolist() == J[:, 1].tolist() == [2.0, 1.0, 5.0]
+
+u = torch.tensor([1.0, -1.0])
+_, changes = torch.func.jvp(f, (x,), (u,))
+print(changes)
+assert changes.tolist() == (J @ u).tolist() == [1.0, 0.0, -5.0]
+
+# %% [markdown]
+# In the picture of the jvp pass the tangents go the same way as the values. It is seeded with ones: J @ [1, 1].
+
+# %%
+assert torch.func.jvp(f, (x,), (torch.ones(2),))[1].tolist() == [5.0, 2.0, 5.0]
+draw(f, x, passes="jvp")
+
+# %% [markdown]
+# A tangent has the shape of its argument. With the shapes mixed up, the message says which one is wrong.
+
+# %%
+try:
+    torch.func.jvp(f, (x,), (torch.ones(3),))
+except RuntimeError as e:
+    print(e)
+    assert "tangent 0" in str(e)
+else:
+    raise AssertionError("a direction of three numbers for an input of two")
+
+# %% [markdown]
+# ## Both meet
+#
+# `v @ J @ u` is one number, and it does not matter from which side it is worked out. This is a good test of any pair of
+# derivative rules, and it needs no Jacobian at all.
+
+# %%
+from_the_left = pull(v)[0] @ u
+from_the_right = v @ changes
+print(from_the_left, from_the_right)
+assert from_the_left.item() == from_the_right.item() == -499.0
+
+# %% [markdown]
+# ## Which one when
+#
+# One vjp gives a row, one jvp a column. A loss has one result and many inputs, so its Jacobian is a single row: one vjp
+# finds all of it, and jvp would need one run for each input. Count the runs of a function, for 4 inputs and 1 result.
+
+
+# %%
+runs = 0
+
+
+def energy(x):
+    global runs
+    runs += 1
+    return (x * x).sum()
+
+
+point = torch.tensor([1.0, 2.0, 3.0, 4.0])
+by_reverse = torch.func.grad(energy)(point)
+print("grad:", runs, "run")
+assert runs == 1
+
+runs = 0
+directions = torch.eye(4)
+by_forward = torch.stack([torch.func.jvp(energy, (point,), (direction,))[1] for direction in directions])
+print("jvp:", runs, "runs")
+assert runs == 4
+assert by_forward.tolist() == by_reverse.tolist() == [2.0, 4.0, 6.0, 8.0]
+
+# %% [markdown]
+# A function of one number with many results is the other way round, and jvp keeps nothing for a backward pass.
+#
+# ## Exercises
+#
+# ### 1. A vjp by hand
+#
+# Let `g(x)` be `torch.stack([x[0] * x[0], x[0] * x[1]])`. What does `pull(torch.tensor([1.0, 2.0]))` give for the
+# gradient at `x = [3.0, 4.0]`? Work it out by hand, and give a list of two numbers.
+
+# %%
+vjp_by_hand = ...
+
+lessons.check("vjp_by_hand", vjp_by_hand)
+
+# %% [markdown]
+# ### 2. Only the weights
+#
+# Write a function that returns one step of gradient descent, `(new_w, new_b)`, for the `loss` of this lesson: each of the
+# two minus `rate` times its gradient. The data is not to be differentiated by.
+
+
+# %%
+def descent_step(w, b, xs, ys, rate): ...
+
+
+lessons.check("descent_step", descent_step)
+
+# %% [markdown]
+# ### 3. Repair
+#
+# This function is to return the gradient of the mean squared error by `w`, and the largest error as a plain number. It
+# raises an error. Repair it.
+
+
+# %%
+def gradient_and_worst(w, xs, ys):
+    def mean_square(w):
+        errors = w * xs - ys
+        worst = errors.abs().max().item()
+        return (errors**2).mean().item(), worst
+
+    return torch.func.grad(mean_square)(w)
+
+
+lessons.check("gradient_and_worst", gradient_and_worst)
+
+# %% [markdown]
+# ### 4. A Jacobian from its rows
+#
+# Write a function that returns the Jacobian of `f` at `x` as a matrix, for any `f` of one vector that returns a vector.
+# Run `f` only once. (`torch.func.jacrev` does this; do not use it here.)
+
+
+# %%
+def jacobian_of_rows(f, x): ...
+
+
+lessons.check("jacobian_of_rows", jacobian_of_rows)
+
+# %% [markdown]
+# ### 5. A slope in a direction
+#
+# Write a function that says how fast `f(x, y)` changes when `x` moves with speed `u` and `y` does not move. `f` takes two
+# tensors of any shapes, and nothing may be kept for a backward pass: go forward.
+
+
+# %%
+def partial_change(f, x, y, u): ...
+
+
+lessons.check("partial_change", partial_change)

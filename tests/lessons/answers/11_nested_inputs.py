@@ -1,0 +1,283 @@
+# %% right nested_gradients
+nested_gradients = (41, 31)
+
+# %% right nested_gradients
+a = torch.tensor(3.0, requires_grad=True)
+b = torch.tensor(4.0, requires_grad=True)
+out = SumAndProduct.apply([a, b])
+nested_gradients = torch.autograd.grad(out["sum"] + 10 * out["product"], [a, b])
+
+# %% right nested_gradients
+nested_gradients = torch.tensor([41.0, 31.0])
+
+# %% right nested_gradients
+nested_gradients = {"a": 41.0, "b": 31.0}
+
+# %% wrong nested_gradients: exchanged
+nested_gradients = [31.0, 41.0]
+
+# %% wrong nested_gradients: 10 arrives
+nested_gradients = [5.0, 4.0]
+
+# %% wrong nested_gradients: the sum
+nested_gradients = [40, 30]
+
+# %% wrong nested_gradients: two numbers
+nested_gradients = 41.0
+
+
+# %% right NestedScale
+class NestedScale(NestedIOFunction):
+    def forward_extended(self, tensors, factor):
+        self.save_for_backward(tensors, factor)
+        return {name: t * factor for name, t in tensors.items()}
+
+    def backward_extended(self, grads):
+        tensors, factor = self.saved_tensors
+        total = torch.zeros(())
+        result = {}
+        for name in tensors:
+            result[name] = factor * grads[name]
+            total = total + (tensors[name] * grads[name]).sum()
+        return result, total
+
+
+# %% right NestedScale
+class NestedScale(NestedIOFunction):
+    def forward_extended(self, tensors, factor):
+        self.tensors, self.factor = tensors, factor
+        return {name: t * factor for name, t in tensors.items()}
+
+    def backward_extended(self, grads):
+        by_factor = [(grads[k] * self.tensors[k]).sum() for k in grads]
+        return [{k: grads[k] * self.factor for k in grads}, torch.stack(by_factor).sum()]
+
+
+# %% right NestedScale
+class NestedScale(NestedIOFunction):
+    def forward_extended(self, tensors, factor):
+        self.save_for_backward(*tensors.values(), factor)
+        return {name: t * factor for name, t in tensors.items()}
+
+    def backward_extended(self, grads):
+        *tensors, factor = self.saved_tensors
+        upstream = list(grads.values())
+        return (*[g * factor for g in upstream], sum((g * t).sum() for g, t in zip(upstream, tensors)))
+
+
+# %% wrong NestedScale: gradients, expected 4
+class NestedScale(NestedIOFunction):
+    def forward_extended(self, tensors, factor):
+        self.save_for_backward(tensors, factor)
+        return {name: t * factor for name, t in tensors.items()}
+
+    def backward_extended(self, grads):
+        tensors, factor = self.saved_tensors
+        return {name: g * factor for name, g in grads.items()}
+
+
+# %% wrong NestedScale: by argument 3
+class NestedScale(NestedIOFunction):
+    def forward_extended(self, tensors, factor):
+        self.save_for_backward(tensors, factor)
+        return {name: t * factor for name, t in tensors.items()}
+
+    def backward_extended(self, grads):
+        tensors, factor = self.saved_tensors
+        return {n: g * factor for n, g in grads.items()}, grads["a"] * tensors["a"]
+
+
+# %% wrong NestedScale: gradient by argument 0
+class NestedScale(NestedIOFunction):
+    def forward_extended(self, tensors, factor):
+        self.save_for_backward(tensors, factor)
+        return {name: t * factor for name, t in tensors.items()}
+
+    def backward_extended(self, grads):
+        tensors, factor = self.saved_tensors
+        return {name: factor.expand_as(g) for name, g in grads.items()}, sum(t.sum() for t in tensors.values())
+
+
+# %% wrong NestedScale: argument 3
+class NestedScale(NestedIOFunction):
+    def forward_extended(self, tensors, factor):
+        self.save_for_backward(tensors, factor)
+        return {name: t * factor for name, t in tensors.items()}
+
+    def backward_extended(self, grads):
+        tensors, factor = self.saved_tensors
+        return {name: g * factor for name, g in grads.items()}, None
+
+
+# %% right NestedDistance
+class NestedDistance(NestedIOFunction):
+    def forward_extended(self, point, other):
+        u, v = other
+        dx, dy = point["x"] - u, point["y"] - v
+        self.save_for_backward(dx, dy)
+        return dx * dx + dy * dy
+
+    def backward_extended(self, grad_output):
+        dx, dy = self.saved_tensors
+        return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, (-2 * dx * grad_output, -2 * dy * grad_output)
+
+
+# %% right NestedDistance
+class NestedDistance(NestedIOFunction):
+    def forward_extended(self, point, other):
+        self.save_for_backward(point, other)
+        return (point["x"] - other[0]) ** 2 + (point["y"] - other[1]) ** 2
+
+    def backward_extended(self, grad_output):
+        point, (u, v) = self.saved_tensors
+        gx, gy = 2 * grad_output * (point["x"] - u), 2 * grad_output * (point["y"] - v)
+        return gx, gy, -gx, -gy
+
+
+# %% right NestedDistance
+class NestedDistance(NestedIOFunction):
+    def forward_extended(self, point, other):
+        self.save_for_backward([point, other])
+        return sum((a - b) ** 2 for a, b in zip(point.values(), other))
+
+    def backward_extended(self, grad_output):
+        ((point, other),) = self.saved_tensors
+        by_point = {name: 2 * (t - o) * grad_output for (name, t), o in zip(point.items(), other)}
+        return by_point, [-g for g in by_point.values()]
+
+
+# %% wrong NestedDistance: expected 4
+class NestedDistance(NestedIOFunction):
+    def forward_extended(self, point, other):
+        self.save_for_backward(point, other)
+        return (point["x"] - other[0]) ** 2 + (point["y"] - other[1]) ** 2
+
+    def backward_extended(self, grad_output):
+        point, other = self.saved_tensors
+        dx, dy = point["x"] - other[0], point["y"] - other[1]
+        return {"x": 2 * dx * grad_output, "y": 2 * dy * grad_output}, [-2 * dy * grad_output]
+
+
+# %% wrong NestedDistance: gradient by argument 0
+class NestedDistance(NestedIOFunction):
+    def forward_extended(self, point, other):
+        self.save_for_backward(point, other)
+        return (point["x"] - other[0]) ** 2 + (point["y"] - other[1]) ** 2
+
+    def backward_extended(self, grad_output):
+        point, other = self.saved_tensors
+        dx, dy = point["x"] - other[0], point["y"] - other[1]
+        return {"x": 2 * dx, "y": 2 * dy}, [-2 * dx, -2 * dy]
+
+
+# %% wrong NestedDistance: gradient by argument 2
+class NestedDistance(NestedIOFunction):
+    def forward_extended(self, point, other):
+        self.save_for_backward(point, other)
+        return (point["x"] - other[0]) ** 2 + (point["y"] - other[1]) ** 2
+
+    def backward_extended(self, grad_output):
+        point, other = self.saved_tensors
+        gx, gy = [2 * grad_output * d for d in (point["x"] - other[0], point["y"] - other[1])]
+        return {"x": gx, "y": gy}, [-gy, -gx]
+
+
+# %% right nested_squares
+class Half(Function):
+    @staticmethod
+    def forward(*tensors):
+        return 0.5 * sum((t * t).sum() for t in tensors)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return tuple([g * t for t in ctx.saved_tensors])
+
+
+def nested_squares(params):
+    flat = []
+    for v in params.values():
+        if isinstance(v, (list, tuple)):
+            flat.extend(v)
+        else:
+            flat.append(v)
+    return Half.apply(*flat)
+
+
+# %% right nested_squares
+class HalfSquare(Function):
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        return (t * t).sum() / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+def nested_squares(params):
+    if isinstance(params, dict):
+        return sum(nested_squares(value) for value in params.values())
+    if isinstance(params, list):
+        return sum(map(nested_squares, params))
+    return HalfSquare.apply(params)
+
+
+# %% right nested_squares
+class HalfSquareOfRow(Function):
+    @staticmethod
+    def forward(ctx, row):
+        ctx.save_for_backward(row)
+        return row.dot(row) / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (row,) = ctx.saved_tensors
+        return g * row
+
+
+def nested_squares(params):
+    tensors = [t for v in params.values() for t in (v if isinstance(v, list) else [v])]
+    return HalfSquareOfRow.apply(torch.cat([t.reshape(-1) for t in tensors]))
+
+
+# %% wrong nested_squares: no Function of your own
+def nested_squares(params):
+    tensors = [t for v in params.values() for t in (v if isinstance(v, list) else [v])]
+    return sum((t**2).sum() for t in tensors) / 2
+
+
+# %% wrong nested_squares: contains a tensor
+class HalfOfDict(Function):
+    @staticmethod
+    def forward(ctx, params):
+        return sum((t**2).sum() for t in params.values()) / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def nested_squares(params):
+    return HalfOfDict.apply(params)
+
+
+# %% wrong nested_squares: gradient
+class Twice(HalfSquares):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return tuple(grad_output * 2 * t for t in ctx.saved_tensors)
+
+
+def nested_squares(params):
+    tensors = [t for v in params.values() for t in (v if isinstance(v, list) else [v])]
+    return Twice.apply(*tensors)
+
+
+# %% wrong nested_squares: list
+def nested_squares(params):
+    return HalfSquares.apply(*params.values())

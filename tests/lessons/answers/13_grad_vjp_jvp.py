@@ -1,0 +1,234 @@
+# %% right vjp_by_hand
+vjp_by_hand = (14, 6)
+
+# %% right vjp_by_hand
+_, pull_g = torch.func.vjp(lambda x: torch.stack([x[0] * x[0], x[0] * x[1]]), torch.tensor([3.0, 4.0]))
+vjp_by_hand = pull_g(torch.tensor([1.0, 2.0]))
+
+# %% right vjp_by_hand
+vjp_by_hand = torch.tensor([1.0, 2.0]) @ torch.tensor([[6.0, 0.0], [4.0, 3.0]])
+
+# %% wrong vjp_by_hand: a jvp
+vjp_by_hand = [6.0, 10.0]
+
+# %% wrong vjp_by_hand: weight 2
+vjp_by_hand = [10.0, 3.0]
+
+# %% wrong vjp_by_hand: list of two
+vjp_by_hand = 20.0
+
+# %% wrong vjp_by_hand: shape
+vjp_by_hand = [6.0, 0.0, 8.0, 6.0]
+
+
+# %% right descent_step
+def descent_step(w, b, xs, ys, rate):
+    down = torch.func.grad(loss, (0, 1))(w, b, xs, ys)
+    return [p - rate * g for p, g in zip((w, b), down)]
+
+
+# %% right descent_step
+def descent_step(w, b, xs, ys, rate):
+    gradients = torch.func.grad(loss_of)({"w": w, "b": b}, xs, ys)
+    return w - rate * gradients["w"], b - rate * gradients["b"]
+
+
+# %% right descent_step
+def descent_step(w, b, xs, ys, rate):
+    w, b = w.detach().requires_grad_(), b.detach().requires_grad_()
+    loss(w, b, xs, ys).backward()
+    return w.detach() - rate * w.grad, b.detach() - rate * b.grad
+
+
+# %% right descent_step
+def descent_step(w, b, xs, ys, rate):
+    return (
+        w - rate * torch.func.grad(loss)(w, b, xs, ys),
+        b - rate * torch.func.grad(loss, argnums=1)(w, b, xs, ys),
+    )
+
+
+# %% wrong descent_step: b has not moved
+def descent_step(w, b, xs, ys, rate):
+    return w - rate * torch.func.grad(loss)(w, b, xs, ys), b
+
+
+# %% wrong descent_step: subtracts
+def descent_step(w, b, xs, ys, rate):
+    by_w, by_b = torch.func.grad(loss, argnums=(0, 1))(w, b, xs, ys)
+    return w + rate * by_w, b + rate * by_b
+
+
+# %% wrong descent_step: expected 0.733333
+def descent_step(w, b, xs, ys, rate):
+    by_w, by_b = torch.func.grad(loss, argnums=(0, 1))(w, b, xs, ys)
+    return by_w, by_b
+
+
+# %% wrong descent_step: return
+def descent_step(w, b, xs, ys, rate):
+    by_w, by_b = torch.func.grad(loss, argnums=(0, 1))(w, b, xs, ys)
+    w = w - rate * by_w
+    b = b - rate * by_b
+
+
+# %% right gradient_and_worst
+def gradient_and_worst(w, xs, ys):
+    def mean_square(w):
+        errors = w * xs - ys
+        return (errors**2).mean(), errors.detach().abs().max().item()
+
+    return torch.func.grad(mean_square, has_aux=True)(w)
+
+
+# %% right gradient_and_worst
+def gradient_and_worst(w, xs, ys):
+    def mean_square(w):
+        errors = w * xs - ys
+        worst = errors.abs().max().item()
+        return (errors**2).mean(), worst
+
+    return torch.func.grad(mean_square, has_aux=True)(w)
+
+
+# %% right gradient_and_worst
+def gradient_and_worst(w, xs, ys):
+    gradient = torch.func.grad(lambda w: ((w * xs - ys) ** 2).mean())(w)
+    return gradient, float((w * xs - ys).abs().max())
+
+
+# %% right gradient_and_worst
+def gradient_and_worst(w, xs, ys):
+    def mean_square(w):
+        errors = w * xs - ys
+        return (errors**2).mean(), errors
+
+    gradient, (_, errors) = torch.func.grad_and_value(mean_square, has_aux=True)(w)
+    return gradient, errors.abs().max().item()
+
+
+# %% wrong gradient_and_worst: has_aux
+def gradient_and_worst(w, xs, ys):
+    def mean_square(w):
+        errors = w * xs - ys
+        return (errors**2).mean(), errors.abs().max().item()
+
+    return torch.func.grad(mean_square)(w)
+
+
+# %% wrong gradient_and_worst: expected the pair
+def gradient_and_worst(w, xs, ys):
+    return torch.func.grad(lambda w: ((w * xs - ys) ** 2).mean())(w)
+
+
+# %% wrong gradient_and_worst: plain number
+def gradient_and_worst(w, xs, ys):
+    def mean_square(w):
+        errors = w * xs - ys
+        return (errors**2).mean(), errors.abs().max()
+
+    return torch.func.grad(mean_square, has_aux=True)(w)
+
+
+# %% wrong gradient_and_worst: a float
+def gradient_and_worst(w, xs, ys):
+    def mean_square(w):
+        errors = w * xs - ys
+        return (errors**2).mean().item(), errors.abs().max().item()
+
+    return torch.func.grad(mean_square, has_aux=True)(w)
+
+
+# %% right jacobian_of_rows
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    rows = torch.zeros(y.numel(), x.numel())
+    for i in range(y.numel()):
+        cotangent = torch.zeros_like(y)
+        cotangent[i] = 1.0
+        (rows[i],) = pull(cotangent)
+    return rows
+
+
+# %% right jacobian_of_rows
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    (rows,) = torch.vmap(pull)(torch.eye(y.shape[0]))
+    return rows
+
+
+# %% right jacobian_of_rows
+def jacobian_of_rows(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return torch.stack([torch.autograd.grad(one, x, retain_graph=True)[0] for one in y])
+
+
+# %% wrong jacobian_of_rows: sum of all rows
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    return pull(torch.ones_like(y))[0]
+
+
+# %% wrong jacobian_of_rows: times
+def jacobian_of_rows(f, x):
+    return torch.stack([torch.func.grad(lambda x: f(x)[i])(x) for i in range(len(f(x)))])
+
+
+# %% wrong jacobian_of_rows: torch.stack
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    return [pull(row)[0] for row in torch.eye(len(y))]
+
+
+# %% wrong jacobian_of_rows: on its side
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    return torch.stack([pull(row)[0] for row in torch.eye(len(y))], dim=1)
+
+
+# %% right partial_change
+def partial_change(f, x, y, u):
+    return torch.func.jvp(lambda x: f(x, y), (x,), (u,))[1]
+
+
+# %% right partial_change
+def partial_change(f, x, y, u):
+    from minigrad.autograd import forward_ad as fwAD
+
+    with fwAD.dual_level():
+        return fwAD.unpack_dual(f(fwAD.make_dual(x, u), y)).tangent
+
+
+# %% right partial_change
+def partial_change(f, x, y, u):
+    still = [torch.zeros_like(other) for other in (y,)]
+    value, change = torch.func.jvp(f, (x, y), (u, *still))
+    return change
+
+
+# %% wrong partial_change: kept for a backward
+def partial_change(f, x, y, u):
+    value, push = torch.func.linearize(lambda x: f(x, y), x)
+    return push(u)
+
+
+# %% wrong partial_change: change alone
+def partial_change(f, x, y, u):
+    return torch.func.jvp(f, (x, y), (u, torch.zeros_like(y)))
+
+
+# %% wrong partial_change: kept for a backward
+def partial_change(f, x, y, u):
+    value, pull = torch.func.vjp(lambda x: f(x, y), x)
+    return torch.stack([(pull(row)[0] * u).sum() for row in torch.eye(len(value))])
+
+
+# %% wrong partial_change: the result
+def partial_change(f, x, y, u):
+    return torch.func.jvp(f, (x, y), (u, torch.ones_like(y)))[1]
+
+
+# %% wrong partial_change: same structure
+def partial_change(f, x, y, u):
+    return torch.func.jvp(f, (x, y), (u,))[1]
