@@ -123,7 +123,8 @@ def has_gap(answer: Any) -> bool:
     (True, True, False, False)
     """
     if isinstance(answer, type):  # its methods; the class of nodes that a Function keeps leads back to the Function
-        return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values() if not isinstance(f, type))
+        own = {name: getattr(f, "__func__", f) for name, f in vars(answer).items() if not isinstance(f, type)}
+        return any(has_gap(f) for name, f in own.items() if name != "setup_context")  # that may well do nothing
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
     code = getattr(inspect.unwrap(answer), "__code__", None)  # a forward is wrapped by its class
