@@ -92,7 +92,7 @@ assert gradients == {"w": by_w, "b": by_b}
 # %%
 weight = torch.tensor(3.0, requires_grad=True)
 with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
+    warnings.simplefilter("always", UserWarning)
     zero = torch.func.grad(lambda unused: weight * weight)(weight)
 print(zero)
 print(said[0].message)
