@@ -21,7 +21,9 @@ def derivatives(f, x, most):
         except (RuntimeError, AttributeError) as e:
             if order == 1:
                 raise
-            raise Wrong(f"derivatives are right up to order {order - 1}, but there is no next one: {e}") from None
+            raise Wrong(
+                f"derivatives are right up to order {order - 1}, but there is no next one: {str(e).splitlines()[0]}"
+            ) from None
     return rows
 
 
