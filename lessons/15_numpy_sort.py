@@ -4,8 +4,8 @@
 # *25 minutes. Needs lessons 3, 6 and 13.*
 #
 # NumPy, a C library, a simulator: code that knows nothing of gradients can be a step of a graph, if you say what its
-# derivative is. You will wrap NumPy's sort as a Function, write its backward so that it can be differentiated again, and
-# see what happens to one that cannot.
+# derivative is. You will wrap NumPy's sort as a Function, write its backward so that it can be differentiated again,
+# and see what happens to one that cannot.
 
 # %%
 import numpy as np
@@ -31,8 +31,8 @@ else:
     raise AssertionError("a graph was cut without a word")
 
 # %% [markdown]
-# With `detach` the numbers come out, and the result is right. But it is a new leaf that depends on nothing, and there is no
-# way back to `x`.
+# With `detach` the numbers come out, and the result is right. But it is a new leaf that depends on nothing, and there
+# is no way back to `x`.
 
 # %%
 cut = torch.tensor(np.sort(x.detach().numpy()))
@@ -43,8 +43,9 @@ assert cut.grad_fn is None and not cut.requires_grad
 # %% [markdown]
 # ## The derivative of sorting
 #
-# Sorting changes no number, it only moves them. So the derivative moves gradients back to where the numbers came from. That
-# takes two permutations: `ind` says which element comes to each place, and `ind_inv` says to which place each element went.
+# Sorting changes no number, it only moves them. So the derivative moves gradients back to where the numbers came from.
+# That takes two permutations: `ind` says which element comes to each place, and `ind_inv` says to which place each
+# element went.
 
 # %%
 values = np.array([3.0, 1.0, 2.0], dtype=np.float32)
@@ -60,8 +61,8 @@ assert ordered.tolist() == [1.0, 2.0, 3.0]
 assert np.take_along_axis(ordered, ind_inv, axis=0).tolist() == values.tolist()
 
 # %% [markdown]
-# Suppose the gradient of something by the sorted numbers is [1, 10, 100]. The 100 belongs to the largest number, which is
-# element 0 of the unsorted ones: taking along `ind_inv` brings it there.
+# Suppose the gradient of something by the sorted numbers is [1, 10, 100]. The 100 belongs to the largest number, which
+# is element 0 of the unsorted ones: taking along `ind_inv` brings it there.
 
 # %%
 back = np.take_along_axis(np.array([1.0, 10.0, 100.0]), ind_inv, axis=0)
@@ -71,8 +72,8 @@ assert back.tolist() == [100.0, 1.0, 10.0]
 # %% [markdown]
 # ## NumpySort
 #
-# Here are the two Functions of PyTorch's documentation, "Extending torch.func with autograd.Function". `NumpySort` calls
-# NumPy in its forward. Its backward has to take along an index, again with NumPy, so it calls a second Function,
+# Here are the two Functions of PyTorch's documentation, "Extending torch.func with autograd.Function". `NumpySort`
+# calls NumPy in its forward. Its backward has to take along an index, again with NumPy, so it calls a second Function,
 # `NumpyTake`, whose backward is `NumpyTake` once more, the other way round.
 
 
@@ -161,9 +162,9 @@ class NumpyTake(torch.autograd.Function):
 # Why may `forward` call `numpy()` on a tensor that requires grad? Inside `forward` nothing is recorded: it sees plain
 # numbers, and what it does with them stands in the graph as one step.
 #
-# The permutations are worked out in `forward`, but only `setup_context` can save them, and that sees nothing but inputs and
-# outputs. So they are outputs too. Nobody is to differentiate by a place in a list: `mark_non_differentiable` says so. A
-# small function hides them from the caller.
+# The permutations are worked out in `forward`, but only `setup_context` can save them, and that sees nothing but inputs
+# and outputs. So they are outputs too. Nobody is to differentiate by a place in a list: `mark_non_differentiable` says
+# so. A small function hides them from the caller.
 
 
 # %%
@@ -197,8 +198,8 @@ print(torch.func.grad(weighted)(x.detach()))
 assert torch.func.grad(weighted)(x.detach()).tolist() == [100.0, 1.0, 10.0]
 
 # %% [markdown]
-# In the picture, `NumpySort` is one step like any other. It keeps two index lists of 3 numbers, 8 bytes each: 48 bytes. The
-# input itself is not kept, for the derivative does not need it.
+# In the picture, `NumpySort` is one step like any other. It keeps two index lists of 3 numbers, 8 bytes each: 48 bytes.
+# The input itself is not kept, for the derivative does not need it.
 
 # %%
 kept = [entry["bytes"] for entry in torch.record(numpy_sort, x, passes="forward").to_dict()["ops"][0]["saved"]]
@@ -207,8 +208,8 @@ assert kept == [24, 24]
 draw(weighted, x, passes=("forward", "backward"))
 
 # %% [markdown]
-# `gradcheck` compares with small differences. It holds as long as no two numbers are equal. At a tie sorting has a kink:
-# the two may trade places, and what `backward` gives is one of several answers.
+# `gradcheck` compares with small differences. It holds as long as no two numbers are equal. At a tie sorting has a
+# kink: the two may trade places, and what `backward` gives is one of several answers.
 
 # %%
 different = torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
@@ -247,8 +248,8 @@ print(torch.func.grad(hasty_cubes)(plain))
 assert torch.func.grad(hasty_cubes)(plain).tolist() == [27.0, 3.0, 12.0]
 
 # %% [markdown]
-# First derivatives are right. The second derivative is the derivative of what `backward` computes, and there NumPy cuts the
-# graph, as it did at the beginning. minigrad notices that the incoming gradient is itself being differentiated.
+# First derivatives are right. The second derivative is the derivative of what `backward` computes, and there NumPy cuts
+# the graph, as it did at the beginning. minigrad notices that the incoming gradient is itself being differentiated.
 
 # %%
 try:
@@ -288,8 +289,8 @@ draw(gradient)
 # ## A saved array is no saved tensor
 #
 # There is a quieter way to lose a derivative: a `backward` that uses numbers which depend on `x`, but were kept as an
-# array. The second derivative of tanh is not zero. Yet with `y` as an array, `backward` looks like a multiplication by a
-# constant.
+# array. The second derivative of tanh is not zero. Yet with `y` as an array, `backward` looks like a multiplication by
+# a constant.
 
 
 # %%
@@ -328,8 +329,8 @@ else:
 #
 # ### 1. Where the gradient goes
 #
-# What is the gradient of `(numpy_sort(x) * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum()` at `x = [30.0, 10.0, 40.0, 20.0]`?
-# Give a list, worked out by hand.
+# What is the gradient of `(numpy_sort(x) * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum()` at `x = [30.0, 10.0, 40.0,
+# 20.0]`? Give a list, worked out by hand.
 
 # %%
 sorting_gradient = ...
@@ -339,8 +340,8 @@ lessons.check("sorting_gradient", sorting_gradient)
 # %% [markdown]
 # ### 2. The way back
 #
-# Write a function that takes a permutation, as a NumPy array of ints such as `ind` above, and returns its inverse, also as
-# an array: the element at place `ind[k]` is `k`. Can you do it without sorting?
+# Write a function that takes a permutation, as a NumPy array of ints such as `ind` above, and returns its inverse, also
+# as an array: the element at place `ind[k]` is `k`. Can you do it without sorting?
 
 
 # %%
@@ -375,9 +376,9 @@ lessons.check("NumpyTanh", NumpyTanh)
 # %% [markdown]
 # ### 4. A running sum
 #
-# Fill in `backward` of this running sum along dimension 0. A number of the input goes into all sums from its place on; so
-# its gradient is the sum of all gradients from its place on. Second derivatives have to work. (`flip(0)` turns a tensor
-# round.)
+# Fill in `backward` of this running sum along dimension 0. A number of the input goes into all sums from its place on;
+# so its gradient is the sum of all gradients from its place on. Second derivatives have to work. (`flip(0)` turns a
+# tensor round.)
 
 
 # %%
@@ -400,8 +401,8 @@ lessons.check("NumpyCumsum", NumpyCumsum)
 # ### 5. Equations
 #
 # Write a Function whose `apply(A, b)` solves `A @ x = b` for a square matrix and a vector by `np.linalg.solve`. Both
-# arguments want gradients. With the incoming gradient `g`, the gradient by `b` solves `A.T @ grad_b = g`, and the gradient
-# by `A` is `-torch.outer(grad_b, x)`. Second derivatives have to work.
+# arguments want gradients. With the incoming gradient `g`, the gradient by `b` solves `A.T @ grad_b = g`, and the
+# gradient by `A` is `-torch.outer(grad_b, x)`. Second derivatives have to work.
 
 
 # %%

@@ -3,9 +3,9 @@
 #
 # *25 minutes. Needs lessons 3, 12 and 13.*
 #
-# A Function may be made of ordinary operations and still bring its own gradient: to be faster, to survive large numbers, or
-# to do something else on purpose. You will see what such a Function owes to the gradient of its gradient, and how to find
-# one that does not pay.
+# A Function may be made of ordinary operations and still bring its own gradient: to be faster, to survive large
+# numbers, or to do something else on purpose. You will see what such a Function owes to the gradient of its gradient,
+# and how to find one that does not pay.
 
 # %%
 import warnings
@@ -118,12 +118,13 @@ assert gradient.item() == 12.0 and curvature.item() == 12.0
 # %% [markdown]
 # The first walk starts at `y`. Nothing else was used, so `grad_dx` is zero, and `backward` returns 1 * dx + 0.
 #
-# The second walk starts at that result, and it was made of `dx`. Now `dx` is an output that something was computed from,
-# and `grad_dx` is 1. The result `y` had no part in it: `grad_output` is zero. All of the second derivative comes through
-# the second term, `grad_dx * 6 * x`.
+# The second walk starts at that result, and it was made of `dx`. Now `dx` is an output that something was computed
+# from, and `grad_dx` is 1. The result `y` had no part in it: `grad_output` is zero. All of the second derivative comes
+# through the second term, `grad_dx * 6 * x`.
 #
-# Here is the graph of the gradient. The output of `MyCube` that it uses is `dx`, which is 12. The 1 and the 0 beside it are
-# from the first walk: `grad_output`, and `grad_dx` times 6. Going back, the second walk enters `MyCube` through `dx`.
+# Here is the graph of the gradient. The output of `MyCube` that it uses is `dx`, which is 12. The 1 and the 0 beside it
+# are from the first walk: `grad_output`, and `grad_dx` times 6. Going back, the second walk enters `MyCube` through
+# `dx`.
 
 # %%
 (gradient,) = torch.autograd.grad(my_cube(x), x, create_graph=True)
@@ -132,8 +133,8 @@ draw(gradient, passes=("forward", "backward"))
 # %% [markdown]
 # ## Forgetting it
 #
-# Leave the second term out, and first derivatives stay right. The second derivative of x³ becomes zero, and nothing raises
-# an error: to the graph, this is a Function whose second output has no derivative.
+# Leave the second term out, and first derivatives stay right. The second derivative of x³ becomes zero, and nothing
+# raises an error: to the graph, this is a Function whose second output has no derivative.
 
 
 # %%
@@ -176,8 +177,8 @@ for look in (
         raise AssertionError("a forgotten derivative was not found")
 
 # %% [markdown]
-# `minigrad check` on the command line, or `check` in Python, tries a Function in every way it knows. It names the argument
-# that was not used.
+# `minigrad check` on the command line, or `check` in Python, tries a Function in every way it knows. It names the
+# argument that was not used.
 
 # %%
 failure = torch.testing.check(ForgetfulCube, point).failures[0]
@@ -231,8 +232,8 @@ for cube in (my_cube, LateCube.apply):
 # ## Other reasons
 #
 # *Large numbers.* log(1 + exp(x)) is nearly x for a large x, and its derivative is the logistic function. Written down
-# plainly, exp(100) is infinite in float32, and the derivative a quotient of two infinities. minigrad warns where the NaN
-# was made.
+# plainly, exp(100) is infinite in float32, and the derivative a quotient of two infinities. minigrad warns where the
+# NaN was made.
 
 
 # %%
@@ -371,8 +372,8 @@ lessons.check("MySine", MySine)
 # ### 4. A root without infinity
 #
 # The derivative of the square root at 0 is infinite, and 0 times infinity is NaN: lengths of zero have spoilt many a
-# training run. Write a Function that computes the square root of numbers that are not negative. Its gradient is the usual
-# one, but 0 where the number is 0. Second derivatives have to be right for positive numbers, and no NaN at 0.
+# training run. Write a Function that computes the square root of numbers that are not negative. Its gradient is the
+# usual one, but 0 where the number is 0. Second derivatives have to be right for positive numbers, and no NaN at 0.
 
 
 # %%

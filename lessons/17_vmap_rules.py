@@ -3,8 +3,8 @@
 #
 # *30 minutes. Needs lessons 14, 15 and 16.*
 #
-# `vmap` knows how its own operations behave on a batch, but not your Function. You will let it work that out, or tell it by
-# a `vmap` staticmethod where it cannot, and see how a rule can be wrong without an error.
+# `vmap` knows how its own operations behave on a batch, but not your Function. You will let it work that out, or tell
+# it by a `vmap` staticmethod where it cannot, and see how a rule can be wrong without an error.
 
 # %%
 import numpy as np
@@ -140,8 +140,8 @@ else:
 # ## A rule of your own: what arrives
 #
 # The staticmethod `vmap(info, in_dims, *args)` takes the place of `forward` when there is a batch. The arguments come
-# whole, with the batch dimension, and `in_dims` says for each where that is: `None` for what is no tensor, and for a tensor
-# that is the same for all examples. It returns the output for the whole batch, and where the batch is in it.
+# whole, with the batch dimension, and `in_dims` says for each where that is: `None` for what is no tensor, and for a
+# tensor that is the same for all examples. It returns the output for the whole batch, and where the batch is in it.
 
 
 # %%
@@ -172,9 +172,10 @@ assert result.tolist() == [[15.0, 25.0, 35.0], [15.0, 25.0, 35.0]]
 # %% [markdown]
 # ## NumpySort and NumpyTake
 #
-# The Functions of lesson 15 with the rules of the document, as they stand there. The idea of both: bring the batch to the
-# front, and call the Function again on the whole, one dimension further right. `NumpyTake` has three tensors; those that
-# are the same for all examples are expanded first. (In the document, `backward` of `NumpySort` lacks its first line here.)
+# The Functions of lesson 15 with the rules of the document, as they stand there. The idea of both: bring the batch to
+# the front, and call the Function again on the whole, one dimension further right. `NumpyTake` has three tensors; those
+# that are the same for all examples are expanded first. (In the document, `backward` of `NumpySort` lacks its first
+# line here.)
 
 
 # %%
@@ -335,8 +336,8 @@ print(outside)
 assert outside.tolist() == inside.tolist() == [[100.0, 1.0, 10.0], [1.0, 100.0, 10.0]]
 
 # %% [markdown]
-# `jacrev` works out all rows of a Jacobian by vmap over the backward pass. It needs a rule for `NumpyTake`, which is what
-# backward calls; the forward pass runs once, without a batch.
+# `jacrev` works out all rows of a Jacobian by vmap over the backward pass. It needs a rule for `NumpyTake`, which is
+# what backward calls; the forward pass runs once, without a batch.
 
 # %%
 jacobian = torch.func.jacrev(numpy_sort)(rows[0])
@@ -346,10 +347,10 @@ assert jacobian.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
 # %% [markdown]
 # ## A wrong rule
 #
-# vmap promises what a loop would give. A rule that keeps another promise raises no error, as long as the shapes fit. The
-# one of `NumpyTake` is such a rule: for a negative `dim` it adds `x_bdim - 1`, which should be the number of dimensions of
-# one example, `x.dim() - 1`. With the batch in dimension 0 that goes well by chance: -1 becomes -2 and then -1, the last.
-# With the batch in dimension 1, the -1 becomes 0, which is the batch.
+# vmap promises what a loop would give. A rule that keeps another promise raises no error, as long as the shapes fit.
+# The one of `NumpyTake` is such a rule: for a negative `dim` it adds `x_bdim - 1`, which should be the number of
+# dimensions of one example, `x.dim() - 1`. With the batch in dimension 0 that goes well by chance: -1 becomes -2 and
+# then -1, the last. With the batch in dimension 1, the -1 becomes 0, which is the batch.
 
 # %%
 columns = torch.tensor([[3.0, 4.0, 9.0], [1.0, 6.0, 8.0], [2.0, 5.0, 7.0]])
@@ -418,9 +419,9 @@ else:
 # %% [markdown]
 # ## What a rule has to keep
 #
-# `grad` of `vmap` has to be `grad` of the loop, too. That is easily broken by a Function whose gradient looks at the whole
-# of its argument. This one shortens the gradient to length 1, and its rule calls itself on the batch: an operation that
-# copies each number needs no more, it seems.
+# `grad` of `vmap` has to be `grad` of the loop, too. That is easily broken by a Function whose gradient looks at the
+# whole of its argument. This one shortens the gradient to length 1, and its rule calls itself on the batch: an
+# operation that copies each number needs no more, it seems.
 
 
 # %%
@@ -468,12 +469,12 @@ assert torch.allclose(by_generated, by_loop)
 assert not torch.allclose(by_own, by_loop)  # both rows together were shortened to length 1
 
 # %% [markdown]
-# In the loop each row's gradient is shortened by itself, and so it is under the generated rule, which maps `backward` as
-# well. Under the rule by hand, `backward` gets the gradients of the whole batch as one tensor, and shortens that.
+# In the loop each row's gradient is shortened by itself, and so it is under the generated rule, which maps `backward`
+# as well. Under the rule by hand, `backward` gets the gradients of the whole batch as one tensor, and shortens that.
 #
-# Which to take? The generated rule where all methods are made of tensor operations. A rule by hand for other systems, or
-# where the batch can be computed in a better way, or where the meaning of the generated rule is not the one you want. Not
-# both: that is an error.
+# Which to take? The generated rule where all methods are made of tensor operations. A rule by hand for other systems,
+# or where the batch can be computed in a better way, or where the meaning of the generated rule is not the one you
+# want. Not both: that is an error.
 
 
 # %%
@@ -494,8 +495,8 @@ else:
 #
 # ### 1. In the rule
 #
-# `torch.vmap(lambda row, w: Affine.apply(row, w, 2), in_dims=(1, None))(A, w)` with `A` of shape (3, 5) and `w` of shape
-# (3,). Which shape has `x` in `Affine.vmap`? Give a list of numbers.
+# `torch.vmap(lambda row, w: Affine.apply(row, w, 2), in_dims=(1, None))(A, w)` with `A` of shape (3, 5) and `w` of
+# shape (3,). Which shape has `x` in `Affine.vmap`? Give a list of numbers.
 
 # %%
 rule_shape = ...
@@ -547,9 +548,9 @@ lessons.check("CumsumRule", CumsumRule)
 # %% [markdown]
 # ### 4. Two arguments
 #
-# `forward` and `backward` are given, and work along the last dimension, with any number of dimensions before it, as long as
-# both arguments have the same shape. Write `vmap`: each of the two may have the batch in any dimension, or be the same for
-# all examples. Think of the gradient by an argument that is the same for all.
+# `forward` and `backward` are given, and work along the last dimension, with any number of dimensions before it, as
+# long as both arguments have the same shape. Write `vmap`: each of the two may have the batch in any dimension, or be
+# the same for all examples. Think of the gradient by an argument that is the same for all.
 
 
 # %%
