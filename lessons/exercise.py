@@ -12,6 +12,7 @@ import html
 import importlib.util
 import inspect
 import itertools
+import os
 import re
 import traceback
 import warnings
@@ -99,19 +100,23 @@ def check(name: str, answer: Any) -> Verdict:
 
 
 def _warnings(warned: list[warnings.WarningMessage]) -> str:
-    """The first lines of what was warned of, each of them once."""
-    return "".join(
-        f"\nthere is a warning: {line}" for line in dict.fromkeys(str(w.message).split("\n")[0] for w in warned)
-    )
+    """The first lines of what was warned of; minigrad's texts are equal if they warn of the same mistake."""
+    texts = dict.fromkeys(text for w in warned for text in getattr(w.message, "args", ())[:1])
+    return "".join(f"\nthere is a warning: {str(text).splitlines()[0]}" for text in texts)
 
 
 def _failed(e: Exception) -> str:
     """That the learner's code raised something, with its line; lines of the checks themselves are left out."""
-    own = [frame for frame in traceback.extract_tb(e.__traceback__) if "minigrad" not in frame.filename]
-    own = [frame for frame in own if "lessons/" not in frame.filename.replace("\\", "/")]
-    line = f"\nin the line: {own[-1].line}" if own and own[-1].line else ""
+    from minigrad.errors import PACKAGE
+
+    steps = traceback.extract_tb(e.__traceback__)
+    own = [step for step in steps if not step.filename.startswith((PACKAGE, f"{FOLDER}{os.sep}")) and step.line]
+    line = f"\nin the line: {own[-1].line}" if own else ""
     said = re.sub(
-        rf"^  at {re.escape(str(FOLDER))}.(expect|difference|exercises.\w+)\.py:.*\n", "", f"{e}\n", flags=re.M
+        rf"^  (applied )?at {re.escape(str(FOLDER))}.(expect|difference|exercises.\w+)\.py:.*\n",
+        "",
+        f"{e}\n",
+        flags=re.M,
     )
     return f"your code raised {type(e).__name__}: {said.rstrip()}{line}"
 
@@ -123,8 +128,7 @@ def has_gap(answer: Any) -> bool:
     (True, True, False, False)
     """
     if isinstance(answer, type):  # its methods; the class of nodes that a Function keeps leads back to the Function
-        own = {name: getattr(f, "__func__", f) for name, f in vars(answer).items() if not isinstance(f, type)}
-        return any(has_gap(f) for name, f in own.items() if name != "setup_context")  # that may well do nothing
+        return any(has_gap(getattr(f, "__func__", f)) for f in vars(answer).values() if not isinstance(f, type))
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
     code = getattr(inspect.unwrap(answer), "__code__", None)  # a forward is wrapped by its class
@@ -140,10 +144,19 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _dots(code: CodeType) -> bool:
-    """Whether a function returns or uses bare dots, or does nothing at all, as with dots alone in its body."""
-    steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
-    does = [(name, value) for name, value in steps if name not in ("RESUME", "RETURN_VALUE")]
-    return ... in code.co_consts or does in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
+    """Whether a function returns or uses bare dots, or has nothing else in its body: no code is made of those.
+
+    Nor is of `pass`, which is an answer; where the code says how wide the last statement is, it is known by that.
+    """
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "RETURN_VALUE")]
+    idle = [(step.opname, step.argval) for step in steps] in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
+    return ... in code.co_consts or idle and _width(steps[0]) != len("pass")
+
+
+def _width(step: dis.Instruction) -> int:
+    """How many columns the text takes of which an instruction was made; 0 where that is not known."""
+    at = step.positions
+    return 0 if at is None else (at.end_col_offset or 0) - (at.col_offset or 0)
 
 
 _given: dict[str, Iterator[str]] = {}
