@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import minigrad
+from minigrad import Tensor
 from viz import Drawing
 from viz.compare import Change, compare
 from viz.drawing import passes_of
@@ -55,9 +56,15 @@ def _told(change: Change) -> str:
     return "; ".join(f"{part[1]} is {part[3]}, expected {part[2]}" for part in parts if part)
 
 
+def copies(args: tuple) -> tuple:
+    """Arguments with tensors of their own, so that a call that writes to them harms no other."""
+    return tuple(a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args)
+
+
 def _recorded(f: Callable, args: tuple) -> dict:
-    """The record of a call, with a backward pass where there is one."""
-    document = minigrad.record(f, *args, passes=("forward", "backward"), name="yours", inside=True).to_dict()
+    """The record of a call, with a backward pass where an argument wants a gradient."""
+    passes = ("forward", "backward") if any(getattr(a, "requires_grad", False) for a in args) else ("forward",)
+    document = minigrad.record(f, *copies(args), passes=passes, name="yours", inside=True).to_dict()
     return {**document, "program": {**document["program"], "file": ""}}
 
 

@@ -15,8 +15,9 @@ import numpy as np
 
 import minigrad
 from minigrad import Tensor
+from viz import Drawing
 
-from .difference import Difference
+from .difference import Difference, copies
 from .exercise import Wrong
 
 
@@ -98,15 +99,23 @@ def computes(
         raise Wrong(f"expected a function, got {_described(answer)}")
     for args in calls:
         called = f"for {', '.join(_described(a) for a in args)}"
-        given, wanted = answer(*_copies(args)), expected(*_copies(args))
+        given, wanted = answer(*copies(args)), expected(*copies(args))
         try:
             _same_results(given, wanted, called, rtol)
             if gradients:
                 _same_gradients(answer, expected, args, called, rtol)
         except Wrong as wrong:
-            raise Wrong(str(wrong), Difference.between(answer, expected, args).drawing()) from None
+            raise Wrong(str(wrong), _drawn(answer, expected, args)) from None
         if graph and (difference := Difference.between(answer, expected, args)).changes:
             raise Wrong(f"the numbers are right, the graph is not: {difference.words()}", difference.drawing())
+
+
+def _drawn(answer: Callable, expected: Callable, args: tuple) -> Drawing | None:
+    """The difference, drawn; None where a function, wrong as it is, cannot be recorded."""
+    try:
+        return Difference.between(answer, expected, args).drawing()
+    except Exception:
+        return None
 
 
 def function(answer: Any, expected: type, *calls: tuple, gradients: bool = True, rtol: float = 1e-4) -> None:
@@ -125,7 +134,7 @@ def holds(answer: type, *args: Any, skip: Iterable[str] = ()) -> None:
 
 def saves(f: Callable, args: tuple, most: int) -> None:
     """A function that keeps at most so many bytes for backward, its leaves included."""
-    ops = minigrad.record(f, *_copies(args), inside=True).to_dict()["ops"]
+    ops = minigrad.record(f, *copies(args), inside=True).to_dict()["ops"]
     kept = {entry["value"]: entry["bytes"] for op in ops for entry in op["saved"]}
     if sum(kept.values()) > most:
         raise Wrong(f"{sum(kept.values())} bytes are kept for backward, {most} are enough")
@@ -157,11 +166,6 @@ def leaves(args: tuple) -> list[Tensor]:
     return [a for a in args if isinstance(a, Tensor) and a.requires_grad]
 
 
-def _copies(args: tuple) -> tuple:
-    """Arguments with tensors of their own, so that a call that writes to them harms no other."""
-    return tuple(a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args)
-
-
 def _same_results(given: Any, wanted: Any, called: str, rtol: float) -> None:
     if given is None and wanted is not None:
         raise Wrong(f"{called} it returns None: is there a return?")
@@ -191,7 +195,7 @@ def _same_gradients(answer: Callable, expected: Callable, args: tuple, called: s
 
 def _gradients(f: Callable, args: tuple) -> tuple | None:
     """The gradients of a weighted sum of all results, so that an upstream gradient of ones hides nothing."""
-    own = _copies(args)
+    own = copies(args)
     results = f(*own)
     tracked = [
         r for r in (results if isinstance(results, (tuple, list)) else (results,)) if getattr(r, "grad_fn", None)

@@ -231,6 +231,7 @@ def _op_head(graph: Graph, node: Node) -> Block:
     call = f"({', '.join(operands)})"
     if given.startswith(name + "("):  # the formula is but the call, with its keywords
         call, shown = shown[len(name) :] if shown != given else call, ""
+    name += " backward" * (op["phase"] == "backward")
     lines = [Line([(name, "name"), (text.shorten(call, COLUMNS), "call")])]
     if shown and shown != name:
         if len(name) + len(call) + len(shown) <= COLUMNS:

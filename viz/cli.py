@@ -32,6 +32,7 @@ EXAMPLES = """Examples:
   minigrad explain net.py:loss --of w      how the derivative of loss by w comes about
   minigrad diff before.json net.py:loss    what changed since before.json
   minigrad check functions.py:MyCube       whether a custom Function is right
+  minigrad lessons                         learn how all of it works
 
 minigrad COMMAND --help says more about each."""
 
@@ -48,6 +49,9 @@ app.command(explain.explain, help_epilogue=explain.EXAMPLES)
 app.command(diff.diff, help_epilogue=diff.EXAMPLES)
 app.command(check.check, help_epilogue=check.EXAMPLES)
 app.command(source.source, help_epilogue=source.EXAMPLES)
+app.command(
+    "lessons.command:app", name="lessons"
+)  # by name: the lessons are made with viz, and not the other way round
 app.command(care.doctor, help_epilogue="")
 app.command(care.warmup, help_epilogue="")
 app.command(care.completion, help_epilogue="")

@@ -81,7 +81,10 @@ class Graph:
         self.record, self.view = record, view
         self.values = {value["id"]: value for value in record["values"]}
         self.names = names or formula.names(record)
-        self.ops = [op for op in record["ops"] if op["phase"] == "forward"]
+        # a backward that was differentiated itself is a part of the program like any other operation
+        self.ops = [
+            op for op in record["ops"] if op["phase"] == "forward" or op["phase"] == "backward" and op.get("edges")
+        ]
         self.outputs = set(record.get("outputs", ()))
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
         self.nodes: list[Node] = []
@@ -140,10 +143,9 @@ class Graph:
         return sum({value: size for op in self.ops for value, size in self.saved(op).items()}.values())
 
     def _attach(self) -> None:
-        """Hang the edges of backward on the forward operation they belong to, wherever the record has them."""
+        """Hang the edges of backward on the operation that they go back through."""
         for op in self.record["ops"]:
-            home = op["id"] if op["phase"] == "forward" else op.get("of")
-            self.flows[home].extend(op.get("edges", ()))
+            self.flows[op["id"]].extend(op.get("edges", ()))
 
     def _gradients(self) -> dict[int, int]:
         """Gradient by value; where the record names none, what is upstream of the operation that made the value."""

@@ -46,9 +46,9 @@ class Links:
         used = consumed(groups, rec.outputs)
         for group in groups:
             by_value: dict[int, list] = defaultdict(list)
-            for value, partial, upstream, gives in group.edges:
-                if upstream is not None:
-                    by_value[value].append((partial, gives))
+            for flow in group.edges:
+                if flow.upstream is not None:
+                    by_value[flow.value].append((flow.partial, flow.gives))
             sources: list = [(o, None) for o in ends(group, used)[1] if o in self.number]
             for value, edges in by_value.items():
                 at = places(group, value)

@@ -136,9 +136,9 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
     """One operation of the document."""
     inputs, outputs = sides[g]
     if g.phase == "backward" and g.of is not None and not g.events:
-        edges = g.of.edges
-        inputs = list(dict.fromkeys([u for _, _, u, _ in edges if u is not None]))
-        outputs = list(dict.fromkeys([gives for *_, gives in edges]))
+        edges = [flow for flow in g.of.edges if flow.run == g.run]
+        inputs = list(dict.fromkeys([flow.upstream for flow in edges if flow.upstream is not None]))
+        outputs = list(dict.fromkeys([flow.gives for flow in edges]))
     refs_in, refs_out = [number(i) for i in inputs], [number(o) for o in outputs]
     op = schema.Op(
         ids[g],
@@ -158,9 +158,9 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     if g.phase != "backward" or g.events:
         op.edges = [
-            schema.Edge(number(i), partial, number(up), number(gives))
-            for i, partial, up, gives in g.edges
-            if up is not None
+            schema.Edge(number(flow.value), flow.partial, number(flow.upstream), number(flow.gives))
+            for flow in g.edges
+            if flow.upstream is not None
         ]
         op.saved = [
             schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept
@@ -214,7 +214,7 @@ def words(g: Group) -> str:
         return (
             f"{g.name}({', '.join(g.arguments or ())})"
             if g.events
-            else "; ".join(dict.fromkeys(e[1] for e in g.of.edges))
+            else "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges))
             if g.of
             else ""
         )

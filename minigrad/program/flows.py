@@ -13,7 +13,7 @@ import numpy as np
 from ..core.edges import Leaf, producer
 from ..core.tensor import Tensor
 from ..ops.dispatch.plan import is_pointwise
-from .noted import Event, Group, Noted, bottom
+from .noted import Event, Flow, Group, Noted, bottom
 
 
 class Flows:
@@ -30,6 +30,9 @@ class Flows:
         self._open: Group | None = None  # of the function on the stack, or of the backward that is running
         self._closed: list = []  # those that are open again when a backward has run
         self._running = 0  # how many backwards
+        self._runs: list[int] = []  # the numbers of those that are running
+        self._run = 0  # the number of the last one that began
+        self._before: dict[int, dict[int, int | None]] = {}  # by run: what the gradients that it changed were before
         self._has_run = False  # one has, so that what changes parameters now is an update
         self._flowing: list[dict] = []  # of each of these: what has flowed to a node or leaf, until that has it all
         self._known: list[int] = []  # and how many values there were before
@@ -49,6 +52,9 @@ class Flows:
         self._closed.append(self._open)
         self._open = None
         self._running += 1
+        self._run += 1
+        self._runs.append(self._run)
+        self._before[self._run] = {}
         self._has_run = True
         self._flowing.append({})
         self._known.append(len(self.values))
@@ -57,6 +63,7 @@ class Flows:
         """The backward is over.  What flowed to where nobody wanted a gradient has gone nowhere."""
         self._open = self._closed.pop()
         self._running -= 1
+        self._runs.pop()
         self._known.pop()
         for flows in self._flowing.pop().values():
             for group, edge in flows:
@@ -75,9 +82,11 @@ class Flows:
     def backward_group(self, group: Group | None) -> Group:
         """The backward entry of an operation in this run of the engine, made when its first node runs."""
         assert group is not None
-        if self.groups and (last := self.groups[-1]).of is group and last.phase == "backward":
+        run = self._runs[-1] if self._runs else 0
+        if self.groups and (last := self.groups[-1]).of is group and last.run == run:
             return last
         made = Group("backward", group.name, group.place, group.layers, group)
+        made.run = run
         made.function, made.modules, made.asked = group.function, group.modules, group.asked
         self.groups.append(made)
         return made
@@ -97,7 +106,8 @@ class Flows:
         return index
 
     def swept(self, node: Any, g: Any, gives: Any) -> None:
-        """A node of the sweep; `gives` is None where that is told apart."""
+        """A node of the sweep; `gives` is None where that is told apart.  Its arrays cannot be differentiated."""
+        self._before.pop(self._runs[-1], None)
         grads = g if type(g) is list else (g,)
         self.arrived(node, grads)
         event = self._made_by.get(node)
@@ -112,11 +122,28 @@ class Flows:
         event = self._made_by.get(node)
         if event is None:
             return self.arrived_outside(node, grads, flows)
+        group, run = event.group, self._runs[-1] if self._runs else 0
+        if group.run in self._before:  # a backward is being differentiated
+            self.forget_run(group.run)
         for value, g in zip(event.outputs, grads):
             if g is not None:
                 index = self.add_gradient(value, self.gradient(g))
-                if event.group.upstream is None:
-                    event.group.upstream = index
+                if group.upstream is None or group.upstream[0] != run:
+                    group.upstream = run, index
+
+    def forget_run(self, run: int) -> None:
+        """A run whose backward is differentiated was a part of the program, and its gradients are values like others.
+
+        What it sent along the edges is no part of the derivative that is asked for now.
+        """
+        for value, before in self._before.pop(run).items():
+            if before is None:
+                self.gradients.pop(value, None)
+            else:
+                self.gradients[value] = before
+        for group in self.groups:
+            if group.edges:
+                group.edges = [flow for flow in group.edges if flow.run != run]
 
     def arrived_outside(self, node: Any, grads: Any, flows: Any) -> None:
         """The same for a leaf, or a node that is none of a noted operation: the values are those that it flowed to.
@@ -124,8 +151,8 @@ class Flows:
         A leaf that was written between its uses is several, each with its own part of the gradient.
         """
         gives: dict[int, list] = {}
-        for _, (value, _, _, given) in flows:
-            gives.setdefault(value, []).append(given)
+        for _, flow in flows:
+            gives.setdefault(flow.value, []).append(flow.gives)
         if type(node) is Leaf and not gives and node in self.leaves:
             gives[self.leaves[node]] = []
         for value, given in gives.items():
@@ -138,8 +165,13 @@ class Flows:
                 self.add_gradient(value, self.gradient(grads[0]))
 
     def add_gradient(self, value: int, index: int) -> int:
-        """The gradient of a value; where the program runs backward more than once, the sum, as in `.grad`."""
+        """The gradient of a value; where the program runs backward more than once, the sum, as in `.grad`.
+
+        A run that is differentiated by a later one does not count (`forget_run`).
+        """
         before = self.gradients.get(value)
+        if self._runs and (changed := self._before.get(self._runs[-1])) is not None:
+            changed.setdefault(value, before)
         self.gradients[value] = index if before is None else self.plus(before, index)
         return index
 
@@ -197,8 +229,8 @@ class Flows:
                 continue
             source = self._made_by.get(producer(edge))
             if source is None or source.group is not group:
-                up = upstream if alone else group.upstream
-                flow = (value, self.partial(event, i, alone), up, self.gradient(g))
+                up = upstream if alone or group.upstream is None else group.upstream[1]
+                flow = Flow(value, self.partial(event, i, alone), up, self.gradient(g), self._runs[-1])
                 group.edges.append(flow)
                 self._flowing[-1].setdefault(producer(edge), []).append((group, flow))
 

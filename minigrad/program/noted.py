@@ -7,7 +7,7 @@ them.  Values go by their number in the recording, so that a holder can be read 
 from __future__ import annotations
 
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,11 +54,21 @@ class Event:
         self.views: list = []  # (transform, shapes of the arguments as it saw them), outermost first
 
 
+class Flow(NamedTuple):
+    """What flowed back to an input of an operation: values, but for the partial in words and the run of the engine."""
+
+    value: int
+    partial: str
+    upstream: int | None
+    gives: int
+    run: int = 0
+
+
 class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
     __slots__ = ("arguments", "asked", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
-                 "of", "phase", "place", "tangents", "upstream")  # fmt: skip
+                 "of", "phase", "place", "run", "tangents", "upstream")  # fmt: skip
 
     def __init__(self, phase: str, name: str, place: Place | None, layers: Any, of: Group | None = None):
         self.phase, self.name, self.place, self.layers, self.of = phase, name, place, layers, of
@@ -68,9 +78,10 @@ class Group:
         self.inplace = False
         self.events: list[Event] = []
         self.nodes: list = []
-        self.edges: list = []  # (input value, partial, upstream value, gives value)
+        self.edges: list[Flow] = []
+        self.run = 0  # of a backward entry: the run of the engine that it belongs to
         self.tangents: dict[int, int] | None = None
-        self.upstream: int | None = None
+        self.upstream: tuple[int, int] | None = None  # the last run that came through, and the gradient that it brought
         self.kept: list = []  # (Noted, bytes, node)
         self.arguments: dict[str, int] | None = None  # of the function that was called: name -> value
 

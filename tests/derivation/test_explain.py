@@ -136,8 +136,15 @@ def test_a_transforms_gradient_is_explained_as_such():
     assert e.numbers == [2.0, 4.0]
 
 
-def test_a_function_that_runs_backward_itself_is_explained_by_its_result():
+def test_a_transform_of_a_transform_is_explained_by_the_last_derivative():
     e = torch.explain(torch.func.grad(torch.func.grad(lambda x: x * x * x)), torch.tensor(2.0))
+    assert e.numbers == [12.0] and e.label.startswith("the result of")
+    adds_up(e)
+
+
+def test_a_function_that_runs_backward_itself_is_explained_by_its_result():
+    slope = torch.func.grad(torch.func.grad(lambda x: x * x * x))
+    e = torch.explain(lambda x: slope(x) * 1.0, torch.tensor(2.0))
     assert e.numbers == [6.0] and "runs backward itself" in e.notes[0]
     adds_up(e)
 

@@ -10,6 +10,7 @@ import pytest
 
 from lessons import Lesson, lessons
 from lessons.catalogue import cells
+from lessons.notebook import notebook
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 ANSWERS = pathlib.Path(__file__).parent / "answers"
@@ -46,11 +47,6 @@ def filled(one: Lesson) -> str:
     return "\n".join(parts)
 
 
-@pytest.fixture(autouse=True)
-def own_progress(tmp_path, monkeypatch):
-    monkeypatch.setenv("MINIGRAD_LESSONS_PROGRESS", str(tmp_path / "progress.json"))
-
-
 def run(text: str, folder: pathlib.Path) -> subprocess.CompletedProcess:
     """Run a program in a process of its own."""
     program = folder / "program.py"
@@ -69,9 +65,12 @@ def test_lesson_runs_as_it_stands(one, tmp_path):
 
 
 @ALL
-def test_checks_accept_the_solutions(one, tmp_path):
-    done = run(filled(one), tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_lesson_runs_as_a_notebook(one):
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    made = nbformat.reads(notebook(one), as_version=4)
+    nbclient.NotebookClient(made, timeout=300, kernel_name="python3").execute()
+    said = "".join(output.get("text", "") for cell in made.cells for output in cell.get("outputs", ()))
+    assert "Traceback" not in said
 
 
 JUDGED = """
@@ -92,7 +91,7 @@ for kind, name, word, text in {answers!r}:
 
 
 @ALL
-def test_checks_judge_other_answers(one, tmp_path):
+def test_checks_accept_right_answers_and_explain_wrong_ones(one, tmp_path):
     done = run(filled(one) + JUDGED.format(answers=answers(one)), tmp_path)
     assert done.returncode == 0, done.stderr
 

@@ -305,3 +305,17 @@ def test_without_pytorch_the_error_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ModuleNotFoundError, match="PyTorch is not installed"):
         viz.from_torch(lambda x: x, 1)
+
+
+def test_a_gradient_that_is_differentiated_does_not_count_as_part_of_the_second_derivative():
+    def second():
+        x = torch.tensor(5.0, requires_grad=True)
+        (slope,) = torch.autograd.grad(x**3, x, create_graph=True)
+        return torch.autograd.grad(slope, x)[0]
+
+    record = viz.from_torch(second).to_dict()
+    numbers = {v["id"]: v["summary"].get("values") for v in record["values"]}
+    (leaf,) = [v["id"] for v in record["values"] if v["kind"] == "parameter"]
+    assert numbers[record["gradients"][str(leaf)]] == 30.0
+    edges = [(op["phase"], numbers[e["gives"]]) for op in record["ops"] for e in op["edges"] if e["input"] == leaf]
+    assert edges == [("backward", 30.0)]

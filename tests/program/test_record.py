@@ -402,3 +402,63 @@ def test_a_write_shows_the_tangent_before_and_the_one_after():
     assert write["inplace"]
     tangents = {number[int(value)]: number[tangent] for value, tangent in write["tangents"].items()}
     assert tangents == {6.0: 2.0, 3.0: 1.0, 18.0: 12.0}
+
+
+# ---------------------------------------------------------------------- derivatives of derivatives
+def cube(x):
+    return x**3
+
+
+def nested(x):
+    return minigrad.func.grad(minigrad.func.grad(cube))(x)
+
+
+def twice(x):
+    leaf = x.detach().requires_grad_()
+    (slope,) = minigrad.autograd.grad(cube(leaf), leaf, create_graph=True)
+    return minigrad.autograd.grad(slope, leaf)[0]
+
+
+@pytest.mark.parametrize("f", [nested, twice])
+def test_a_gradient_that_is_differentiated_does_not_count_as_part_of_the_second_derivative(f):
+    x = minigrad.tensor(5.0)
+    record = minigrad.record(f, x, passes=("forward",)).to_dict()
+    values = {v["id"]: v for v in record["values"]}
+    number = lambda i: values[i]["summary"]["values"]
+    (cubed,) = [op for op in record["ops"] if op["phase"] == "forward" and op["name"] == "pow"]
+    (first,) = [op for op in record["ops"] if op["phase"] == "backward" and op["of"] == cubed["id"]]
+    assert number(first["outputs"][0]) == 75.0  # 3 x², computed by the first backward, whose result is differentiated
+    assert [(e["input"], number(e["gives"])) for e in first["edges"]] == [(first["inputs"][0], 30.0)]  # 6 x
+    assert cubed["edges"] == []  # what the first backward sent along is no part of the second derivative
+    assert number(record["gradients"][str(first["inputs"][0])]) == 30.0
+    assert str(cubed["outputs"][0]) not in record["gradients"]
+
+
+def test_a_penalty_on_the_gradient_counts_once():
+    x = minigrad.tensor(2.0, requires_grad=True)
+
+    def loss():
+        y = cube(x)
+        (slope,) = minigrad.autograd.grad(y, x, create_graph=True)
+        return y + slope * slope
+
+    with minigrad.record() as rec:
+        loss().backward()
+    record = rec.to_dict()
+    values = {v["id"]: v["summary"].get("values") for v in record["values"]}
+    into = [values[e["gives"]] for op in record["ops"] for e in op["edges"] if record["values"][e["input"]]["name"] == "x" or
+            record["values"][e["input"]]["kind"] == "parameter"]  # fmt: skip
+    (leaf,) = [v["id"] for v in record["values"] if v["kind"] == "parameter"]
+    assert values[record["gradients"][str(leaf)]] == x.grad.item() == 12.0 + 2 * 12.0 * 12.0
+    assert sorted(into) == [12.0, 288.0]
+
+
+def test_backward_twice_adds_up_as_in_grad():
+    x = minigrad.tensor(2.0, requires_grad=True)
+    with minigrad.record() as rec:
+        y = cube(x)
+        y.backward(retain_graph=True)
+        y.backward()
+    record = rec.to_dict()
+    values = {v["id"]: v["summary"].get("values") for v in record["values"]}
+    assert [values[g] for v, g in record["gradients"].items() if values[int(v)] == 2.0] == [24.0]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from viz.cards import card
 from viz.graph import Graph
 
 from . import records
@@ -50,16 +51,20 @@ def test_a_use_far_from_the_first_is_a_copy():
 
 def test_operations_of_other_passes_are_no_cards():
     record = records.two_uses()
-    record["ops"].append({**record["ops"][0], "id": 4, "phase": "backward", "of": 3})
+    record["ops"].append({**record["ops"][0], "id": 4, "phase": "backward", "of": 3, "edges": []})
     assert keys(Graph(record), "op") == ["op-0", "op-1", "op-2", "op-3"]
 
 
-def test_edges_may_hang_on_the_backward_operation():
+def test_a_backward_that_was_differentiated_is_a_card_with_edges_of_its_own():
     record = records.two_uses()
     moved, record["ops"][3]["edges"] = record["ops"][3]["edges"], []
     record["ops"].append({**record["ops"][3], "id": 4, "phase": "backward", "of": 3, "edges": moved})
-    flows = {edge.key: edge.flow for edge in Graph(record).edges}
-    assert flows["edge-5-3-0"] == moved[0] and flows["edge-0-3-1"] == moved[1]
+    graph = Graph(record)
+    assert keys(graph, "op") == ["op-0", "op-1", "op-2", "op-3", "op-4"]
+    flows = {edge.key: edge.flow for edge in graph.edges}
+    assert flows["edge-5-4-0"] == moved[0] and flows["edge-5-3-0"] is None
+    head = card(graph, graph.nodes[-1]).head[0].lines[0].text
+    assert head.startswith(f"{record['ops'][3]['name']} backward(")
 
 
 def test_an_operand_used_twice_gets_its_two_flows_in_order():

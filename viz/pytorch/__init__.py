@@ -85,7 +85,9 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
     name_values(recorder, fn)
     code = getattr(inspect.unwrap(fn), "__code__", None)
     program = {"file": code.co_filename if code else "", "name": name or title(fn)}
-    fields = Builder(recorder.calls, outputs).document(recorder.backward.gradients(), program)
+    fields = Builder(recorder.calls, outputs, recorder.backward.differentiated).document(
+        recorder.backward.gradients(), program
+    )
     return TorchRecord(**fields, notes=recorder.notes)
 
 

@@ -111,8 +111,8 @@ class TorchRecord(schema.Document):
 class Builder:
     """Makes the document: a value gets its number when it is first mentioned."""
 
-    def __init__(self, calls: list[Call], outputs: list[Noted]):
-        self.calls, self.returned = calls, outputs
+    def __init__(self, calls: list[Call], outputs: list[Noted], differentiated: set[int]):
+        self.calls, self.returned, self.differentiated = calls, outputs, differentiated
         self.numbers: dict[Noted, int] = {}
         self.ids = {call: i for i, call in enumerate(calls)}
         self.used = {one for call in calls for one in call.inputs if isinstance(one, Noted)} | set(outputs)
@@ -148,7 +148,8 @@ class Builder:
             op.formula = "; ".join(dict.fromkeys(partial for _, _, partial, _, _ in self.through(call)))
         op.edges = [
             schema.Edge(self.number(i), partial, self.number(up), self.number(gives))
-            for _, i, partial, up, gives in self.edges[call]
+            for run, i, partial, up, gives in self.edges[call]
+            if run not in self.differentiated
         ]
         last = self.freeing.get(call)
         op.saved = [

@@ -26,6 +26,7 @@ class Backward:
     def __init__(self, recorder: Any):
         self.recorder = recorder
         self.ran, self.last = False, -1
+        self.differentiated: set[int] = set()  # runs that were a part of the program of a later one
         self.owner: dict[Any, Call] = {}  # node -> the operation it belongs to
         self.leaves: dict[int, list[Noted]] = {}  # id of a leaf -> its values that were used, one after each write
         self.arrived: dict[Noted, dict[int, Noted]] = {}  # the whole gradient of a value, by run of backward
@@ -108,6 +109,8 @@ class Backward:
         """A node has run: each number it sent on belongs to the edge it was sent along."""
         self.ran, run = True, run_now()
         self.last = run
+        if call.phase == "backward":
+            self.differentiated.add(next(iter(call.upstream)))  # the run that the entry was made in
         ups: dict[int, Noted] = {}  # by the identity of the tensor: some nodes send on what arrived
         for nr, g in enumerate(arrived):
             if g is not None and nr in tops:
@@ -178,8 +181,11 @@ class Backward:
         return self.arrive(used[0] if used else self.recorder.ref(t), run, g)
 
     def gradient(self, value: Noted) -> Noted | None:
-        """The gradient of a value, of all runs together; None where nothing arrived."""
-        runs = sorted({*self.arrived.get(value, ()), *self.given.get(value, ())})
+        """The gradient of a value, of all runs together; None where nothing arrived.
+
+        Runs that were differentiated themselves do not count: what they gave is a value like others.
+        """
+        runs = sorted({*self.arrived.get(value, ()), *self.given.get(value, ())} - self.differentiated)
         if not runs:
             return None
         arrived = self.arrived.get(value, {})

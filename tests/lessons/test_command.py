@@ -1,0 +1,148 @@
+"""`minigrad lessons` as a process of its own, in an empty folder."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from lessons import lesson, lessons
+from tests.viz.command import minigrad
+
+pytest.importorskip("jupytext")
+ONE = lesson(1)
+WRITTEN = f"minigrad-lessons/{ONE.name}.ipynb"
+
+
+def solved(path):
+    """Fill the gaps of the first lesson's notebook with its solutions."""
+    from lessons.catalogue import cells
+
+    document = json.loads(path.read_text())
+    known = dict(cells(ONE.path.parent / "solutions" / ONE.path.name))
+    for cell in document["cells"]:
+        text = "".join(cell["source"])
+        if found := re.search(r"lessons\.check\(\"(\w+)\"", text):
+            names = text.split("walking_order = ...")[0] if found[1] == "walking_order" else ""
+            cell["source"] = f"{names}{known[found[1]]}\n{found[0]}, {found[1]})"
+    path.write_text(json.dumps(document))
+
+
+def test_the_list_shows_what_is_solved(tmp_path):
+    done = minigrad(tmp_path, "lessons")
+    assert done.returncode == 0 and "○○○○" in done.stdout.decode()
+    assert "Next: minigrad lessons open 1" in done.stdout.decode()
+    (tmp_path / "progress.json").write_text(json.dumps({"three_uses": "2026-01-01"}))
+    assert "●○○○" in minigrad(tmp_path, "lessons").stdout.decode()
+    listed = json.loads(minigrad(tmp_path, "lessons", "--json").stdout)
+    assert len(listed) == len(lessons()) and listed[0]["exercises"]["three_uses"] == "2026-01-01"
+
+
+def test_a_learner_opens_solves_checks_and_resets(tmp_path):
+    done = minigrad(tmp_path, "lessons", "open", "1", "--no-lab")
+    assert done.stdout.decode() == f"wrote {WRITTEN}\n", done.stderr.decode()
+    done = minigrad(tmp_path, "lessons", "check", "1")
+    assert done.returncode == 1 and "○ three_uses: not answered yet" in done.stdout.decode()
+    solved(tmp_path / WRITTEN)
+    before = (tmp_path / WRITTEN).read_text()
+    assert b"there is already" in minigrad(tmp_path, "lessons", "open", ONE.name, "--no-lab").stdout
+    assert (tmp_path / WRITTEN).read_text() == before
+    done = minigrad(tmp_path, "lessons", "check", "1")
+    assert done.returncode == 0, done.stdout.decode()
+    assert "4 of 4 solved" in done.stdout.decode()
+    assert "●●●●" in minigrad(tmp_path, "lessons").stdout.decode()
+    done = minigrad(tmp_path, "lessons", "reset", "1")
+    assert done.returncode == 0 and "what was there is now" in done.stdout.decode()
+    assert (tmp_path / "minigrad-lessons" / f"{ONE.name}.1.ipynb").read_text() == before
+    assert "○○○○" in minigrad(tmp_path, "lessons").stdout.decode()
+
+
+def test_check_takes_a_path_and_writes_json(tmp_path):
+    minigrad(tmp_path, "lessons", "open", "1", "--no-lab", "--folder", "mine")
+    done = minigrad(tmp_path, "lessons", "check", f"mine/{ONE.name}.ipynb", "--json")
+    graded = json.loads(done.stdout)
+    assert done.returncode == 1 and graded["points"] == 0 and graded["of"] == 4
+
+
+def test_grade_writes_a_table(tmp_path):
+    minigrad(tmp_path, "lessons", "open", "1", "--no-lab", "-d", "class/ann")
+    solved(tmp_path / "class" / "ann" / f"{ONE.name}.ipynb")
+    done = minigrad(tmp_path, "lessons", "grade", "class")
+    assert done.returncode == 0 and done.stdout.decode() == "wrote grades.csv: 1 notebooks\n", done.stderr.decode()
+    (row,) = csv.DictReader((tmp_path / "grades.csv").read_text().splitlines())
+    assert (row["points"], row["count_paths"]) == ("4", "right")
+    assert minigrad(tmp_path, "lessons", "grade", "class", "-o", "-").stdout.startswith(b"file,lesson,points")
+    (graded,) = json.loads(minigrad(tmp_path, "lessons", "grade", "class", "--json").stdout)
+    assert "Three edges" in graded["messages"]["three_uses"]
+    assert not (tmp_path / "progress.json").exists()
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("open", "99"), "there is no lesson 99: give a number from 1 to"),
+        (("check", "1"), "minigrad lessons open 1 writes it"),
+        (("check", "none.ipynb"), "there is no none.ipynb"),
+        (("reset", "numbers"), "there is no lesson numbers"),
+        (("grade", "nowhere"), "there is no folder nowhere"),
+        (("grade", "."), "there are no notebooks"),
+        (("grade", ".", "--jobs", "0"), "have to be greater than 0"),
+        (("grade", ".", "-o", "no/grades.csv"), "there is no folder no"),
+        (("open", "1", "--no-lab", "-d", "/proc/nowhere"), "cannot be written"),
+    ],
+)
+def test_what_cannot_be_done_is_said(tmp_path, words, said):
+    done = minigrad(tmp_path, "lessons", *words)
+    assert done.returncode == 2 and said in done.stderr.decode(), done.stderr.decode()
+    assert not [p for p in tmp_path.iterdir() if p.name != "progress.json"]
+
+
+def test_without_the_notebook_packages_the_list_still_comes(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u\nold = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'jupytext' else old(name, *a)\n"
+    )
+    variables = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    assert minigrad(tmp_path, "lessons", **variables).returncode == 0
+    done = minigrad(tmp_path, "lessons", "open", "1", "--no-lab", **variables)
+    assert done.returncode == 2 and b"pip install 'minigrad-viz[lessons]'" in done.stderr
+
+
+def answered(address):
+    """What the server says, which names its address a little before it listens."""
+    for _ in range(100):
+        try:
+            return urllib.request.urlopen(address)
+        except urllib.error.URLError:
+            time.sleep(0.2)
+    raise AssertionError("JupyterLab did not answer")
+
+
+@pytest.mark.slow
+def test_open_starts_jupyterlab_with_the_notebook(tmp_path):
+    pytest.importorskip("jupyterlab")
+    own = {
+        name: str(tmp_path / "jupyter") for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "viz.cli", "lessons", "open", "1"],
+        cwd=tmp_path, env={**os.environ, **own, "BROWSER": "true"}, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        found = next(
+            filter(None, (re.search(r"http://127\.0\.0\.1:(\d+)/lab\S*token=(\w+)", l) for l in server.stderr))
+        )
+        address = f"http://127.0.0.1:{found[1]}/api/contents/{ONE.name}.ipynb?token={found[2]}"
+        document = json.load(answered(address))
+        assert document["content"]["metadata"]["minigrad"]["lesson"] == ONE.name
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()

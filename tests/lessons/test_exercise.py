@@ -1,0 +1,118 @@
+"""Verdicts on answers: right, wrong, failing, not there yet; hints, solutions and what is remembered."""
+
+import pytest
+
+import lessons
+import minigrad as torch
+from lessons import progress
+from lessons.exercise import Verdict, has_gap
+
+
+def test_a_right_answer_is_explained_and_remembered():
+    verdict = lessons.check("three_uses", 12.0)
+    assert verdict and repr(verdict).startswith("✓ three_uses: Three edges lead to a")
+    assert list(progress.load()) == ["three_uses"]
+
+
+def test_a_wrong_answer_is_explained_and_not_remembered():
+    verdict = lessons.check("three_uses", 4.0)
+    assert verdict.status == "wrong" and not verdict and "one of the three edges" in verdict.message
+    assert progress.load() == {}
+
+
+def test_what_an_answer_raises_is_told_with_its_line():
+    def count_paths(node):
+        return len(node.no_such_thing)
+
+    verdict = lessons.check("count_paths", count_paths)
+    assert verdict.status == "wrong"
+    assert "your code raised AttributeError" in verdict.message
+    assert "return len(node.no_such_thing)" in verdict.message
+
+
+def gap(x): ...
+def documented_gap(x):
+    """Doubles x."""
+    ...
+
+
+def gap_in_the_middle(x):
+    y = x * 2
+    return ... * y
+
+
+def gap_inside(x):
+    def inner():
+        return ...
+
+    return inner()
+
+
+def nothing(x):
+    pass
+
+
+class Gap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g): ...
+
+
+@pytest.mark.parametrize("answer", [..., gap, documented_gap, gap_in_the_middle, gap_inside, nothing, Gap, [1, ...]])
+def test_dots_mean_that_there_is_no_answer_yet(answer):
+    assert has_gap(answer)
+    assert lessons.check("gradient_by_hand", answer).status in ("open", "wrong")
+    assert lessons.check("gradient_by_hand", gap).status == "open"
+
+
+@pytest.mark.parametrize("answer", [lambda x: x[..., 0], lambda x: None or x, 3, "text", lambda: 1, torch.tensor(1.0)])
+def test_an_answer_without_dots_has_no_gap(answer):
+    assert not has_gap(answer)
+
+
+def test_dots_that_do_not_disturb_do_not_make_an_answer_wrong():
+    def gradient_by_hand(a):
+        return 8 * a[...] if a.dim() else 8 * a
+
+    assert lessons.check("gradient_by_hand", gradient_by_hand)
+
+
+def test_hints_come_one_after_the_other_and_begin_again():
+    said = [lessons.hint("three_uses") for _ in range(3)]
+    assert said[0].startswith("Hint 1 of 2: ") and said[1].startswith("Hint 2 of 2: ") and said[2] == said[0]
+    assert [words.split(": ", 1)[1] for words in said[:2]] == lessons.hints("three_uses")
+
+
+@pytest.mark.parametrize("ask", [lessons.hint, lessons.hints, lessons.solution, lambda name: lessons.check(name, 1)])
+def test_an_unknown_exercise_is_refused_with_the_nearest_name(ask):
+    with pytest.raises(ValueError, match="there is no exercise 'tree_uses'; did you mean 'three_uses'"):
+        ask("tree_uses")
+
+
+def test_a_verdict_shows_itself_in_a_notebook_with_its_picture():
+    verdict = lessons.check("gradient_by_hand", lambda a: a * 2)
+    assert verdict.drawing is not None
+    assert "<svg" in verdict._repr_html_() and "✗" in verdict._repr_html_()
+    assert "<b>" not in Verdict("x", "wrong", "a <b> c")._repr_html_().split("</b>: ")[1]
+
+
+def test_progress_that_cannot_be_read_or_written_stops_nobody(tmp_path, monkeypatch):
+    broken = tmp_path / "progress.json"
+    broken.write_text("{")
+    monkeypatch.setenv("MINIGRAD_LESSONS_PROGRESS", str(broken))
+    assert progress.load() == {}
+    assert lessons.check("three_uses", 12.0) and list(progress.load()) == ["three_uses"]
+    monkeypatch.setenv("MINIGRAD_LESSONS_PROGRESS", str(broken / "below a file"))
+    assert lessons.check("three_uses", 12.0) and progress.load() == {}
+
+
+def test_progress_lies_in_the_folder_for_data(tmp_path, monkeypatch):
+    monkeypatch.delenv("MINIGRAD_LESSONS_PROGRESS")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    progress.solved("three_uses")
+    progress.solved("count_paths")
+    progress.forget(("three_uses",))
+    assert list(progress.load()) == ["count_paths"] and (tmp_path / "minigrad" / "lessons.json").exists()
