@@ -40,17 +40,12 @@ def second_order(answer, expected, *args):
 )
 def sorting_gradient(answer):
     """Each number has the weight of the place it went to."""
-    try:
-        given = [float(one) for one in answer]
-    except TypeError:
-        raise Wrong(f"expected a list of four numbers, got {answer!r}") from None
-    if given == [2.0, 4.0, 1.0, 3.0]:
-        raise Wrong("that takes the weights along ind; the way back is ind_inv: where did each number go?")
-    if given == [1.0, 2.0, 3.0, 4.0]:
-        raise Wrong("those are the weights in the order of the sorted numbers; x has another order")
-    if given == [2.0, 0.0, 3.0, 1.0]:
-        raise Wrong("those are the places; the weights at these places are asked for")
-    expect.tensor(given, [3.0, 1.0, 4.0, 2.0])
+    mistakes = {
+        (2.0, 4.0, 1.0, 3.0): "that takes the weights along ind; the way back is ind_inv: where did each number go?",
+        (1.0, 2.0, 3.0, 4.0): "those are the weights in the order of the sorted numbers; x has another order",
+        (2.0, 0.0, 3.0, 1.0): "those are the places; the weights at these places are asked for",
+    }
+    expect.numbers(answer, [3.0, 1.0, 4.0, 2.0], mistakes)
 
 
 @exercise(
@@ -92,7 +87,7 @@ def NumpyTanh(answer):  # noqa: N802
             return g * (1 - y**2)
 
     x = torch.tensor([0.5, -1.0, 0.0])
-    expect.function(answer, Expected, (x.clone().requires_grad_(),))
+    expect.quiet(lambda: expect.function(answer, Expected, (x.clone().requires_grad_(),)))
     calls_numpy(answer, "tanh", x)
     second_order(answer.apply, torch.tanh, x)
 

@@ -17,7 +17,7 @@ sorting_gradient = [1.0, 2.0, 3.0, 4.0]
 # %% wrong sorting_gradient: the weights at these places
 sorting_gradient = [2, 0, 3, 1]
 
-# %% wrong sorting_gradient: list of four
+# %% wrong sorting_gradient: expected 4 numbers
 sorting_gradient = 4.0
 
 # %% right inverse_permutation

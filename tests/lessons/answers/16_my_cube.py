@@ -21,7 +21,7 @@ second_walk = [1.0, 0.0]
 # %% wrong second_walk: backward returns
 second_walk = [0.0, 300.0]
 
-# %% wrong second_walk: two numbers
+# %% wrong second_walk: expected 2 numbers
 second_walk = 300.0
 
 

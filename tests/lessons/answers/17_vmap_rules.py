@@ -15,7 +15,7 @@ rule_shape = [3]
 # %% wrong rule_shape: moved the batch
 rule_shape = [5, 3]
 
-# %% wrong rule_shape: list of numbers
+# %% wrong rule_shape: expected 2 numbers
 rule_shape = 15
 
 # %% right may_generate
