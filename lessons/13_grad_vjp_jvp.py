@@ -4,8 +4,8 @@
 # *25 minutes. Needs lessons 1 and 5.*
 #
 # `torch.func` asks for derivatives without `requires_grad`, `backward` and `.grad`: you give it a function and get a
-# function. You will differentiate by the arguments you choose, carry other results along, and see that `grad` is one case
-# of `vjp`, which multiplies from the left by the matrix that `jvp` multiplies from the right.
+# function. You will differentiate by the arguments you choose, carry other results along, and see that `grad` is one
+# case of `vjp`, which multiplies from the left by the matrix that `jvp` multiplies from the right.
 
 # %%
 import warnings
@@ -33,7 +33,8 @@ assert slope(x).item() == 12.0  # 3 * 2**2
 assert x.grad is None and not x.requires_grad
 
 # %% [markdown]
-# What comes out is a function like the one that went in, so it can go in again. The derivatives of x³ are 3x², 6x and 6.
+# What comes out is a function like the one that went in, so it can go in again. The derivatives of x³ are 3x², 6x and
+# 6.
 
 # %%
 curvature = torch.func.grad(slope)
@@ -44,8 +45,8 @@ assert torch.func.grad(curvature)(x).item() == 6.0
 # %% [markdown]
 # ## By which argument
 #
-# `grad` differentiates by the first argument. `argnums` names others by their position: an int gives one gradient, a tuple
-# gives a tuple of them. The arguments that are not named, here the data, are taken as they are.
+# `grad` differentiates by the first argument. `argnums` names others by their position: an int gives one gradient, a
+# tuple gives a tuple of them. The arguments that are not named, here the data, are taken as they are.
 
 
 # %%
@@ -87,12 +88,13 @@ assert gradients == {"w": by_w, "b": by_b}
 
 # %% [markdown]
 # Only what comes in as an argument is differentiated by. A function that uses a tensor from outside in place of its
-# argument does not depend on that argument, and the gradient is zero. If that tensor is a parameter, there is a warning.
+# argument does not depend on that argument, and the gradient is zero. If that tensor is a parameter, there is a
+# warning.
 
 # %%
 weight = torch.tensor(3.0, requires_grad=True)
 with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
+    warnings.simplefilter("always", UserWarning)
     zero = torch.func.grad(lambda unused: weight * weight)(weight)
 print(zero)
 print(said[0].message)
@@ -139,8 +141,8 @@ else:
 # %% [markdown]
 # ## Several results: a matrix
 #
-# A function of 2 numbers with 3 results has 6 derivatives. They form the Jacobian: one row for each result, one column for
-# each input. Here it is worked out by hand.
+# A function of 2 numbers with 3 results has 6 derivatives. They form the Jacobian: one row for each result, one column
+# for each input. Here it is worked out by hand.
 
 
 # %%
@@ -174,9 +176,9 @@ else:
 # %% [markdown]
 # ## vjp: rows
 #
-# `vjp(f, x)` runs `f` once and returns its value and a function. That function takes a weight for each result, called the
-# cotangent, and runs backward: it gives the vector-Jacobian product `v @ J`. With the weight 1 on one result and 0 on the
-# others this is one row of the Jacobian.
+# `vjp(f, x)` runs `f` once and returns its value and a function. That function takes a weight for each result, called
+# the cotangent, and runs backward: it gives the vector-Jacobian product `v @ J`. With the weight 1 on one result and 0
+# on the others this is one row of the Jacobian.
 
 # %%
 y, pull = torch.func.vjp(f, x)
@@ -220,8 +222,8 @@ assert pull_loss(torch.tensor(1.0))[0] == by_w
 # ## jvp: columns
 #
 # `jvp(f, (x,), (u,))` runs forward. `u` is a direction in the space of inputs, called the tangent, and along with the
-# value comes how fast each result changes in that direction: the Jacobian-vector product `J @ u`. Arguments and tangents
-# are tuples, one entry for each argument of `f`. A direction along one input gives one column.
+# value comes how fast each result changes in that direction: the Jacobian-vector product `J @ u`. Arguments and
+# tangents are tuples, one entry for each argument of `f`. A direction along one input gives one column.
 
 # %%
 y, second_column = torch.func.jvp(f, (x,), (torch.tensor([0.0, 1.0]),))
@@ -311,8 +313,8 @@ lessons.check("vjp_by_hand", vjp_by_hand)
 # %% [markdown]
 # ### 2. Only the weights
 #
-# Write a function that returns one step of gradient descent, `(new_w, new_b)`, for the `loss` of this lesson: each of the
-# two minus `rate` times its gradient. The data is not to be differentiated by.
+# Write a function that returns one step of gradient descent, `(new_w, new_b)`, for the `loss` of this lesson: each of
+# the two minus `rate` times its gradient. The data is not to be differentiated by.
 
 
 # %%
@@ -356,8 +358,8 @@ lessons.check("jacobian_of_rows", jacobian_of_rows)
 # %% [markdown]
 # ### 5. A slope in a direction
 #
-# Write a function that says how fast `f(x, y)` changes when `x` moves with speed `u` and `y` does not move. `f` takes two
-# tensors of any shapes, and nothing may be kept for a backward pass: go forward.
+# Write a function that says how fast `f(x, y)` changes when `x` moves with speed `u` and `y` does not move. `f` takes
+# two tensors of any shapes, and nothing may be kept for a backward pass: go forward.
 
 
 # %%

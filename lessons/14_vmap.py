@@ -4,8 +4,8 @@
 # *25 minutes. Needs lesson 13.*
 #
 # Write a function for one example, and `vmap` makes one for a whole batch out of it, without a loop. You will say which
-# dimension of which argument is the batch, see what becomes of an `if`, and get the gradient of each single example, which
-# a sum over the batch would hide.
+# dimension of which argument is the batch, see what becomes of an `if`, and get the gradient of each single example,
+# which a sum over the batch would hide.
 
 # %%
 import time
@@ -47,8 +47,8 @@ print(torch.vmap(score)(xs))
 assert torch.vmap(score)(xs).tolist() == [score(x).item() for x in xs] == [11.0, 12.0, 13.0]
 
 # %% [markdown]
-# Inside, the function sees the shape of a single example. The dimension that is mapped over is hidden from it. And it ran
-# only once: each operation worked on all three examples.
+# Inside, the function sees the shape of a single example. The dimension that is mapped over is hidden from it. And it
+# ran only once: each operation worked on all three examples.
 
 # %%
 seen = []
@@ -97,8 +97,8 @@ assert operations(scores, torch.ones(3, 2)) == operations(scores, torch.ones(300
 # ## Which dimension
 #
 # `in_dims` says for each argument which of its dimensions is the batch: 0 unless it is told, and `None` for an argument
-# that is the same for all examples. `out_dims` says where the batch goes in the result. Here the examples are the columns
-# of a matrix.
+# that is the same for all examples. `out_dims` says where the batch goes in the result. Here the examples are the
+# columns of a matrix.
 
 
 # %%
@@ -116,8 +116,8 @@ print(each_its_own)
 assert each_its_own.tolist() == [[1.0, 0.0], [0.0, 10.0], [100.0, 100.0]]
 
 # %% [markdown]
-# An argument that is shared, but not said to be, is cut along its first dimension as well. If the sizes do not agree, the
-# message names them; if they agree by chance, the result is another one than was meant. So say `None`.
+# An argument that is shared, but not said to be, is cut along its first dimension as well. If the sizes do not agree,
+# the message names them; if they agree by chance, the result is another one than was meant. So say `None`.
 
 # %%
 try:
@@ -146,8 +146,8 @@ assert table(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0, 5.0])).tolist() =
 # %% [markdown]
 # ## The gradient of each example
 #
-# A training step adds up the losses of all examples, and `backward` gives the gradient of the sum. How much each example
-# contributed is lost. `grad` of the loss of one example, mapped over the examples, keeps them apart.
+# A training step adds up the losses of all examples, and `backward` gives the gradient of the sum. How much each
+# example contributed is lost. `grad` of the loss of one example, mapped over the examples, keeps them apart.
 
 
 # %%
@@ -174,8 +174,8 @@ print(torch.func.grad(total)(w, xs, ys))
 assert torch.func.grad(total)(w, xs, ys).tolist() == per_sample(w, xs, ys).sum(0).tolist() == [6.0, 8.0]
 
 # %% [markdown]
-# These two compositions are not the same thing. `vmap(grad(loss))` is one gradient for each example, `grad(total)`, with
-# the vmap inside, one for all of them.
+# These two compositions are not the same thing. `vmap(grad(loss))` is one gradient for each example, `grad(total)`,
+# with the vmap inside, one for all of them.
 #
 # What is it good for? Here are 30 examples on a line, and one measured wrongly. Its gradient stands out.
 
@@ -195,7 +195,8 @@ axes.bar(range(30), norms.tolist(), color=["#b2443c" if i == 17 else "#1f4e8c" f
 figure
 
 # %% [markdown]
-# A loop gives the same numbers, but takes a step of Python for each example. Here are both, measured now, on this machine.
+# A loop gives the same numbers, but takes a step of Python for each example. Here are both, measured now, on this
+# machine.
 
 
 # %%
@@ -217,8 +218,8 @@ assert seconds["vmap"] < seconds["loop"]
 # %% [markdown]
 # ## What cannot be mapped
 #
-# One run of the function stands for all examples. So it cannot go one way for one example and another way for the next: an
-# `if` has no single answer.
+# One run of the function stands for all examples. So it cannot go one way for one example and another way for the next:
+# an `if` has no single answer.
 
 
 # %%
@@ -237,8 +238,8 @@ else:
     raise AssertionError("one branch was taken for all")
 
 # %% [markdown]
-# `torch.where` computes both sides and chooses for each element. The same holds for `item()`, which would need one number,
-# and for results whose shape depends on values, such as `nonzero`.
+# `torch.where` computes both sides and chooses for each element. The same holds for `item()`, which would need one
+# number, and for results whose shape depends on values, such as `nonzero`.
 
 
 # %%
@@ -271,8 +272,8 @@ else:
     raise AssertionError("two values were written to one place")
 
 # %% [markdown]
-# Random numbers: shall all examples get the same ones, or each its own? Both make sense, for instance one mask of dropout
-# for a batch or one for each example, so vmap asks.
+# Random numbers: shall all examples get the same ones, or each its own? Both make sense, for instance one mask of
+# dropout for a batch or one for each example, so vmap asks.
 
 
 # %%
@@ -295,16 +296,15 @@ print(same, different)
 assert len(set(same.tolist())) == 1 and len(set(different.tolist())) == 4
 
 # %% [markdown]
-# minigrad's own operations know how they behave under vmap. A Function of your own has to say it: that is the matter of a
-# later lesson.
+# minigrad's own operations know how they behave under vmap. A Function of your own has to say it: that is the matter of
+# a later lesson.
 #
 # ## Exercises
 #
 # ### 1. A shape
 #
-# `A` has the shape (3, 5), `b` the shape (4,). Which shape has
-# `torch.vmap(torch.outer, in_dims=(1, None), out_dims=2)(A, b)`? `torch.outer` of vectors with m and n elements has the
-# shape (m, n). Give a list of numbers.
+# `A` has the shape (3, 5), `b` the shape (4,). Which shape has `torch.vmap(torch.outer, in_dims=(1, None),
+# out_dims=2)(A, b)`? `torch.outer` of vectors with m and n elements has the shape (m, n). Give a list of numbers.
 
 # %%
 vmap_shape = ...
@@ -314,8 +314,8 @@ lessons.check("vmap_shape", vmap_shape)
 # %% [markdown]
 # ### 2. All pairs
 #
-# `distance` compares two points. Write a function of two matrices, with a point in each row, that gives the table of all
-# distances: row i, column j for point i of the first and point j of the second.
+# `distance` compares two points. Write a function of two matrices, with a point in each row, that gives the table of
+# all distances: row i, column j for point i of the first and point j of the second.
 
 
 # %%
@@ -331,8 +331,8 @@ lessons.check("all_distances", all_distances)
 # %% [markdown]
 # ### 3. Repair
 #
-# The square of small errors, the absolute value of large ones: this loss is to be worked out for each element of a vector.
-# It raises an error. Repair it, without a loop.
+# The square of small errors, the absolute value of large ones: this loss is to be worked out for each element of a
+# vector. It raises an error. Repair it, without a loop.
 
 
 # %%
@@ -350,7 +350,8 @@ lessons.check("robust_losses", robust_losses)
 # %% [markdown]
 # ### 4. Whose gradient
 #
-# Write a function that returns the number of the example whose gradient by `w` is longest, for the `loss` of this lesson.
+# Write a function that returns the number of the example whose gradient by `w` is longest, for the `loss` of this
+# lesson.
 
 
 # %%
@@ -363,8 +364,8 @@ lessons.check("most_influential", most_influential)
 # ### 5. Clip each
 #
 # Training that keeps single examples private first shortens the gradient of each example to the length `most`, if it is
-# longer, and takes the mean of them then. Write it for the `loss` of this lesson, without a loop. Some example may have a
-# gradient of zero.
+# longer, and takes the mean of them then. Write it for the `loss` of this lesson, without a loop. Some example may have
+# a gradient of zero.
 
 
 # %%

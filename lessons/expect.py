@@ -228,3 +228,25 @@ def _described(what: Any) -> str:
     """A value, in a few words."""
     words = " ".join(repr(what.detach() if isinstance(what, Tensor) else what).split())
     return words if len(words) <= 60 else f"{type(what).__name__} {words[:40]}…"
+
+
+def numbers(answer: Any, right: Iterable[float], mistakes: Mapping[tuple, str] = {}) -> None:  # noqa: B006
+    """A short list of numbers in their order, such as a shape; `mistakes` say what other lists come from.
+
+    >>> numbers(minigrad.ones(3, 5).shape, [3, 5])
+    """
+    wanted = tuple(right)
+    try:
+        given = () if answer is None else tuple(_array(answer).ravel().tolist())
+    except (TypeError, ValueError):
+        given = ()
+    if not given:
+        raise Wrong(f"expected a list of {len(wanted)} numbers, got {_described(answer)}")
+    shown = f"[{', '.join(f'{one:g}' for one in given)}] is not right"
+    for wrong, why in mistakes.items():
+        if given == wrong:
+            raise Wrong(f"{shown}: {why}")
+    if len(given) != len(wanted):
+        raise Wrong(f"{shown}: expected {len(wanted)} numbers")
+    if not np.allclose(given, wanted):
+        raise Wrong(shown)

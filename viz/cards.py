@@ -168,7 +168,7 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
         return []
     partial, amount = partial_of(graph, edge), amount_of(graph, graph.values.get(edge.flow["upstream"]))
     terms = terms_of(graph, edge.target)
-    if edge.target.kind == "fold":
+    if edge.target.kind == "fold" or "parts" in edge.flow:
         rule = partial
     elif partial.endswith(".backward"):  # of a custom Function
         several = [graph.gradient(value) for value in edge.target.outputs] if len(edge.target.outputs) > 1 else []
@@ -188,7 +188,7 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
         return lines
     if told := edge.flow.get("told"):  # of an explanation: the equations of single elements
         return lines + [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 6)]
-    gives = text.gist(graph.values.get(edge.flow["gives"]))
+    gives = " + ".join(text.gist(graph.values.get(one["gives"])) for one in edge.flow.get("parts", [edge.flow]))
     return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
 
 

@@ -63,7 +63,7 @@ class Edge:
     port: int  # which output of the source
     target: Node
     slot: int  # which input of the target
-    flow: dict | None = None  # what goes back along it: partial, upstream, gives
+    flow: dict | None = None  # what goes back along it: partial, upstream, gives; parts, where that are several flows
 
 
 class Graph:
@@ -99,7 +99,7 @@ class Graph:
         self.back: dict[int, list[dict]] = defaultdict(list)  # flows by the value they reach
         for edge in self.edges:
             if edge.flow:
-                self.back[edge.value].append(edge.flow)
+                self.back[edge.value].extend(edge.flow.get("parts", [edge.flow]))
 
     @property
     def operations(self) -> int:
@@ -169,7 +169,7 @@ class Graph:
             node = _operation(op)
             pending = list(self.flows[op["id"]])
             slot = 0
-            for value in op["inputs"]:
+            for i, value in enumerate(op["inputs"]):
                 if isinstance(value, dict):  # a Python constant: written in the card
                     continue
                 if value in made and made[value][0] in homes:
@@ -181,7 +181,8 @@ class Graph:
                 else:
                     source, port = self._leaf(value, leaves), 0
                     first.setdefault(value, time)
-                edge = Edge(f"edge-{value}-{op['id']}-{slot}", value, source, port, node, slot, _take(pending, value))
+                flow = _take(pending, value, last=value not in op["inputs"][i + 1 :])
+                edge = Edge(f"edge-{value}-{op['id']}-{slot}", value, source, port, node, slot, flow)
                 node.inputs.append(edge)
                 self.edges.append(edge)
                 slot += 1
@@ -204,12 +205,18 @@ def _operation(op: dict) -> Node:
     return Node(f"op-{op['id']}", "function" if op.get("function") else "op", op, op["outputs"])
 
 
-def _take(flows: list[dict], value: int) -> dict | None:
-    """The next flow into `value`: the record lists them in the order of the arguments."""
-    for i, flow in enumerate(flows):
-        if flow["input"] == value:
-            return flows.pop(i)
-    return None
+def _take(flows: list[dict], value: int, last: bool) -> dict | None:
+    """The next flow into `value`: the record lists them in the order of the arguments.
+
+    The last argument takes all that are left: an operation with several outputs may send back one for each of them.
+    """
+    here = [flow for flow in flows if flow["input"] == value]
+    taken = here if last else here[:1]
+    flows[:] = [flow for flow in flows if not any(flow is one for one in taken)]
+    if len(taken) > 1:
+        words = f"{len(taken)} contributions"
+        return {"input": value, "partial": words, "upstream": None, "gives": None, "parts": taken}
+    return taken[0] if taken else None
 
 
 def _is_update(op: dict) -> bool:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from viz.cards import card
+import minigrad
+import viz
+from viz.cards import card, flow_label
 from viz.graph import Graph
 
 from . import records
@@ -75,6 +77,21 @@ def test_an_operand_used_twice_gets_its_two_flows_in_order():
     r.flow(op, x, "y", one, three)
     r.flow(op, x, "x", one, also)
     assert [edge.flow["gives"] for edge in Graph(r.record).edges] == [three, also]
+
+
+def test_several_flows_along_one_edge_are_all_told():
+    x = minigrad.tensor([2.0, 3.0], requires_grad=True)
+
+    def f(x):
+        p, q = x  # one operation with two outputs, each of which sends something back
+        return p * q + 5 * q
+
+    drawing = viz.draw(f, x, passes="backward")
+    (into_x,) = [edge for edge in drawing.graph.edges if edge.source.kind == "parameter"]
+    label = " ".join(line.text for line in flow_label(drawing.graph, into_x))
+    assert label == "2 contributions = [0, 7] + [3, 0]"
+    assert [one["summary"]["values"] for one in drawing.graph.contributions(into_x.value)] == [[0.0, 7.0], [3.0, 0.0]]
+    assert "2 contributions" in drawing.svg() and "[3, 0]" in drawing.text() and drawing.html()
 
 
 def test_contributions_sum_to_the_gradient():

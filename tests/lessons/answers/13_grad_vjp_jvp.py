@@ -14,10 +14,10 @@ vjp_by_hand = [6.0, 10.0]
 # %% wrong vjp_by_hand: weight 2
 vjp_by_hand = [10.0, 3.0]
 
-# %% wrong vjp_by_hand: list of two
+# %% wrong vjp_by_hand: expected 2 numbers
 vjp_by_hand = 20.0
 
-# %% wrong vjp_by_hand: shape
+# %% wrong vjp_by_hand: expected 2 numbers
 vjp_by_hand = [6.0, 0.0, 8.0, 6.0]
 
 

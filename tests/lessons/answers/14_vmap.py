@@ -13,7 +13,7 @@ vmap_shape = [5, 3, 4]
 # %% wrong vmap_shape: one example
 vmap_shape = [3, 4]
 
-# %% wrong vmap_shape: list of numbers
+# %% wrong vmap_shape: expected 3 numbers
 vmap_shape = 60
 
 

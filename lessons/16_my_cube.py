@@ -1,0 +1,385 @@
+# %% [markdown]
+# # A gradient of your own, twice
+#
+# *25 minutes. Needs lessons 3, 12 and 13.*
+#
+# A Function may be made of ordinary operations and still bring its own gradient: to be faster, to survive large
+# numbers, or to do something else on purpose. You will see what such a Function owes to the gradient of its gradient,
+# and how to find one that does not pay.
+
+# %%
+import warnings
+
+import lessons
+import minigrad as torch
+from viz import draw
+
+# %% [markdown]
+# ## MyCube
+#
+# PyTorch's documentation, "Extending torch.func with autograd.Function", has this example. The derivative of x³ is 3x².
+# Usually the backward pass works that out; here the forward pass does, and hands it over as a second result.
+
+
+# %%
+class MyCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        result = x**3
+        # In regular PyTorch, if we had just run y = x ** 3, then the backward
+        # pass computes dx = 3 * x ** 2. In this autograd.Function, we've done
+        # that computation here in the forward pass instead.
+        dx = 3 * x**2
+        return result, dx
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        result, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        # In order for the autograd.Function to work with higher-order
+        # gradients, we must add the gradient contribution of `dx`.
+        result = grad_output * dx + grad_dx * 6 * x
+        return result
+
+
+def my_cube(x):
+    result, _ = MyCube.apply(x)
+    return result
+
+
+# %% [markdown]
+# Value, first and second derivative are right: x³, 3x² and 6x. The last line is the check of the document.
+
+# %%
+x = torch.tensor(2.0)
+first = torch.func.grad(my_cube)
+second = torch.func.grad(first)
+print(my_cube(x), first(x), second(x))
+assert my_cube(x).item() == 8.0 and first(x).item() == 12.0 and second(x).item() == 12.0
+
+x = torch.randn([])
+ggx = torch.func.grad(torch.func.grad(my_cube))(x)
+assert torch.allclose(ggx, 6 * x)
+
+# %% [markdown]
+# ## Where the work is done
+#
+# A recording can look inside a Function. The powers are all in `forward`; `backward` has only products and a sum.
+
+# %%
+x = torch.tensor(2.0, requires_grad=True)
+record = torch.record(my_cube, x, passes=("forward", "backward"), inside=True).to_dict()
+inside = {method["method"]: [op["name"] for op in method["ops"]] for method in record["ops"][0]["inside"]}
+print(inside)
+assert "pow" in inside["forward"] and "pow" not in inside["backward"]
+
+# %% [markdown]
+# The price is memory: two numbers are kept for each element, `x` and `dx`, where plain `x ** 3` keeps `x` alone.
+
+
+# %%
+def bytes_kept(f):
+    ops = torch.record(f, x, passes="forward").to_dict()["ops"]
+    return sum(entry["bytes"] for op in ops for entry in op["saved"])
+
+
+print(bytes_kept(my_cube), bytes_kept(lambda x: x**3))
+assert bytes_kept(my_cube) == 8 and bytes_kept(lambda x: x**3) == 4
+
+# %% [markdown]
+# ## What arrives at backward
+#
+# `MyCube` has two outputs, so `backward` gets two gradients. This one prints them and does the same.
+
+
+# %%
+class SpyingCube(MyCube):
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        arrived.append((grad_output.item(), grad_dx.item()))
+        return MyCube.backward(ctx, grad_output, grad_dx)
+
+
+arrived = []
+y, _ = SpyingCube.apply(x)
+(gradient,) = torch.autograd.grad(y, x, create_graph=True)
+print("first derivative: ", arrived.pop())
+
+(curvature,) = torch.autograd.grad(gradient, x)
+print("second derivative:", arrived[0])
+assert arrived == [(0.0, 1.0)]
+assert gradient.item() == 12.0 and curvature.item() == 12.0
+
+# %% [markdown]
+# The first walk starts at `y`. Nothing else was used, so `grad_dx` is zero, and `backward` returns 1 * dx + 0.
+#
+# The second walk starts at that result, and it was made of `dx`. Now `dx` is an output that something was computed
+# from, and `grad_dx` is 1. The result `y` had no part in it: `grad_output` is zero. All of the second derivative comes
+# through the second term, `grad_dx * 6 * x`.
+#
+# Here is the graph of the gradient. The output of `MyCube` that it uses is `dx`, which is 12. The 1 and the 0 beside it
+# are from the first walk: `grad_output`, and `grad_dx` times 6. Going back, the second walk enters `MyCube` through
+# `dx`.
+
+# %%
+(gradient,) = torch.autograd.grad(my_cube(x), x, create_graph=True)
+draw(gradient, passes=("forward", "backward"))
+
+# %% [markdown]
+# ## Forgetting it
+#
+# Leave the second term out, and first derivatives stay right. The second derivative of x³ becomes zero, and nothing
+# raises an error: to the graph, this is a Function whose second output has no derivative.
+
+
+# %%
+class ForgetfulCube(MyCube):
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx
+
+
+def forgetful_cube(x):
+    result, _ = ForgetfulCube.apply(x)
+    return result
+
+
+point = torch.tensor(2.0)
+print(torch.func.grad(forgetful_cube)(point), torch.func.grad(torch.func.grad(forgetful_cube))(point))
+assert torch.func.grad(forgetful_cube)(point).item() == 12.0
+assert torch.func.grad(torch.func.grad(forgetful_cube))(point).item() == 0.0  # it should be 12
+
+# %% [markdown]
+# What finds it? `gradcheck` of the small function does not, since that hides `dx`. `gradcheck` of `apply` looks at both
+# outputs, and `gradgradcheck` at second derivatives. Both say what is wrong.
+
+# %%
+precise = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+assert torch.autograd.gradcheck(forgetful_cube, precise)
+
+for look in (
+    lambda: torch.autograd.gradcheck(ForgetfulCube.apply, precise),
+    lambda: torch.autograd.gradgradcheck(forgetful_cube, precise),
+):
+    try:
+        look()
+    except RuntimeError as e:
+        print(e)
+        print()
+        assert "ForgetfulCube.backward" in str(e)
+    else:
+        raise AssertionError("a forgotten derivative was not found")
+
+# %% [markdown]
+# `minigrad check` on the command line, or `check` in Python, tries a Function in every way it knows. It names the
+# argument that was not used.
+
+# %%
+failure = torch.testing.check(ForgetfulCube, point).failures[0]
+print(failure.name, "-", failure.message)
+assert "grad_dx is not used" in failure.message
+assert not torch.testing.check(MyCube, point).failures
+
+# %% [markdown]
+# Marking `dx` as not differentiable is the same mistake, but on purpose: it promises that nobody wants its derivative.
+# The second derivative does.
+
+
+# %%
+class MarkedCube(MyCube):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        MyCube.setup_context(ctx, inputs, output)
+        ctx.mark_non_differentiable(output[1])
+
+
+print(torch.func.grad(torch.func.grad(lambda x: MarkedCube.apply(x)[0]))(point))
+assert torch.func.grad(torch.func.grad(lambda x: MarkedCube.apply(x)[0]))(point).item() == 0.0
+
+# %% [markdown]
+# There is also a way without a second output: `backward` computes from `x`, which is an input and belongs to the graph.
+# Then `backward` is an ordinary function of `x`, and derivatives of every order follow by themselves.
+
+
+# %%
+class LateCube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+for cube in (my_cube, LateCube.apply):
+    third = torch.func.grad(torch.func.grad(torch.func.grad(cube)))(point)
+    print(third)
+    assert third.item() == 6.0
+
+# %% [markdown]
+# ## Other reasons
+#
+# *Large numbers.* log(1 + exp(x)) is nearly x for a large x, and its derivative is the logistic function. Written down
+# plainly, exp(100) is infinite in float32, and the derivative a quotient of two infinities. minigrad warns where the
+# NaN was made.
+
+
+# %%
+def plain_softplus(x):
+    return torch.log1p(torch.exp(x))
+
+
+large = torch.tensor(100.0)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always", UserWarning)
+    nan = torch.func.grad(plain_softplus)(large)
+print(plain_softplus(large), nan)
+print(said[0].message)
+assert nan.isnan() and "ExpBackward0" in str(said[0].message)
+
+# %% [markdown]
+# A Function computes both in a way that overflows nowhere. Its `backward` uses `torch.sigmoid`, an operation that has
+# derivatives itself: this is all that second derivatives need.
+
+
+# %%
+class SoftPlus(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.clamp(min=0) + torch.log1p(torch.exp(-x.abs()))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.sigmoid(x)
+
+
+print(SoftPlus.apply(large), torch.func.grad(SoftPlus.apply)(large))
+assert SoftPlus.apply(large).item() == 100.0 and torch.func.grad(SoftPlus.apply)(large).item() == 1.0
+zero = torch.tensor(0.0)
+print(torch.func.grad(torch.func.grad(SoftPlus.apply))(zero))
+assert torch.func.grad(torch.func.grad(SoftPlus.apply))(zero).item() == 0.25
+
+# %% [markdown]
+# *Another gradient on purpose.* This Function changes no number, but lets no gradient larger than 1 through. It is no
+# derivative of anything, and gradcheck would say so. That is what you asked for.
+
+
+# %%
+class GradientClip(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(-1, 1)
+
+
+print(torch.func.grad(lambda x: 5 * x**2)(point), torch.func.grad(lambda x: 5 * GradientClip.apply(x) ** 2)(point))
+assert torch.func.grad(lambda x: 5 * x**2)(point).item() == 20.0
+assert torch.func.grad(lambda x: 5 * GradientClip.apply(x) ** 2)(point).item() == 1.0
+
+# %% [markdown]
+# ## Exercises
+#
+# ### 1. The second walk
+#
+# ```python
+# x = torch.tensor(5.0, requires_grad=True)
+# (gradient,) = torch.autograd.grad(my_cube(x), x, create_graph=True)
+# torch.autograd.grad(10 * gradient, x)
+# ```
+#
+# Which two numbers does `MyCube.backward` get in the last line, as `grad_output` and `grad_dx`? Give them as a list.
+
+# %%
+second_walk = ...
+
+lessons.check("second_walk", second_walk)
+
+# %% [markdown]
+# ### 2. The fourth power
+#
+# Fill in `backward`. Derivatives of every order have to be right.
+
+
+# %%
+class MyFourth(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**4, 4 * x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        _, dx = output
+        ctx.save_for_backward(x, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx): ...
+
+
+lessons.check("MyFourth", MyFourth)
+
+# %% [markdown]
+# ### 3. Repair
+#
+# The sine and the cosine are worked out together. First derivatives of the sine are right, second ones are zero. Repair
+# `backward`; nothing more has to be saved.
+
+
+# %%
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x), torch.cos(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        sine, cosine = output
+        ctx.save_for_backward(sine, cosine)
+
+    @staticmethod
+    def backward(ctx, grad_sine, grad_cosine):
+        sine, cosine = ctx.saved_tensors
+        return grad_sine * cosine
+
+
+lessons.check("MySine", MySine)
+
+# %% [markdown]
+# ### 4. A root without infinity
+#
+# The derivative of the square root at 0 is infinite, and 0 times infinity is NaN: lengths of zero have spoilt many a
+# training run. Write a Function that computes the square root of numbers that are not negative. Its gradient is the
+# usual one, but 0 where the number is 0. Second derivatives have to be right for positive numbers, and no NaN at 0.
+
+
+# %%
+class SafeSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(x): ...
+
+
+lessons.check("SafeSqrt", SafeSqrt)

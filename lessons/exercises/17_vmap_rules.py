@@ -1,0 +1,115 @@
+"""The exercises of lesson 17."""
+
+import minigrad as torch
+from lessons import expect
+from lessons.exercise import Wrong, exercise
+
+
+def as_in_a_loop(answer, expected, in_dims, *args):
+    """That vmap of a Function gives what vmap of minigrad's own operations gives, with the same gradients."""
+    where = f"with in_dims={in_dims}"
+    tracked = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor)]
+    tensors, numbers = [args[i] for i in tracked], tuple(range(len(tracked)))
+
+    def mapped(f):
+        def of_tensors(*tensors):  # the other arguments are what they are
+            given = dict(zip(tracked, tensors))
+            return f(*[given.get(i, a) for i, a in enumerate(args)])
+
+        return torch.vmap(of_tensors, in_dims=tuple(in_dims[i] for i in tracked))
+
+    def gradients(f):
+        def loss(*tensors):
+            out = mapped(f)(*tensors)
+            return (out * torch.arange(1.0, out.numel() + 1).reshape(out.shape)).sum()
+
+        return torch.func.grad(loss, numbers)(*tensors)
+
+    try:
+        expect.tensor(mapped(answer)(*tensors), mapped(expected)(*tensors), f"the result {where}")
+        by_each = gradients(answer)
+    except RuntimeError as e:
+        raise Wrong(f"{where}: {str(e).splitlines()[0]}") from None
+    for i, (a, b) in enumerate(zip(by_each, gradients(expected))):
+        expect.tensor(a, b, f"the result is right, but the gradient by argument {i} {where}")
+
+
+@exercise(
+    "The function that is mapped sees one row without the batch. And the rule?",
+    "In the rule, arguments come whole, with the batch dimension where in_dims says.",
+)
+def rule_shape(answer):
+    """The whole of A arrives, with the batch in dimension 1."""
+    mistakes = {
+        (3,): "that is what the lambda sees, one example; the rule gets all of them",
+        (5, 3): "nobody has moved the batch to the front: that is the rule's own matter",
+        (5,): "there are 5 examples, with 3 numbers each",
+    }
+    expect.numbers(answer, [3, 5], mistakes)
+
+
+@exercise(
+    "The generated rule runs all methods under vmap. Which of these methods cannot be run there?",
+    "NumPy cannot, and neither can item(), which needs one number. What has a rule of its own can.",
+)
+def may_generate(answer):
+    """Tensor operations, and Functions that have a rule themselves."""
+    mistakes = {
+        "b": "its forward calls NumPy, which cannot be run under vmap",
+        "c": "item() needs one number, but under vmap each example has its own",
+    }
+    if isinstance(answer, str) and len(answer.strip()) > 1:
+        answer = [letter for letter in answer.lower() if letter in "abcde"]
+    expect.choice(answer, ["a", "d", "e"], mistakes)
+
+
+@exercise(
+    "Bring the batch to the front: x.movedim(in_dims[0], 0). Then every dimension of an example is one further right.",
+    "A negative dim counts from the end, and stays as it is; another one becomes dim + 1.",
+    "return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0",
+)
+def CumsumRule(answer):  # noqa: N802
+    """The batch goes to the front, and the dimension follows, unless it is counted from the end."""
+    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+
+    def expected(x, dim):
+        return x.cumsum(dim)
+
+    cube = torch.arange(24.0).reshape(2, 3, 4)
+    for place in (0, 1, 2):
+        for dim in (0, 1, -1, -2):
+            try:
+                as_in_a_loop(answer.apply, expected, (place, None), cube, dim)
+            except Wrong as wrong:
+                raise Wrong(f"dim={dim}: {wrong}") from None
+    as_in_a_loop(answer.apply, expected, (1, None), cube[0], 0)
+
+
+@exercise(
+    "Both arguments need the batch at the front and the same shape: movedim for one that has it, expand for the other.",
+    "expand(info.batch_size, *t.shape) adds a batch to a tensor that has none, and sums over it in its own backward.",
+    "a, b = (t.expand(info.batch_size, *t.shape) if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims)); "
+    "return DotRule.apply(a, b), 0",
+)
+def DotRule(answer):  # noqa: N802
+    """The batch stands at the front of both, and the gradient by an argument for all examples is the sum over them."""
+    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+
+    def expected(a, b):
+        return (a * b).sum(-1)
+
+    matrix, square = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]), torch.tensor([[2.0, -1.0], [0.5, 3.0]])
+    pair, triple = torch.tensor([10.0, -2.0]), torch.tensor([1.0, 0.0, -3.0])
+    for in_dims, a, b in (
+        ((0, 0), matrix, matrix + 1),
+        ((1, 1), matrix, matrix + 1),
+        ((0, 1), matrix, matrix.T + 1),
+        ((0, 1), square, square + 1),
+        ((0, None), matrix, pair),
+        ((None, 1), triple, matrix),
+        ((None, 0), pair, square),
+        ((1, None), torch.stack([matrix, matrix + 2]), torch.stack([pair, pair - 1])),
+    ):
+        as_in_a_loop(answer.apply, expected, in_dims, a, b)

@@ -1,0 +1,391 @@
+# %% right sorting_gradient
+sorting_gradient = (3, 1, 4, 2)
+
+# %% right sorting_gradient
+w = torch.tensor([1.0, 2.0, 3.0, 4.0])
+sorting_gradient = torch.func.grad(lambda x: (numpy_sort(x) * w).sum())(torch.tensor([30.0, 10.0, 40.0, 20.0]))
+
+# %% right sorting_gradient
+sorting_gradient = np.argsort(np.argsort([30.0, 10.0, 40.0, 20.0])) + 1
+
+# %% wrong sorting_gradient: ind_inv
+sorting_gradient = [2.0, 4.0, 1.0, 3.0]
+
+# %% wrong sorting_gradient: another order
+sorting_gradient = [1.0, 2.0, 3.0, 4.0]
+
+# %% wrong sorting_gradient: the weights at these places
+sorting_gradient = [2, 0, 3, 1]
+
+# %% wrong sorting_gradient: expected 4 numbers
+sorting_gradient = 4.0
+
+# %% right inverse_permutation
+inverse_permutation = np.argsort
+
+
+# %% right inverse_permutation
+def inverse_permutation(ind):
+    inverse = [0] * len(ind)
+    for k, place in enumerate(ind):
+        inverse[place] = k
+    return np.array(inverse)
+
+
+# %% right inverse_permutation
+def inverse_permutation(ind):
+    return np.array([list(ind).index(k) for k in range(len(ind))])
+
+
+# %% right inverse_permutation
+def inverse_permutation(ind):
+    return np.eye(len(ind))[ind].argmax(axis=0)
+
+
+# %% wrong inverse_permutation: in reverse
+def inverse_permutation(ind):
+    return ind[::-1]
+
+
+# %% wrong inverse_permutation: same permutation
+def inverse_permutation(ind):
+    inverse = np.empty_like(ind)
+    for k in range(len(ind)):
+        inverse[k] = ind[k]
+    return inverse
+
+
+# %% wrong inverse_permutation: return
+def inverse_permutation(ind):
+    np.argsort(ind)
+
+
+# %% right NumpyTanh
+class NumpyTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.from_numpy(np.asarray(np.tanh(x.numpy())))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 - y * y)
+
+
+# %% right NumpyTanh
+class NumpyTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.tanh(to_numpy(x)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output / torch.cosh(x) ** 2
+
+
+# %% right NumpyTanh
+class NumpyTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.tanh(to_numpy(x)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (1 - NumpyTanh.apply(x) ** 2)
+
+
+# %% wrong NumpyTanh: second
+class NumpyTanh(ArrayTanh):
+    pass
+
+
+# %% wrong NumpyTanh: minigrad's
+class NumpyTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tanh(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 - y**2)
+
+
+# %% wrong NumpyTanh: the second by argument 0
+class NumpyTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.tanh(to_numpy(x)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 - y.detach() ** 2)
+
+
+# %% wrong NumpyTanh: the gradient
+class NumpyTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.tanh(to_numpy(x)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return 1 - y**2
+
+
+# %% right NumpyCumsum
+class NumpyCumsum(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.cumsum(to_numpy(x), axis=0))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.sum(0) - NumpyCumsum.apply(grad_output) + grad_output
+
+
+# %% right NumpyCumsum
+class NumpyCumsum(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.cumsum(to_numpy(x), axis=0))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.flip(torch.cumsum(torch.flip(grad_output, (0,)), 0), (0,))
+
+
+# %% right NumpyCumsum
+class FromTheEnd(torch.autograd.Function):
+    @staticmethod
+    def forward(g):
+        return torch.tensor(np.cumsum(to_numpy(g)[::-1], axis=0)[::-1].copy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, g):
+        return NumpyCumsum.apply(g)
+
+
+class NumpyCumsum(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(to_numpy(x).cumsum(0))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return FromTheEnd.apply(grad_output)
+
+
+# %% wrong NumpyCumsum: second ones fail
+class NumpyCumsum(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.cumsum(to_numpy(x), axis=0))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.tensor(np.cumsum(to_numpy(grad_output)[::-1], axis=0)[::-1].copy())
+
+
+# %% wrong NumpyCumsum: the gradient
+class NumpyCumsum(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.cumsum(to_numpy(x), axis=0))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return NumpyCumsum.apply(grad_output)
+
+
+# %% wrong NumpyCumsum: is missing
+class NumpyCumsum(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.tensor(np.cumsum(to_numpy(x), axis=0))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        NumpyCumsum.apply(grad_output.flip(0)).flip(0)
+
+
+# %% right NumpySolve
+class NumpySolve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, A, b):
+        x = torch.tensor(np.linalg.solve(A.numpy(), b.numpy()))
+        ctx.save_for_backward(A, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        grad_b = torch.linalg.solve(A.T, grad_output)
+        return -grad_b[:, None] * x[None, :], grad_b
+
+
+# %% right NumpySolve
+class NumpySolve(torch.autograd.Function):
+    @staticmethod
+    def forward(A, b):
+        return torch.tensor(np.linalg.solve(to_numpy(A), to_numpy(b)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, b = ctx.saved_tensors
+        x = NumpySolve.apply(A, b)
+        grad_b = NumpySolve.apply(A.transpose(0, 1), grad_output)
+        return -torch.outer(grad_b, x), grad_b
+
+
+# %% right NumpySolve
+class NumpySolve(torch.autograd.Function):
+    @staticmethod
+    def forward(A, b):
+        return torch.tensor(np.linalg.solve(to_numpy(A), to_numpy(b)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        grad_b = NumpySolve.apply(A.T, grad_output)
+        grad_A = -torch.outer(grad_b, x) if ctx.needs_input_grad[0] else None
+        return grad_A, grad_b if ctx.needs_input_grad[1] else None
+
+
+# %% wrong NumpySolve: the gradient by argument 0
+class NumpySolve(torch.autograd.Function):
+    @staticmethod
+    def forward(A, b):
+        return torch.tensor(np.linalg.solve(to_numpy(A), to_numpy(b)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        A, b = inputs
+        ctx.save_for_backward(A, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        grad_b = NumpySolve.apply(A, grad_output)
+        return -torch.outer(grad_b, x), grad_b
+
+
+# %% wrong NumpySolve: second ones fail
+class NumpySolve(torch.autograd.Function):
+    @staticmethod
+    def forward(A, b):
+        return torch.tensor(np.linalg.solve(to_numpy(A), to_numpy(b)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        A, b = inputs
+        ctx.save_for_backward(A, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        grad_b = torch.tensor(np.linalg.solve(to_numpy(A).T, to_numpy(grad_output)))
+        return -torch.outer(grad_b, x), grad_b
+
+
+# %% wrong NumpySolve: shape
+class NumpySolve(torch.autograd.Function):
+    @staticmethod
+    def forward(A, b):
+        return torch.tensor(np.linalg.solve(to_numpy(A), to_numpy(b)))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        A, b = inputs
+        ctx.save_for_backward(A, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        grad_b = NumpySolve.apply(A.T, grad_output)
+        return grad_b, -torch.outer(grad_b, x)
+
+
+# %% wrong NumpySolve: minigrad's
+class NumpySolve(torch.autograd.Function):
+    @staticmethod
+    def forward(A, b):
+        return torch.linalg.solve(A, b)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        A, b = inputs
+        ctx.save_for_backward(A, output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, x = ctx.saved_tensors
+        grad_b = NumpySolve.apply(A.T, grad_output)
+        return -torch.outer(grad_b, x), grad_b
+
+
+# %% wrong NumpySolve: subclass
+def NumpySolve(A, b):
+    return torch.linalg.solve(A, b)

@@ -1,0 +1,336 @@
+# %% right second_walk
+second_walk = (0, 10)
+
+# %% right second_walk
+second_walk = torch.tensor([0.0, 10.0])
+
+# %% right second_walk
+arrived = []
+five = torch.tensor(5.0, requires_grad=True)
+(gradient,) = torch.autograd.grad(SpyingCube.apply(five)[0], five, create_graph=True)
+arrived.clear()
+torch.autograd.grad(10 * gradient, five)
+second_walk = arrived[0] if arrived else [0, 10]
+
+# %% wrong second_walk: times the gradient
+second_walk = [10, 0]
+
+# %% wrong second_walk: first walk
+second_walk = [1.0, 0.0]
+
+# %% wrong second_walk: backward returns
+second_walk = [0.0, 300.0]
+
+# %% wrong second_walk: expected 2 numbers
+second_walk = 300.0
+
+
+# %% right MyFourth
+class MyFourth(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**4, 4 * x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        (x,) = ctx.saved_tensors
+        return 4 * x**3 * grad_output + 12 * x * x * grad_dx
+
+
+# %% right MyFourth
+class MyFourth(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        dx = 4 * x**3
+        ctx.save_for_backward(x, dx)
+        return x**4, dx
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx + grad_dx * 12 * x**2
+
+
+# %% right MyFourth
+class MyFourth(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**4, 4 * x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, output[1])
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        result = torch.zeros_like(x)
+        if grad_output is not None:
+            result = result + grad_output * dx
+        if grad_dx is not None:
+            result = result + grad_dx * 12 * x**2
+        return result
+
+
+# %% wrong MyFourth: the gradient
+class MyFourth(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**4, 4 * x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx
+
+
+# %% wrong MyFourth: the gradient
+class MyFourth(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**4, 4 * x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx + grad_dx * 6 * x
+
+
+# %% wrong MyFourth: gradient
+class MyFourth(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**4, 4 * x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_dx):
+        x, dx = ctx.saved_tensors
+        return grad_output * dx, grad_dx * 12 * x**2
+
+
+# %% right MySine
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x), torch.cos(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*output)
+
+    @staticmethod
+    def backward(ctx, grad_sine, grad_cosine):
+        sine, cosine = ctx.saved_tensors
+        return cosine * grad_sine + -sine * grad_cosine
+
+
+# %% right MySine
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x), torch.cos(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_sine, grad_cosine):
+        (x,) = ctx.saved_tensors
+        sine, cosine = MySine.apply(x)
+        return grad_sine * cosine - grad_cosine * sine
+
+
+# %% right MySine
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        sine, cosine = x.sin(), x.cos()
+        ctx.save_for_backward(sine, cosine)
+        return sine, cosine
+
+    @staticmethod
+    def backward(ctx, grad_sine, grad_cosine):
+        sine, cosine = ctx.saved_tensors
+        return grad_sine * cosine - grad_cosine * sine
+
+
+# %% wrong MySine: not used
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x), torch.cos(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*output)
+
+    @staticmethod
+    def backward(ctx, grad_sine, grad_cosine):
+        sine, cosine = ctx.saved_tensors
+        return grad_sine * cosine
+
+
+# %% wrong MySine: derivative of the cosine
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x), torch.cos(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*output)
+
+    @staticmethod
+    def backward(ctx, grad_sine, grad_cosine):
+        sine, cosine = ctx.saved_tensors
+        return grad_sine * cosine + grad_cosine * sine
+
+
+# %% wrong MySine: 24 are enough
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x), torch.cos(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, *output)
+
+    @staticmethod
+    def backward(ctx, grad_sine, grad_cosine):
+        x, sine, cosine = ctx.saved_tensors
+        return grad_sine * cosine - grad_cosine * sine
+
+
+# %% right SafeSqrt
+class SafeSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (root,) = ctx.saved_tensors
+        positive = root > 0
+        return grad_output * positive / (2 * root.masked_fill(~positive, 1.0))
+
+
+# %% right SafeSqrt
+class SafeSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sqrt(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        filled = x + (x == 0).to(x.dtype)
+        return torch.where(x == 0, torch.zeros_like(x), grad_output / (2 * torch.sqrt(filled)))
+
+
+# %% right SafeSqrt
+class SafeSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sqrt(), torch.where(x > 0, 0.5 / x.clamp(min=1e-30).sqrt(), 0.0)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output[1])
+
+    @staticmethod
+    def backward(ctx, grad_root, grad_dx):
+        x, dx = ctx.saved_tensors
+        bent = torch.where(x > 0, -0.25 / torch.where(x > 0, x, 1.0) ** 1.5, 0.0)
+        return grad_root * dx + grad_dx * bent
+
+
+# %% wrong SafeSqrt: at 0 is inf
+class SafeSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 0.5 / x.sqrt()
+
+
+# %% wrong SafeSqrt: is NaN
+class SafeSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.where(x > 0, 0.5 / x.sqrt(), torch.zeros_like(x))
+
+
+# %% wrong SafeSqrt: 3 times the root
+class SafeSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        safe = torch.where(x > 0, x, torch.ones_like(x))
+        return torch.where(x > 0, 0.5 / safe.sqrt(), torch.zeros_like(x))
+
+
+# %% wrong SafeSqrt: no next one
+class SafeSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        slope = torch.zeros_like(x)
+        slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt()
+        return grad_output * slope
