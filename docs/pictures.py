@@ -1,0 +1,26 @@
+"""Makes the pictures in docs/pictures/ that pages show, by the commands that stand on these pages."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from docs import pages  # noqa: E402
+
+FOLDER = ROOT / "docs" / "pictures"
+
+
+def main() -> None:
+    """Run the commands of all pages with pictures; what they draw under the name of a picture is that picture."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if pages.pictures(page):
+            with tempfile.TemporaryDirectory() as folder:
+                for picture in pages.draw(page, Path(folder).resolve()):
+                    shutil.copy(picture, FOLDER)
+
+
+if __name__ == "__main__":
+    main()
