@@ -3,10 +3,11 @@
 A page's Python blocks are one program, run from top to bottom.  A block with a title is not part of it, but a file of that
 name, or the end of one; in a `console` block the lines with `$` are commands that run beside these files.  What the page
 says they write stands behind each `print(...)` as a comment, in a block titled "Output", or below the command; a line with
-`...` stands for any others.
+`...` stands for any others.  A file that needs another library, as `import jax`, runs where that is installed.
 """
 
 import contextlib
+import importlib.util
 import io
 import linecache
 import os
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r'^```(\w+)(?: title="(.+?)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 PROMISED = re.compile(r"print\(.*\)  # (.*)")
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+OTHERS = re.compile(r"^(?:import|from) (torch|jax|micrograd)\b", re.MULTILINE)
 PICTURE = re.compile(r"!\[[^\]]+\]\((?:\.\./|docs/)?pictures/([\w-]+\.svg)\)")
 
 
@@ -42,7 +44,7 @@ def run(page: Path, folder: Path) -> list[Written]:
             promised = "\n".join(PROMISED.findall(text)) if language == "python" else text
             if language == "python" and title:
                 put(title, text)
-                if promised:
+                if promised and not missing(text):
                     found.append(Written(title, promised, written_by(f"python {title}")))
             elif language == "python":
                 printed = printed_by(text, f"{page.stem}.py", scope)
@@ -71,6 +73,11 @@ def draw(page: Path, folder: Path) -> list[Path]:
 def pictures(page: Path) -> list[str]:
     """The files in docs/pictures that a page shows."""
     return PICTURE.findall(page.read_text())
+
+
+def missing(program: str) -> list[str]:
+    """The other libraries that a program imports and that are not installed."""
+    return [name for name in OTHERS.findall(program) if importlib.util.find_spec(name) is None]
 
 
 def put(name: str, text: str) -> None:

@@ -12,7 +12,6 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.parent.name not in ("mistakes", "gen")
 ]
-NEEDS = re.compile(r"^(?:import|from) (torch|jax)\b", re.MULTILINE)  # what the tests can do without
 RUN = [p for p in PAGES if pages.BLOCK.search(p.read_text())]
 SAME = doctest.OutputChecker().check_output
 SAID = re.compile(r'id="[^"]+"|>[^<]+<')  # what a picture shows; where it lies depends on the fonts
@@ -20,8 +19,9 @@ SAID = re.compile(r'id="[^"]+"|>[^<]+<')  # what a picture shows; where it lies 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda p: p.stem)
 def test_a_page_runs_and_writes_what_it_says(page, tmp_path):
-    for name in NEEDS.findall(page.read_text()):
-        pytest.importorskip(name)
+    session = "".join(text for _, title, text in pages.BLOCK.findall(page.read_text()) if not title)
+    if pages.missing(session):
+        pytest.skip(f"it needs {pages.missing(session)}")
     for written in pages.run(page, tmp_path):
         assert SAME(written.promised, written.text, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
             f"{written.by}\nwrites\n{written.text}"
