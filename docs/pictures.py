@@ -1,4 +1,4 @@
-"""Makes the pictures in docs/pictures/ that pages show, by the commands that stand on these pages."""
+"""Makes the pictures in docs/pictures/ that pages show, by the commands that stand on these pages; package.py makes one."""
 
 import shutil
 import sys
@@ -8,13 +8,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from docs import pages  # noqa: E402
+from docs import package, pages  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 
 
 def main() -> None:
     """Run the commands of all pages with pictures; what they draw under the name of a picture is that picture."""
+    package.main()
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         if pages.pictures(page):
             with tempfile.TemporaryDirectory() as folder:

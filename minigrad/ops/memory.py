@@ -129,7 +129,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     return Contiguous.apply(input)
 
 
-@op(torch="Tensor.to")
+@op("T(2, 3), torch.float64", "I(3, 4), torch.float32", torch="Tensor.to")
 def to(
     input: Tensor,
     *args: Any,
