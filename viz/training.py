@@ -11,6 +11,8 @@ from .figures import running_mean
 from .files import write
 from .text import shorten
 
+__all__ = ["training_film"]
+
 FRAMES = 120  # of a longer run every so many steps are shown
 PACE = 12  # frames a second
 

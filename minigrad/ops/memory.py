@@ -212,7 +212,13 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 
 def detach(input: Tensor) -> Tensor:
-    """The same memory, not tracked: the function of the method `Tensor.detach`."""
+    """The same memory, not tracked: the function of the method `Tensor.detach`.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1.], requires_grad=True)
+    >>> minigrad.detach(x * 2).requires_grad
+    False
+    """
     return input.detach()
 
 
