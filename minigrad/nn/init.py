@@ -170,7 +170,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform with variance gain**2 * 2 / (fan_in + fan_out).
+    """Uniform with variance `gain**2 * 2 / (fan_in + fan_out)`.
 
     Source: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
 
@@ -183,7 +183,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with variance gain**2 * 2 / (fan_in + fan_out).
+    """Normal with variance `gain**2 * 2 / (fan_in + fan_out)`.
 
     >>> import minigrad
     >>> float(minigrad.nn.init.xavier_normal_(minigrad.empty(100, 100)).std().round(decimals=2))
@@ -199,7 +199,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform with variance gain**2 / fan; `a` is the negative slope of leaky_relu.
+    """Uniform with variance `gain**2 / fan`; `a` is the negative slope of leaky_relu.
 
     Source: He et al., "Delving deep into rectifiers", 2015.
 
@@ -219,7 +219,7 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with variance gain**2 / fan; `a` is the negative slope of leaky_relu.
+    """Normal with variance `gain**2 / fan`; `a` is the negative slope of leaky_relu.
 
     >>> import minigrad
     >>> float(minigrad.nn.init.kaiming_normal_(minigrad.empty(400, 100)).std().round(decimals=2))

@@ -31,7 +31,7 @@ class Loss(Module):
 
 
 class MSELoss(Loss):
-    """Mean of (input - target) ** 2.
+    """Mean of `(input - target) ** 2`.
 
     >>> import minigrad
     >>> minigrad.nn.MSELoss()(minigrad.tensor([1., 3.]), minigrad.zeros(2))

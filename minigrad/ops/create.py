@@ -238,7 +238,7 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from base**start to base**end, at equal ratios."""
+    """`steps` numbers from `base**start` to `base**end`, at equal ratios."""
     on_device(device)
     return made((base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype)), requires_grad)
 

@@ -23,7 +23,7 @@ from . import oversights
 
 
 class Optimizer:
-    """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries {"params": ..., **settings}.
+    """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries `{"params": ..., **settings}`.
 
     Every optimizer takes PyTorch's `foreach`, `fused` and `capturable`, which choose among implementations there and have
     no effect here, and `differentiable`: with it a step is recorded, for parameters that are no leaves.

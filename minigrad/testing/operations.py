@@ -25,16 +25,16 @@ HEAD = "| operation | also | computes | derivative | example |\n| --- | --- | --
 def operations_table() -> str:
     """Markdown with one row for each operation: its name in PyTorch and here, what it computes, its derivative, an example.
 
-    >>> "| `sin` | `x.sin()`, `x.sin_()`, `out=` | `sin(x)` | `x: cos(x)` |" in operations_table()
+    >>> "| `sin` | `.sin()`, `.sin_()`, `out=` | `sin(x)` | `x: cos(x)` |" in operations_table()
     True
     """
     rank = {f"minigrad.ops.{name}": i for i, name in enumerate(READING)}
     modules = sorted(dict.fromkeys(entry.module for entry in TABLE.values()), key=lambda m: rank.get(m, len(rank)))
     parts = []
     for module in modules:
-        title = re.split("[:.;,] ", sys.modules[module].__doc__ or module)[0].replace("\n", " ").rstrip(".")
+        title = re.split(r"[:.;,]\s", sys.modules[module].__doc__ or module)[0].replace("\n", " ")
         parts.append(f"## {title}\n\n{HEAD}")
-        parts += [row(entry) for entry in TABLE.values() if entry.module == module]
+        parts += [row(entry) for entry in TABLE.values() if entry.module == module and not second_name(entry)]
         parts.append("")
     return "\n".join(parts)
 
@@ -47,8 +47,19 @@ def row(entry: Entry) -> str:
     if entry.differentiable and not derivative:
         derivative = "by its parts"
     differs = f"<br>*Not as in PyTorch:* {entry.differs}" if entry.differs else ""
-    cells = [code(path(entry)), also(entry), computes(entry) + differs, derivative, example(entry)]
+    cells = [
+        ", ".join(code(path(e)) for e in TABLE.values() if e.function is entry.function),
+        also(entry),
+        computes(entry) + differs,
+        derivative,
+        example(entry),
+    ]
     return f"| {' | '.join(cells)} |"
+
+
+def second_name(entry: Entry) -> bool:
+    """Whether the operation stands in the table under another name already: multiply is mul."""
+    return next(e for e in TABLE.values() if e.function is entry.function) is not entry
 
 
 def path(entry: Entry) -> str:
@@ -59,7 +70,7 @@ def path(entry: Entry) -> str:
 def also(entry: Entry) -> str:
     """The other forms of an operation."""
     name = entry.name.rpartition(".")[2]
-    forms = [f"x.{name}()"] * bool(entry.method and "Tensor" not in path(entry)) + [f"x.{name}_()"] * entry.inplace
+    forms = [f".{name}()"] * bool(entry.method and "Tensor" not in path(entry)) + [f".{name}_()"] * entry.inplace
     return ", ".join(map(code, forms + ["out="] * entry.out))
 
 
@@ -68,7 +79,7 @@ def computes(entry: Entry) -> str:
     kernel = getattr(entry.cls, "kernel", None)
     if kernel is not None:
         return code(formula.shown(kernel))
-    return (entry.function.__doc__ or "").strip().split("\n")[0].replace("|", "\\|").replace("**", "\\*\\*")
+    return (entry.function.__doc__ or "").strip().split("\n")[0].replace("|", "\\|")
 
 
 def example(entry: Entry) -> str:

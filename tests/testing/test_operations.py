@@ -6,7 +6,7 @@ import pytest
 
 import minigrad
 from minigrad.ops.registry import TABLE
-from minigrad.testing.operations import path, row
+from minigrad.testing.operations import operations_table, path, row
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -18,7 +18,7 @@ def test_an_operation_is_here_and_in_pytorch_under_the_name_that_the_table_says(
 
 def test_a_row_has_forms_formula_derivative_and_an_example():
     assert row(TABLE["sin"]) == (
-        "| `sin` | `x.sin()`, `x.sin_()`, `out=` | `sin(x)` | `x: cos(x)` | `sin(T(3, 4))` → `(3, 4)` |"
+        "| `sin` | `.sin()`, `.sin_()`, `out=` | `sin(x)` | `x: cos(x)` | `sin(T(3, 4))` → `(3, 4)` |"
     )
 
 
@@ -38,3 +38,8 @@ def test_what_is_made_of_other_operations_says_so():
 def test_every_row_has_five_cells():
     for entry in TABLE.values():
         assert row(entry).replace("\\|", "").count("|") == 6, row(entry)
+
+
+def test_second_names_share_a_row():
+    assert row(TABLE["mul"]).startswith("| `mul`, `multiply` |")
+    assert operations_table().count("`multiply`") == 1
