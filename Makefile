@@ -14,7 +14,7 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format parity bench docs clean
+.PHONY: help demo test lint format parity bench docs pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: $(call with,bench) ## measure times beside other libraries; writes docs/p
 docs: $(call with,docs dev) ## build the documentation site into site/
 	$(PY) docs/mistakes.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+pictures: $(call with,dev) ## draw the pictures in docs/pictures/ anew
+	$(PY) docs/pictures.py
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) build dist site demo docs/gen docs/mistakes .pytest_cache .ruff_cache .hypothesis

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from docs import package, pages  # noqa: E402
+from docs import package, programs  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 
@@ -16,10 +16,10 @@ FOLDER = ROOT / "docs" / "pictures"
 def main() -> None:
     """Run the commands of all pages with pictures; what they draw under the name of a picture is that picture."""
     package.main()
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        if pages.pictures(page):
+    for page in programs.PAGES:
+        if programs.pictures(page):
             with tempfile.TemporaryDirectory() as folder:
-                for picture in pages.draw(page, Path(folder).resolve()):
+                for picture in programs.draw(page, Path(folder).resolve()):
                     shutil.copy(picture, FOLDER)
 
 

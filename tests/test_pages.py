@@ -6,32 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from docs import pages
+from docs import programs
 
 ROOT = Path(__file__).parent.parent
-PAGES = [
-    p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.parent.name not in ("mistakes", "gen")
-]
-RUN = [p for p in PAGES if pages.BLOCK.search(p.read_text())]
+RUN = [p for p in programs.PAGES if programs.BLOCK.search(p.read_text())]
 SAME = doctest.OutputChecker().check_output
 SAID = re.compile(r'id="[^"]+"|>[^<]+<')  # what a picture shows; where it lies depends on the fonts
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda p: p.stem)
 def test_a_page_runs_and_writes_what_it_says(page, tmp_path):
-    session = "".join(text for _, title, text in pages.BLOCK.findall(page.read_text()) if not title)
-    if pages.missing(session):
-        pytest.skip(f"it needs {pages.missing(session)}")
-    for written in pages.run(page, tmp_path):
+    session = "".join(text for _, title, text in programs.BLOCK.findall(page.read_text()) if not title)
+    if programs.missing(session):
+        pytest.skip(f"it needs {programs.missing(session)}")
+    for written in programs.run(page, tmp_path):
         assert SAME(written.promised, written.text, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
             f"{written.by}\nwrites\n{written.text}"
         )
-    for name in pages.pictures(page):
+    for name in programs.pictures(page):
         if (made := tmp_path / name).exists():
             committed = (ROOT / "docs" / "pictures" / name).read_text()
-            assert SAID.findall(made.read_text()) == SAID.findall(committed), f"{name}: run `python docs/pictures.py`"
+            assert SAID.findall(made.read_text()) == SAID.findall(committed), f"{name}: run `make pictures`"
 
 
 def test_every_picture_on_a_page_is_there():
-    missing = [n for p in PAGES for n in pages.pictures(p) if not (ROOT / "docs" / "pictures" / n).exists()]
+    missing = [n for p in programs.PAGES for n in programs.pictures(p) if not (ROOT / "docs" / "pictures" / n).exists()]
     assert not missing

@@ -11,7 +11,9 @@ from docs import package
 from minigrad.ops.elementary import Hypot
 
 ROOT = Path(__file__).parent.parent.parent
-TOUR, ARCHITECTURE = ((ROOT / "docs" / name).read_text() for name in ("tour.md", "architecture.md"))
+TOUR, ARCHITECTURE, CONTRIBUTING = (
+    (ROOT / name).read_text() for name in ("docs/tour.md", "docs/architecture.md", "CONTRIBUTING.md")
+)
 STOP = re.compile(r"^### (\d+)\. (\S+)\n\n(\d+) lines, (\d+) minutes\.", re.MULTILINE)
 STOPS = STOP.findall(TOUR)
 NAMED = re.compile(r"`((?:minigrad|viz|tests|docs)/[\w./]+)`")
@@ -49,8 +51,9 @@ def test_every_file_that_is_named_exists(page):
     assert not [name for name in NAMED.findall(page) if not (ROOT / name).exists()]
 
 
-def test_the_declaration_on_the_page_is_the_one_in_the_source():
-    assert textwrap.dedent(inspect.getsource(Hypot)) in ARCHITECTURE
+@pytest.mark.parametrize("page", [ARCHITECTURE, CONTRIBUTING], ids=["architecture", "contributing"])
+def test_the_declaration_on_the_page_is_the_one_in_the_source(page):
+    assert textwrap.dedent(inspect.getsource(Hypot)) in page
 
 
 def test_imports_run_one_way_with_the_one_exception_that_is_told():

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r'^```(\w+)(?: title="(.+?)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 PROMISED = re.compile(r"print\(.*\)  # (.*)")
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+PAGES = [ROOT / "README.md", *sorted(p for folder in ("", "howto") for p in (ROOT / "docs" / folder).glob("*.md"))]
 OTHERS = re.compile(r"^(?:import|from) (torch|jax|micrograd)\b", re.MULTILINE)
 PICTURE = re.compile(r"!\[[^\]]+\]\((?:\.\./|docs/)?pictures/([\w-]+\.svg)\)")
 
