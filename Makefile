@@ -14,7 +14,7 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format parity bench docs docs-next clean
+.PHONY: help demo test lint format parity bench docs docs-next pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ docs: $(call with,docs dev) ## build the documentation site into site/
 docs-next: $(call with,docs-next dev) ## build the same site with MkDocs' successor
 	$(PY) -m docs.build
 	$(PY) -m zensical build --strict --clean
+
+pictures: $(call with,dev) ## draw the pictures in docs/pictures/ anew
+	$(PY) -m docs.build.pictures
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) build dist site demo docs/gen .cache .pytest_cache .ruff_cache .hypothesis

@@ -22,6 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+__all__ = [
+    "MinigradError",
+    "MinigradWarning",
+    "error",
+    "silence",
+    "warn",
+]
+
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # code that calls minigrad on behalf of the user's line: np.mean(losses), copy.deepcopy(loss)
 BETWEEN = (PACKAGE, os.path.dirname(np.__file__) + os.sep, copy.__file__)
@@ -256,7 +264,16 @@ def report(who: str, what: str, fix: str, where: Place | None, notes: Iterable[s
 
 # ---------------------------------------------------------------------- warnings
 class MinigradWarning(UserWarning):
-    """The category of every warning that minigrad gives."""
+    """The category of every warning that minigrad gives.
+
+    >>> import minigrad
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as given:
+    ...     warnings.simplefilter("always")
+    ...     loss = minigrad.nn.functional.mse_loss(minigrad.ones(3, 1), minigrad.ones(3))
+    >>> given[0].message.name
+    'broadcast-loss'
+    """
 
     @property
     def name(self) -> str:
@@ -277,7 +294,17 @@ class Message(str):
 
 
 def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = None, notes: Sequence[str] = ()) -> None:
-    """Give the MinigradWarning called `name` at the user's line (or at `where`), once for each line."""
+    """Give the MinigradWarning called `name` at the user's line (or at `where`), once for each line.
+
+    >>> import minigrad
+    >>> import warnings
+    >>> from minigrad.errors import warn
+    >>> with warnings.catch_warnings(record=True) as given:
+    ...     warnings.simplefilter("always")
+    ...     warn("odd-sizes", "pool", "3 is odd", "pad first")
+    >>> str(given[0].message).splitlines()[0]
+    'pool: 3 is odd'
+    """
     frame = user_frame(2)
     here = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
     place = where or here or Place("<unknown>", 1)

@@ -68,6 +68,14 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """The object that `save` wrote to `f`, a path or a file open for reading.
 
     With `weights_only`, raises pickle.UnpicklingError for anything but tensors, numbers, strings, lists, dicts and the like.
+
+    >>> import minigrad
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> minigrad.save({"weight": minigrad.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> minigrad.load(file)
+    {'weight': tensor([1., 1.])}
     """
     if map_location is not None:
         on_device(map_location)

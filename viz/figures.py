@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from .graph import Graph
 from .text import flat, shorten, size
 
+__all__ = ["gradient_magnitudes", "histograms", "saved_memory"]
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 

@@ -128,8 +128,10 @@ class Placed:
             items.append(Path(sheet, "paper-fold"))
         items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "paper-" + node.kind))
         if node.kind != "copy":
-            edge = 0.7  # the band stays inside the outline
-            band = outline(x + edge, y + edge, card.width - 2 * edge, head - edge, [corner - edge] * 2 + [0, 0], form)
+            edge = 0.7  # the band stays inside the outline, below too where nothing stands under the head
+            alone = head > card.height - corner
+            corners = [corner - edge] * 2 + [alone * (corner - edge)] * 2
+            band = outline(x + edge, y + edge, card.width - 2 * edge, head - edge - alone * edge, corners, form)
             items.append(Path(band, "band-" + node.kind))
         if node.kind == "function":
             items.append(Path(outline(x + 0.7, y + head, 5, card.height - head - corner, [0] * 4, "cut"), "bar"))

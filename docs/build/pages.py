@@ -4,13 +4,8 @@ A page asks with a marker on a line of its own, such as `<!-- operations -->`; F
 """
 
 import contextlib
-import io
-import linecache
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -18,6 +13,8 @@ from pathlib import Path
 
 from . import DOCS, ROOT
 from .markup import fence, raw, svg
+from .programs import printed_by, written_by
+from .programs import put as put_file
 from .slides import gallery
 
 LEFT_OUT = shutil.ignore_patterns("gen", "build", "__pycache__", "*.py")
@@ -103,23 +100,18 @@ def names_of(program: str, file: str) -> dict:
 @cache
 def run(program: str, file: str) -> tuple[dict, str]:
     """Run a program as if it were this file; its names and what it printed."""
-    linecache.cache[file] = (len(program), None, program.splitlines(True), file)
-    names, printed = {"__name__": file.removesuffix(".py")}, io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(program, file, "exec"), names)
-    return names, printed.getvalue()
+    names = {"__name__": file.removesuffix(".py")}
+    return names, printed_by(program, file, names)
 
 
-def output_of(words: str, file: str, program: str) -> str:
-    """What the command minigrad writes in a folder that has this program in it."""
-    command = [sys.executable, "-m", "viz.cli", *words.split()]
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / file).write_text(program, encoding="utf-8")
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    if not done.stdout:
-        raise ValueError(f"minigrad {words}: {done.stderr}")
-    return done.stdout.replace(f"{Path(folder).resolve()}{os.sep}", "")
+def output_of(command: str, file: str, program: str) -> str:
+    """What a command writes in a folder that has this program in it; ValueError if that is nothing."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(Path(folder).resolve()):
+        put_file(file, program)
+        said = written_by(command)
+    if not said:
+        raise ValueError(f"{command} writes nothing")
+    return said
 
 
 # page -> marker -> what comes in its place, made from the text of the page
@@ -135,7 +127,7 @@ FILLED: dict[str, dict[str, Callable[[str], str]]] = {
     },
     "drawing.md": {
         "text drawing": lambda page: fence(
-            "text", output_of("render neuron.py:loss -p backward -f txt -o -", "neuron.py", example(page))
+            "text", output_of("minigrad render neuron.py:loss -p backward -f txt -o -", "neuron.py", example(page))
         )
     },
     "explain.md": {
@@ -143,7 +135,7 @@ FILLED: dict[str, dict[str, Callable[[str], str]]] = {
         "shape": lambda page: fence("text", history_of_shape(page)),
     },
     "check.md": {
-        "check cube": lambda page: fence("text", output_of("check cube.py:Cube", "cube.py", example(page))),
+        "check cube": lambda page: fence("text", output_of("minigrad check cube.py:Cube", "cube.py", example(page))),
         "rows": rows,
     },
 }

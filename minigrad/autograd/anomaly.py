@@ -12,6 +12,11 @@ class set_detect_anomaly:
 
     While it is on, an error in backward names the line of the forward operation.  With `check_nan` the first backward that
     returns NaN raises a RuntimeError, and so does a loss that is NaN, which names the operation that made the first one.
+
+    >>> import minigrad
+    >>> with minigrad.autograd.set_detect_anomaly(True):
+    ...     print(minigrad.is_anomaly_enabled())
+    True
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
@@ -87,10 +92,22 @@ class debug:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on in this thread."""
+    """Whether anomaly detection is on in this thread.
+
+    >>> import minigrad
+    >>> with minigrad.autograd.detect_anomaly():
+    ...     print(minigrad.is_anomaly_enabled())
+    True
+    """
     return anomaly.on
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection also looks for NaN."""
+    """Whether anomaly detection also looks for NaN.
+
+    >>> import minigrad
+    >>> with minigrad.autograd.detect_anomaly(check_nan=False):
+    ...     print(minigrad.is_anomaly_check_nan_enabled())
+    False
+    """
     return anomaly.nan

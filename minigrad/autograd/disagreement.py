@@ -17,7 +17,23 @@ from .jacobians import differentiable
 
 
 class GradcheckError(MinigradRuntimeError):
-    """A derivative is not what finite differences say; the message shows where, and what to look at."""
+    """A derivative is not what finite differences say; the message shows where, and what to look at.
+
+    >>> import minigrad
+    >>> from minigrad.autograd import Function, GradcheckError, gradcheck
+    >>> class Half(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x / 2
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g
+    >>> try:
+    ...     gradcheck(Half.apply, minigrad.ones(1, dtype=minigrad.float64, requires_grad=True))
+    ... except GradcheckError as e:
+    ...     print(str(e).split(":")[0])
+    gradcheck
+    """
 
 
 class Settings:

@@ -14,9 +14,25 @@ from ..core.tensor import Tensor
 from ..core.wiring import is_float
 from ..errors import error, warn
 
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
+
 
 class UnpackedDualTensor(NamedTuple):
-    """The two halves of a dual tensor; `tangent` is None where there is none."""
+    """The two halves of a dual tensor; `tangent` is None where there is none.
+
+    >>> import minigrad
+    >>> import minigrad.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     print(fwAD.unpack_dual(fwAD.make_dual(minigrad.tensor(2.), minigrad.tensor(1.))))
+    UnpackedDualTensor(primal=tensor(2.), tangent=tensor(1.))
+    """
 
     primal: Tensor
     tangent: Tensor | None
@@ -42,7 +58,15 @@ class dual_level:
 
 
 def enter_dual_level() -> int:
-    """Open the dual level.  Raises RuntimeError if one is open."""
+    """Open the dual level.  Raises RuntimeError if one is open.
+
+    >>> import minigrad
+    >>> import minigrad.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.unpack_dual(fwAD.make_dual(minigrad.tensor(2.), minigrad.tensor(1.)) ** 2).tangent
+    tensor(4.)
+    >>> fwAD.exit_dual_level()
+    """
     frame = current()
     if inside := [layer.name for layer in frame.layers() if not layer.transparent]:
         raise error(
@@ -63,7 +87,13 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the dual level; its tangents are gone."""
+    """Close the dual level; its tangents are gone.
+
+    >>> import minigrad
+    >>> import minigrad.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.exit_dual_level(level=level)
+    """
     frame = current()
     if frame.dual is None:
         raise error(
@@ -76,7 +106,15 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of `tensor` that carries `tangent`, of the same shape and dtype, until the level ends."""
+    """A view of `tensor` that carries `tangent`, of the same shape and dtype, until the level ends.
+
+    >>> import minigrad
+    >>> import minigrad.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(minigrad.tensor(3.), minigrad.tensor(1.))
+    ...     print(fwAD.unpack_dual(x * x).tangent)
+    tensor(6.)
+    """
     frame = current()
     if frame.dual is None:
         raise error(
@@ -118,7 +156,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value without its tangent, and the tangent (None if it has none, or its level has ended)."""
+    """The value without its tangent, and the tangent (None if it has none, or its level has ended).
+
+    >>> import minigrad
+    >>> import minigrad.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     value, tangent = fwAD.unpack_dual(fwAD.make_dual(minigrad.tensor(3.), minigrad.tensor(1.)).exp())
+    >>> bool(value == tangent)
+    True
+    """
     if not isinstance(tensor, Tensor):
         raise error(
             TypeError,

@@ -23,6 +23,16 @@ from ..errors import defined_at, error
 from ..ops.primitive import Primitive
 from .grad_mode import no_grad
 
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+    "traceable",
+]
+
 FunctionCtx = BackwardCFunction = Ctx
 
 
@@ -31,6 +41,22 @@ def once_differentiable(fn: Callable) -> Callable:
 
     Without it such a backward would give wrong second derivatives without a word.  The error comes when the result is
     differentiated, also where only forward's inputs, and not the incoming gradients, require grad.
+
+    >>> import minigrad
+    >>> from minigrad.autograd.function import once_differentiable
+    >>> class Square(minigrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     @once_differentiable
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return g * 2 * x
+    >>> x = minigrad.tensor(3., requires_grad=True)
+    >>> minigrad.autograd.grad(Square.apply(x), x)
+    (tensor(6.),)
     """
 
     @functools.wraps(fn)
@@ -43,13 +69,39 @@ def once_differentiable(fn: Callable) -> Callable:
 
 
 def traceable(fn_cls: type[Function]) -> type[Function]:
-    """Class decorator that sets `is_traceable`."""
+    """Class decorator that sets `is_traceable`.
+
+    >>> import minigrad
+    >>> from minigrad.autograd.function import Function, traceable
+    >>> @traceable
+    ... class Square(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * x
+    >>> Square.is_traceable
+    True
+    """
     fn_cls.is_traceable = True
     return fn_cls
 
 
 class InplaceFunction(Function):
-    """A Function whose instances remember whether to work in place; for old code only."""
+    """A Function whose instances remember whether to work in place; for old code only.
+
+    >>> import minigrad
+    >>> class Double(minigrad.autograd.function.InplaceFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.mark_dirty(x)
+    ...         return x.mul_(2)
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> x = minigrad.ones(2, requires_grad=True)
+    >>> Double.apply(x.clone()).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
 
     def __init__(self, inplace: bool = False):
         self.inplace = inplace

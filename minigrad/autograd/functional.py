@@ -16,6 +16,15 @@ from ..errors import error
 from . import forward_ad, grad
 from .grad_mode import enable_grad, set_grad_enabled
 
+__all__ = [
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "vhp",
+    "vjp",
+]
+
 Tensors = Tensor | tuple[Tensor, ...]
 
 
@@ -132,7 +141,12 @@ def vhp(
 def hvp(
     func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
-    """(func(inputs), the Hessian times v), for a func that returns one element; a Hessian is symmetric: as vhp."""
+    """(func(inputs), the Hessian times v), for a func that returns one element; a Hessian is symmetric: as vhp.
+
+    >>> import minigrad
+    >>> minigrad.autograd.functional.hvp(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]), minigrad.tensor([1., 0.]))
+    (tensor(9.), tensor([6., 0.]))
+    """
     return hessian_product(func, inputs, v, create_graph, strict, "hvp")
 
 

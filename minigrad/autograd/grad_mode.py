@@ -135,14 +135,30 @@ class no_grad(NoParentheses):
 
 
 class enable_grad(NoParentheses):
-    """Record again, inside no_grad; inside inference_mode nothing is recorded, though is_grad_enabled() is True."""
+    """Record again, inside no_grad; inside inference_mode nothing is recorded, though is_grad_enabled() is True.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> with minigrad.no_grad(), minigrad.enable_grad():
+    ...     y = x * x
+    >>> y.requires_grad
+    True
+    """
 
     def change(self, frame: Any) -> Any:
         return frame.all_grad(True)
 
 
 class set_grad_enabled(Mode):
-    """Record or not, by a flag; acts at once when called as a function."""
+    """Record or not, by a flag; acts at once when called as a function.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> with minigrad.set_grad_enabled(False):
+    ...     y = x * x
+    >>> y.requires_grad
+    False
+    """
 
     def __init__(self, mode: bool):
         if callable(mode):
@@ -181,6 +197,12 @@ class inference_mode(Mode):
     """Record nothing, and make tensors that can never be recorded: cheaper than no_grad, and checked.
 
     `inference_mode(False)` inside switches it off, and gradients on.
+
+    >>> import minigrad
+    >>> with minigrad.inference_mode():
+    ...     y = minigrad.ones(2) * 2
+    >>> y.is_inference()
+    True
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -201,10 +223,21 @@ class inference_mode(Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded here; under inference_mode whether enable_grad stands inside of it, as in PyTorch."""
+    """Whether operations are recorded here; under inference_mode whether enable_grad stands inside of it, as in PyTorch.
+
+    >>> import minigrad
+    >>> with minigrad.no_grad():
+    ...     print(minigrad.is_grad_enabled())
+    False
+    """
     return current().grad or current().asked
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference_mode is on here."""
+    """Whether inference_mode is on here.
+
+    >>> import minigrad
+    >>> minigrad.is_inference_mode_enabled()
+    False
+    """
     return current().inference

@@ -123,6 +123,11 @@ def gradgradcheck(
 
     The gradients are checked as a function of the inputs and of the weights of the outputs, which are `grad_outputs` or
     random.  `check_fwd_over_rev` also pushes tangents through backward.  Raises what gradcheck raises.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1., 2.], dtype=minigrad.float64, requires_grad=True)
+    >>> minigrad.autograd.gradgradcheck(lambda x: (x ** 3).sum(), x)
+    True
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise error(

@@ -37,6 +37,12 @@ class Node(ABC):  # noqa: B024  (the methods are those of the registered classes
     """What the graph is made of, for isinstance: the node of an operation, or the end of an edge at a leaf.
 
     It has `name()`, `next_functions`, `metadata`, `register_hook` and `register_prehook` (minigrad/core/node.py).
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2.0, requires_grad=True)
+    >>> node = (x * x).grad_fn
+    >>> isinstance(node, minigrad.autograd.graph.Node), node.name()
+    (True, 'MulBackward0')
     """
 
 
@@ -48,6 +54,13 @@ class GradientEdge(NamedTuple):
     """A place in the graph where a gradient arrives: output number `output_nr` of `node`.
 
     It can stand for a tensor in `grad` and `backward`, and does not keep the tensor's values.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> y = x * 3
+    >>> edge = minigrad.autograd.graph.get_gradient_edge(y)
+    >>> isinstance(edge, minigrad.autograd.graph.GradientEdge), minigrad.autograd.grad(edge, x)
+    (True, (tensor(3.),))
     """
 
     node: Any
@@ -80,7 +93,14 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Say that the memory of one or several tensors was written by code that minigrad does not see, such as NumPy's."""
+    """Say that the memory of one or several tensors was written by code that minigrad does not see, such as NumPy's.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2)
+    >>> minigrad.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         memory(t).bump("increment_version", user_place())
 
@@ -107,6 +127,12 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     """Call `fn(grads)` in each backward when the gradients of `tensors` are there; None for those that it leaves out.
 
     With mode="any" it is `fn(grad)` at the first of them.  Raises ValueError for another mode.
+
+    >>> import minigrad
+    >>> x, y = minigrad.ones(1, requires_grad=True), minigrad.ones(1, requires_grad=True)
+    >>> handle = minigrad.autograd.graph.register_multi_grad_hook((x, y), print)
+    >>> (2 * x + 3 * y).backward()
+    [tensor([2.]), tensor([3.])]
     """
     if mode not in ("all", "any"):
         raise error(

@@ -39,7 +39,14 @@ class Size(tuple):
 
 
 class device:
-    """A place for memory: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`."""
+    """A place for memory: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`.
+
+    >>> import minigrad
+    >>> minigrad.device("cpu")
+    device(type='cpu')
+    >>> minigrad.ones(2).device == minigrad.device("cpu")
+    True
+    """
 
     __slots__ = ("index", "type")
 
@@ -82,11 +89,21 @@ class Word:
 
 
 class layout(Word):
-    """How a tensor's elements are stored: `strided`, there is no other."""
+    """How a tensor's elements are stored: `strided`, there is no other.
+
+    >>> import minigrad
+    >>> minigrad.ones(2).layout
+    minigrad.strided
+    """
 
 
 class memory_format(Word):
-    """An order of elements in memory: row-major (`contiguous_format`), or as in the input (`preserve_format`)."""
+    """An order of elements in memory: row-major (`contiguous_format`), or as in the input (`preserve_format`).
+
+    >>> import minigrad
+    >>> minigrad.ones(2, 3).t().contiguous(memory_format=minigrad.contiguous_format).stride()
+    (2, 1)
+    """
 
 
 CPU = device("cpu")

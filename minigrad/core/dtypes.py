@@ -70,7 +70,12 @@ def numpy_dtype(kind: Any) -> np.dtype:
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of floating point numbers that name none; float32 unless changed."""
+    """The dtype of floating point numbers that name none; float32 unless changed.
+
+    >>> import minigrad
+    >>> minigrad.get_default_dtype()
+    minigrad.float32
+    """
     return _BY_NUMPY[_default]
 
 
@@ -78,6 +83,12 @@ def set_default_dtype(d: dtype) -> None:
     """Make `d` (float32 or float64) the dtype of Python floats and of factories that name none.
 
     Raises TypeError for integer dtypes.
+
+    >>> import minigrad
+    >>> minigrad.set_default_dtype(minigrad.float64)
+    >>> minigrad.tensor([1.]).dtype
+    minigrad.float64
+    >>> minigrad.set_default_dtype(minigrad.float32)
     """
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
@@ -106,7 +117,12 @@ def promote_types(type1: Any, type2: Any) -> dtype:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a value of one dtype may be written into the other: never from float to integer, nor from number to bool."""
+    """Whether a value of one dtype may be written into the other: never from float to integer, nor from number to bool.
+
+    >>> import minigrad
+    >>> minigrad.can_cast(minigrad.int64, minigrad.float32), minigrad.can_cast(minigrad.float32, minigrad.int64)
+    (True, False)
+    """
     return _rank(numpy_dtype(from_)) <= _rank(numpy_dtype(to))
 
 
@@ -154,7 +170,12 @@ def _heavier(a: np.dtype | None, b: np.dtype | None) -> np.dtype:
 
 
 class finfo:
-    """Limits of a floating-point dtype: eps, max, min, tiny, resolution, bits."""
+    """Limits of a floating-point dtype: eps, max, min, tiny, resolution, bits.
+
+    >>> import minigrad
+    >>> minigrad.finfo(minigrad.float32).eps, minigrad.finfo(minigrad.float32).max
+    (1.1920928955078125e-07, 3.4028234663852886e+38)
+    """
 
     def __init__(self, type: dtype | None = None):
         kind = numpy_dtype(type or get_default_dtype())
@@ -172,7 +193,12 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integer dtype: max, min, bits."""
+    """Limits of an integer dtype: max, min, bits.
+
+    >>> import minigrad
+    >>> minigrad.iinfo(minigrad.int8).min, minigrad.iinfo(minigrad.int8).max
+    (-128, 127)
+    """
 
     def __init__(self, type: dtype):
         kind = numpy_dtype(type)

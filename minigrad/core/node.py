@@ -34,7 +34,14 @@ _metadata: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class Node:
-    """One executed operation; every Function has a subclass of its own, named like PyTorch's (MulBackward0)."""
+    """One executed operation; every Function has a subclass of its own, named like PyTorch's (MulBackward0).
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> node = (x * x).grad_fn
+    >>> isinstance(node, minigrad.autograd.graph.Node), node.name()
+    (True, 'MulBackward0')
+    """
 
     # _edges per input: Node, Port, Leaf or None | _seq creation number | _meta (shape, dtype) per output
     # _saved what backward needs: Saved tensors and plain values; Freed after a backward that does not keep them
@@ -148,7 +155,21 @@ class Full(Node):
 
 
 class Ctx(Full):
-    """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx."""
+    """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> class Square(minigrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * 2 * ctx.saved_tensors[0]
+    >>> Square.apply(x).grad_fn.saved_tensors
+    (tensor(2., requires_grad=True),)
+    """
 
     # _given (shape, dtype) of each argument, None for those that are no tensors
     # _checks what is to be looked at before backward: functions without arguments

@@ -66,13 +66,24 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """How tensors print now, as the arguments of set_printoptions."""
+    """How tensors print now, as the arguments of set_printoptions.
+
+    >>> import minigrad
+    >>> minigrad.get_printoptions()["precision"]
+    4
+    """
     return asdict(OPTIONS)
 
 
 @contextmanager
 def printoptions(**options: Any):
-    """set_printoptions for the length of a `with` block."""
+    """set_printoptions for the length of a `with` block.
+
+    >>> import minigrad
+    >>> with minigrad.printoptions(precision=2):
+    ...     print(minigrad.tensor([1/3]))
+    tensor([0.33])
+    """
     old = get_printoptions()
     set_printoptions(**options)
     try:

@@ -156,7 +156,15 @@ class saved_tensors_hooks:
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str):
-    """Make entering saved_tensors_hooks a RuntimeError with this message; so is this, where such hooks are at work."""
+    """Make entering saved_tensors_hooks a RuntimeError with this message; so is this, where such hooks are at work.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2, requires_grad=True)
+    >>> with minigrad.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+    ...     y = x * x
+    >>> y.requires_grad
+    True
+    """
     if _hooks.get():
         raise error(RuntimeError, "disable_saved_tensors_hooks", error_message)
     token = _disabled.set(error_message)
@@ -167,7 +175,16 @@ def disable_saved_tensors_hooks(error_message: str):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what is saved for backward in the CPU's memory, as copies."""
+    """Keep what is saved for backward in the CPU's memory, as copies.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2, requires_grad=True)
+    >>> with minigrad.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         super().__init__(lambda t: (t.device, t.cpu().clone()), lambda kept: kept[1].to(kept[0]))

@@ -79,9 +79,9 @@ class Links:
         links = self.into[value]
         if not links:
             return self.number[value]
-        rest = self.number[value] - sum(link.gives for link in links)
-        scale = np.abs(self.number[value]) + sum(np.abs(link.gives) for link in links)
         with np.errstate(all="ignore"):
+            rest = self.number[value] - sum(link.gives for link in links)
+            scale = np.abs(self.number[value]) + sum(np.abs(link.gives) for link in links)
             return np.where(np.abs(rest) > 1e-4 * scale, rest, 0.0)
 
     def slopes(self, link: Link, direction: np.ndarray) -> list[tuple[int, np.ndarray]] | None:
@@ -100,15 +100,22 @@ class Links:
             return None
         arrives = sum(dot(slope, self.number[s]) for s, slope in found)
         given = dot(direction, link.gives)
+        if given != given:  # a partial of 0 makes NaN of an infinity: there all elements count
+            return found if any(np.isnan(product(slope, self.number[s])).any() for s, slope in found) else None
         scale = sum(dot(np.abs(slope), np.abs(self.number[s])) for s, slope in found) + abs(given)
-        return found if abs(arrives - given) <= 1e-3 * scale or arrives != arrives and given != given else None
+        return found if arrives == given or abs(arrives - given) <= 1e-3 * scale else None
 
 
 def dot(direction: np.ndarray, numbers: np.ndarray) -> float:
     """The sum of the products, over the elements in which the direction has something."""
     there = direction != 0
+    return float(product(direction[there], numbers[there]).sum())
+
+
+def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Element by element, infinities and NaN included."""
     with np.errstate(all="ignore"):
-        return float((direction[there] * numbers[there]).sum())
+        return x * y
 
 
 def held(rec: Record, value: int) -> np.ndarray:

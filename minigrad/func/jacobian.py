@@ -53,6 +53,11 @@ def jacfwd(func: Callable, argnums: int | tuple = 0, has_aux: bool = False, *, r
     """The Jacobian by forward mode: one push-forward for each element of the inputs, all at once.
 
     `randomness` is vmap's: what random operations in func do, as it is run for all of them.
+
+    >>> import minigrad
+    >>> minigrad.func.jacfwd(lambda x: x ** 2)(minigrad.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
     """
     check_function("jacfwd", func)
 

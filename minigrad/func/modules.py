@@ -22,6 +22,12 @@ def functional_call(
 
     `args` is a tuple of arguments, or one argument.  With `strict`, all names have to be given and none besides.  The
     module itself is left as it was.  Raises KeyError for names that the module has not.
+
+    >>> import minigrad
+    >>> net = minigrad.nn.Linear(2, 1)
+    >>> weights = {"weight": minigrad.ones(1, 2), "bias": minigrad.zeros(1)}
+    >>> minigrad.func.functional_call(net, weights, (minigrad.tensor([1., 2.]),))
+    tensor([3.])
     """
     dicts = (
         parameter_and_buffer_dicts
@@ -104,6 +110,12 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
     """The parameters and the buffers of several modules of one kind, each stacked along a new first dimension.
 
     The stacked parameters require grad.  Use them with vmap over functional_call.
+
+    >>> import minigrad
+    >>> nets = [minigrad.nn.Linear(2, 1) for _ in range(3)]
+    >>> parameters, buffers = minigrad.func.stack_module_state(nets)
+    >>> parameters["weight"].shape
+    minigrad.Size([3, 1, 2])
     """
     from ..ops.join import stack
 

@@ -102,7 +102,12 @@ def check_cotangents(cotangents: Any, values: list, spec: Any) -> list:
 
 
 def grad_and_value(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Callable:
-    """Like `grad`, but returning (gradient, value), or (gradient, (value, aux)) with `has_aux`."""
+    """Like `grad`, but returning (gradient, value), or (gradient, (value, aux)) with `has_aux`.
+
+    >>> import minigrad
+    >>> minigrad.func.grad_and_value(lambda x: x ** 2)(minigrad.tensor(3.))
+    (tensor(6.), tensor(9.))
+    """
     return both("grad_and_value", func, argnums, has_aux)
 
 

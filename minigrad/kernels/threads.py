@@ -32,7 +32,15 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Split large kernels among n threads from now on.  Raises RuntimeError unless n is a positive int."""
+    """Split large kernels among n threads from now on.  Raises RuntimeError unless n is a positive int.
+
+    >>> import minigrad
+    >>> before = minigrad.get_num_threads()
+    >>> minigrad.set_num_threads(1)
+    >>> minigrad.get_num_threads()
+    1
+    >>> minigrad.set_num_threads(before)
+    """
     global _threads, _pool
     if not isinstance(n, int) or isinstance(n, bool):
         raise error(RuntimeError, "set_num_threads", f"expected an int, got {type(n).__name__}", "write int(n)")

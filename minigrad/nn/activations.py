@@ -53,48 +53,294 @@ class Shrink(Activation):
         return str(self.lambd)
 
 
-def module(name: str, function: Any, base: type[Activation] = Activation, **settings: Any) -> type[Activation]:
-    """The module of an activation."""
-    return type(
-        name,
-        (base,),
-        {
-            "__doc__": function.__doc__.splitlines()[0],
-            "__module__": __name__,
-            "function": staticmethod(function),
-            "settings": settings or base.settings,
-        },
-    )
+class ReLU(Activation):
+    """x where it is positive, else 0; the derivative at 0 is 0.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReLU()(minigrad.tensor([-2., 0., 2.]))
+    tensor([0., 0., 2.])
+    """
+
+    function = staticmethod(activation.relu)
+    settings = {"inplace": False}
 
 
-ReLU = module("ReLU", activation.relu, inplace=False)
-ReLU6 = module("ReLU6", activation.relu6, inplace=False)
-LeakyReLU = module("LeakyReLU", activation.leaky_relu, negative_slope=0.01, inplace=False)
-ELU = module("ELU", activation.elu, alpha=1.0, inplace=False)
-CELU = module("CELU", activation.celu, alpha=1.0, inplace=False)
-SELU = module("SELU", activation.selu, inplace=False)
-GELU = module("GELU", activation.gelu, approximate="none")
-SiLU = module("SiLU", activation.silu, inplace=False)
-Mish = module("Mish", activation.mish, inplace=False)
-Softplus = module("Softplus", activation.softplus, beta=1.0, threshold=20.0)
-Softsign = module("Softsign", activation.softsign)
-Softshrink = module("Softshrink", activation.softshrink, Shrink)
-Hardshrink = module("Hardshrink", activation.hardshrink, Shrink)
-Hardtanh = module("Hardtanh", activation.hardtanh, min_val=-1.0, max_val=1.0, inplace=False)
-Hardsigmoid = module("Hardsigmoid", activation.hardsigmoid, inplace=False)
-Hardswish = module("Hardswish", activation.hardswish, inplace=False)
-Tanhshrink = module("Tanhshrink", activation.tanhshrink)
-Tanh = module("Tanh", elementary.tanh)
-Sigmoid = module("Sigmoid", elementary.sigmoid)
-LogSigmoid = module("LogSigmoid", activation.logsigmoid)
-GLU = module("GLU", activation.glu, dim=-1)
-Softmax = module("Softmax", softmax.softmax, dim=None)
-LogSoftmax = module("LogSoftmax", softmax.log_softmax, dim=None)
-Softmin = module("Softmin", softmax.softmin, dim=None)
+class ReLU6(Activation):
+    """x limited to the range from 0 to 6.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReLU6()(minigrad.tensor([-2., 2., 8.]))
+    tensor([0., 2., 6.])
+    """
+
+    function = staticmethod(activation.relu6)
+    settings = {"inplace": False}
+
+
+class LeakyReLU(Activation):
+    """x where it is positive, else negative_slope * x.
+
+    >>> import minigrad
+    >>> minigrad.nn.LeakyReLU(0.1)(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.2000,  0.0000,  2.0000])
+    """
+
+    function = staticmethod(activation.leaky_relu)
+    settings = {"negative_slope": 0.01, "inplace": False}
+
+
+class ELU(Activation):
+    """x where it is positive, else alpha * (exp(x) - 1).
+
+    >>> import minigrad
+    >>> minigrad.nn.ELU()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.8647,  0.0000,  2.0000])
+    """
+
+    function = staticmethod(activation.elu)
+    settings = {"alpha": 1.0, "inplace": False}
+
+
+class CELU(Activation):
+    """x where it is positive, else alpha * (exp(x / alpha) - 1).  Raises RuntimeError for alpha = 0.
+
+    >>> import minigrad
+    >>> minigrad.nn.CELU()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.8647,  0.0000,  2.0000])
+    """
+
+    function = staticmethod(activation.celu)
+    settings = {"alpha": 1.0, "inplace": False}
+
+
+class SELU(Activation):
+    """elu with the scale and alpha for which activations keep mean 0 and variance 1.
+
+    >>> import minigrad
+    >>> minigrad.nn.SELU()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-1.5202,  0.0000,  2.1014])
+    """
+
+    function = staticmethod(activation.selu)
+    settings = {"inplace": False}
+
+
+class GELU(Activation):
+    """x times the probability that a standard normal number is below x; with approximate="tanh" close to it.
+
+    >>> import minigrad
+    >>> minigrad.nn.GELU()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.0455,  0.0000,  1.9545])
+    """
+
+    function = staticmethod(activation.gelu)
+    settings = {"approximate": "none"}
+
+
+class SiLU(Activation):
+    """x * sigmoid(x), also called swish.
+
+    >>> import minigrad
+    >>> minigrad.nn.SiLU()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.2384,  0.0000,  1.7616])
+    """
+
+    function = staticmethod(activation.silu)
+    settings = {"inplace": False}
+
+
+class Mish(Activation):
+    """x * tanh(log(1 + exp(x))).  Source: Misra, Mish (2019).
+
+    >>> import minigrad
+    >>> minigrad.nn.Mish()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.2525,  0.0000,  1.9440])
+    """
+
+    function = staticmethod(activation.mish)
+    settings = {"inplace": False}
+
+
+class Softplus(Activation):
+    """log(1 + exp(beta * x)) / beta, a smooth relu; where beta * x > threshold x itself, as good as equal.
+
+    >>> import minigrad
+    >>> minigrad.nn.Softplus()(minigrad.tensor([-2., 0., 2.]))
+    tensor([0.1269, 0.6931, 2.1269])
+    """
+
+    function = staticmethod(activation.softplus)
+    settings = {"beta": 1.0, "threshold": 20.0}
+
+
+class Softsign(Activation):
+    """x / (1 + |x|).
+
+    >>> import minigrad
+    >>> minigrad.nn.Softsign()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.6667,  0.0000,  0.6667])
+    """
+
+    function = staticmethod(activation.softsign)
+
+
+class Softshrink(Shrink):
+    """x moved towards 0 by `lambd`, and 0 where |x| <= lambd.  Raises RuntimeError for a negative lambd.
+
+    >>> import minigrad
+    >>> minigrad.nn.Softshrink(0.5)(minigrad.tensor([-2., 0., 2.]))
+    tensor([-1.5000,  0.0000,  1.5000])
+    """
+
+    function = staticmethod(activation.softshrink)
+
+
+class Hardshrink(Shrink):
+    """x, but 0 where |x| <= lambd; the derivative there is 0.
+
+    >>> import minigrad
+    >>> minigrad.nn.Hardshrink(0.5)(minigrad.tensor([-2., 0.2, 2.]))
+    tensor([-2.,  0.,  2.])
+    """
+
+    function = staticmethod(activation.hardshrink)
+
+
+class Hardtanh(Activation):
+    """x limited to the range from `min_val` to `max_val`.  Raises ValueError if they are the wrong way round.
+
+    >>> import minigrad
+    >>> minigrad.nn.Hardtanh()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-1.,  0.,  1.])
+    """
+
+    function = staticmethod(activation.hardtanh)
+    settings = {"min_val": -1.0, "max_val": 1.0, "inplace": False}
+
+
+class Hardsigmoid(Activation):
+    """x / 6 + 1/2 limited to the range from 0 to 1; the derivative on its border is 0.
+
+    >>> import minigrad
+    >>> minigrad.nn.Hardsigmoid()(minigrad.tensor([-3., 0., 3.]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+
+    function = staticmethod(activation.hardsigmoid)
+    settings = {"inplace": False}
+
+
+class Hardswish(Activation):
+    """x * hardsigmoid(x).
+
+    >>> import minigrad
+    >>> minigrad.nn.Hardswish()(minigrad.tensor([-3., 0., 3.]))
+    tensor([0., 0., 3.])
+    """
+
+    function = staticmethod(activation.hardswish)
+    settings = {"inplace": False}
+
+
+class Tanhshrink(Activation):
+    """x - tanh(x).
+
+    >>> import minigrad
+    >>> minigrad.nn.Tanhshrink()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-1.0360,  0.0000,  1.0360])
+    """
+
+    function = staticmethod(activation.tanhshrink)
+
+
+class Tanh(Activation):
+    """Hyperbolic tangent.
+
+    >>> import minigrad
+    >>> minigrad.nn.Tanh()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.9640,  0.0000,  0.9640])
+    """
+
+    function = staticmethod(elementary.tanh)
+
+
+class Sigmoid(Activation):
+    """1 / (1 + exp(-x)): from 0 to 1, 1/2 at 0.
+
+    >>> import minigrad
+    >>> minigrad.nn.Sigmoid()(minigrad.tensor([-2., 0., 2.]))
+    tensor([0.1192, 0.5000, 0.8808])
+    """
+
+    function = staticmethod(elementary.sigmoid)
+
+
+class LogSigmoid(Activation):
+    """log(sigmoid(x)), without overflow.
+
+    >>> import minigrad
+    >>> minigrad.nn.LogSigmoid()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-2.1269, -0.6931, -0.1269])
+    """
+
+    function = staticmethod(activation.logsigmoid)
+
+
+class GLU(Activation):
+    """One half of the tensor, along `dim`, times the sigmoid of the other.  Raises RuntimeError for an odd size.
+
+    >>> import minigrad
+    >>> minigrad.nn.GLU()(minigrad.tensor([1., 2., 0., 0.]))
+    tensor([0.5000, 1.0000])
+    """
+
+    function = staticmethod(activation.glu)
+    settings = {"dim": -1}
+
+
+class Softmax(Activation):
+    """exp(input) divided by its sum along a dimension: positive numbers that sum to 1.
+
+    >>> import minigrad
+    >>> minigrad.nn.Softmax(dim=0)(minigrad.tensor([0., 0.]))
+    tensor([0.5000, 0.5000])
+    """
+
+    function = staticmethod(softmax.softmax)
+    settings = {"dim": None}
+
+
+class LogSoftmax(Activation):
+    """The logarithm of softmax, computed without ever forming it: finite where softmax has become 0.
+
+    >>> import minigrad
+    >>> minigrad.nn.LogSoftmax(dim=0)(minigrad.tensor([0., 0.]))
+    tensor([-0.6931, -0.6931])
+    """
+
+    function = staticmethod(softmax.log_softmax)
+    settings = {"dim": None}
+
+
+class Softmin(Activation):
+    """Softmax of the negative: the smallest element gets the largest share.
+
+    >>> import minigrad
+    >>> minigrad.nn.Softmin(dim=0)(minigrad.tensor([0., 0.]))
+    tensor([0.5000, 0.5000])
+    """
+
+    function = staticmethod(softmax.softmin)
+    settings = {"dim": None}
 
 
 class Threshold(Module):
-    """x where it is above `threshold`, else `value`."""
+    """x where it is above `threshold`, else `value`.
+
+    >>> import minigrad
+    >>> minigrad.nn.Threshold(1.0, 0.0)(minigrad.tensor([0.5, 2.]))
+    tensor([0., 2.])
+    """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False):
         super().__init__()
@@ -108,7 +354,12 @@ class Threshold(Module):
 
 
 class Softmax2d(Module):
-    """softmax over the channels of (n, c, height, width) or (c, height, width)."""
+    """softmax over the channels of (n, c, height, width) or (c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.Softmax2d()(minigrad.zeros(2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
@@ -122,7 +373,12 @@ class Softmax2d(Module):
 
 
 class PReLU(Module):
-    """x where it is positive, else weight * x, with a learned weight, or one per channel."""
+    """x where it is positive, else weight * x, with a learned weight, or one per channel.
+
+    >>> import minigrad
+    >>> minigrad.nn.PReLU()(minigrad.tensor([-4., 2.]))
+    tensor([-1.,  2.], grad_fn=<PreluKernelBackward0>)
+    """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
         super().__init__()

@@ -26,6 +26,13 @@ class MultiheadAttention(Module):
     Inputs are (length, batch, embed_dim), with `batch_first` (batch, length, embed_dim), or without a batch.  In boolean
     masks True means that a position may *not* be attended to, as in PyTorch; other masks are added to the scores.
     Source: Vaswani et al., "Attention is all you need", 2017.
+
+    >>> import minigrad
+    >>> attend = minigrad.nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> x = minigrad.randn(4, 5, 8)
+    >>> result, weights = attend(x, x, x)
+    >>> result.shape, weights.shape
+    (minigrad.Size([4, 5, 8]), minigrad.Size([4, 5, 5]))
     """
 
     def __init__(

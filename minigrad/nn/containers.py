@@ -130,7 +130,13 @@ class Sequential(Numbered):
 
 
 class ModuleList(Numbered):
-    """A list of modules whose parameters are found."""
+    """A list of modules whose parameters are found.
+
+    >>> import minigrad
+    >>> layers = minigrad.nn.ModuleList([minigrad.nn.Linear(2, 2) for _ in range(3)])
+    >>> len(layers), len(list(layers.parameters()))
+    (3, 6)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
@@ -147,7 +153,13 @@ class ModuleList(Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules whose parameters are found."""
+    """A dictionary of modules whose parameters are found.
+
+    >>> import minigrad
+    >>> layers = minigrad.nn.ModuleDict({"first": minigrad.nn.Linear(2, 3), "last": minigrad.nn.Linear(3, 1)})
+    >>> list(layers), len(list(layers.parameters()))
+    (['first', 'last'], 4)
+    """
 
     def __init__(self, modules: Any = None):
         super().__init__()
@@ -215,7 +227,13 @@ class Keyed(Module):
 
 
 class ParameterList(Keyed):
-    """A list of parameters; tensors that are none become parameters."""
+    """A list of parameters; tensors that are none become parameters.
+
+    >>> import minigrad
+    >>> weights = minigrad.nn.ParameterList([minigrad.ones(2), minigrad.ones(3)])
+    >>> weights[1].shape, weights[1].requires_grad
+    (minigrad.Size([3]), True)
+    """
 
     def __init__(self, values: Iterable[Tensor] | None = None):
         super().__init__()
@@ -246,7 +264,13 @@ class ParameterList(Keyed):
 
 
 class ParameterDict(Keyed):
-    """A dictionary of parameters; tensors that are none become parameters."""
+    """A dictionary of parameters; tensors that are none become parameters.
+
+    >>> import minigrad
+    >>> weights = minigrad.nn.ParameterDict({"a": minigrad.ones(2), "b": minigrad.ones(3)})
+    >>> [name for name, _ in weights.named_parameters()]
+    ['a', 'b']
+    """
 
     def __init__(self, parameters: Any = None):
         super().__init__()

@@ -107,7 +107,12 @@ class Convolution(Module):
 
 
 class Conv1d(Convolution):
-    """Convolution of (n, c, length)."""
+    """Convolution of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.Conv1d(3, 5, kernel_size=3, padding=1)(minigrad.ones(2, 3, 10)).shape
+    minigrad.Size([2, 5, 10])
+    """
 
     ndim = 1
 
@@ -116,7 +121,12 @@ class Conv1d(Convolution):
 
 
 class Conv2d(Convolution):
-    """Convolution of (n, c, height, width)."""
+    """Convolution of (n, c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.Conv2d(3, 5, kernel_size=3, stride=2)(minigrad.ones(2, 3, 9, 9)).shape
+    minigrad.Size([2, 5, 4, 4])
+    """
 
     ndim = 2
 
@@ -125,7 +135,12 @@ class Conv2d(Convolution):
 
 
 class Conv3d(Convolution):
-    """Convolution of (n, c, depth, height, width)."""
+    """Convolution of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.Conv3d(1, 2, kernel_size=2)(minigrad.ones(1, 4, 4, 4)).shape
+    minigrad.Size([2, 3, 3, 3])
+    """
 
     ndim = 3
 
@@ -176,7 +191,12 @@ class TransposedConvolution(Convolution):
 
 
 class ConvTranspose1d(TransposedConvolution):
-    """Transposed convolution of (n, c, length)."""
+    """Transposed convolution of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.ConvTranspose1d(3, 5, kernel_size=2, stride=2)(minigrad.ones(2, 3, 10)).shape
+    minigrad.Size([2, 5, 20])
+    """
 
     ndim = 1
 
@@ -185,7 +205,12 @@ class ConvTranspose1d(TransposedConvolution):
 
 
 class ConvTranspose2d(TransposedConvolution):
-    """Transposed convolution of (n, c, height, width)."""
+    """Transposed convolution of (n, c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.ConvTranspose2d(3, 5, kernel_size=2, stride=2)(minigrad.ones(2, 3, 4, 4)).shape
+    minigrad.Size([2, 5, 8, 8])
+    """
 
     ndim = 2
 
@@ -194,7 +219,12 @@ class ConvTranspose2d(TransposedConvolution):
 
 
 class MaxPool1d(Module):
-    """The largest element of each window of (n, c, length)."""
+    """The largest element of each window of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.MaxPool1d(2)(minigrad.tensor([[1., 3., 5., 7.]]))
+    tensor([[3., 7.]])
+    """
 
     function = staticmethod(pool.max_pool1d)
 
@@ -224,13 +254,23 @@ class MaxPool1d(Module):
 
 
 class MaxPool2d(MaxPool1d):
-    """The largest element of each window of (n, c, height, width)."""
+    """The largest element of each window of (n, c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.MaxPool2d(2)(minigrad.ones(3, 8, 8)).shape
+    minigrad.Size([3, 4, 4])
+    """
 
     function = staticmethod(pool.max_pool2d)
 
 
 class AvgPool1d(Module):
-    """The mean of each window of (n, c, length)."""
+    """The mean of each window of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.AvgPool1d(2)(minigrad.tensor([[1., 3., 5., 7.]]))
+    tensor([[2., 6.]])
+    """
 
     def __init__(
         self,
@@ -258,7 +298,12 @@ class AvgPool1d(Module):
 
 
 class AvgPool2d(Module):
-    """The mean of each window of (n, c, height, width)."""
+    """The mean of each window of (n, c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.AvgPool2d(2)(minigrad.ones(3, 8, 8)).shape
+    minigrad.Size([3, 4, 4])
+    """
 
     def __init__(
         self,
@@ -316,25 +361,45 @@ class AdaptiveMaxPool(AdaptivePool):
 
 
 class AdaptiveAvgPool1d(AdaptivePool):
-    """The means of even parts of (n, c, length)."""
+    """The means of even parts of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.AdaptiveAvgPool1d(2)(minigrad.tensor([[1., 3., 5., 7.]]))
+    tensor([[2., 6.]])
+    """
 
     function = staticmethod(adaptive_pool.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(AdaptivePool):
-    """The means of even parts of (n, c, height, width)."""
+    """The means of even parts of (n, c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.AdaptiveAvgPool2d(1)(minigrad.ones(2, 3, 8, 8)).shape
+    minigrad.Size([2, 3, 1, 1])
+    """
 
     function = staticmethod(adaptive_pool.adaptive_avg_pool2d)
 
 
 class AdaptiveMaxPool1d(AdaptiveMaxPool):
-    """The largest elements of even parts of (n, c, length)."""
+    """The largest elements of even parts of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.AdaptiveMaxPool1d(2)(minigrad.tensor([[1., 3., 5., 7.]]))
+    tensor([[3., 7.]])
+    """
 
     function = staticmethod(adaptive_pool.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(AdaptiveMaxPool):
-    """The largest elements of even parts of (n, c, height, width)."""
+    """The largest elements of even parts of (n, c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.AdaptiveMaxPool2d((2, 1))(minigrad.ones(3, 8, 8)).shape
+    minigrad.Size([3, 2, 1])
+    """
 
     function = staticmethod(adaptive_pool.adaptive_max_pool2d)
 

@@ -14,6 +14,22 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..ops.random import Generator
 
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
 
 def untracked(f: Callable) -> Callable:
     """The function under no_grad."""
@@ -27,7 +43,12 @@ def untracked(f: Callable) -> Callable:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which weights should be larger for what a nonlinearity takes away."""
+    """The factor by which weights should be larger for what a nonlinearity takes away.
+
+    >>> import minigrad
+    >>> minigrad.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
     gains = {
         "tanh": 5 / 3,
         "relu": math.sqrt(2),
@@ -56,13 +77,23 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 @untracked
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers uniform in [a, b)."""
+    """Numbers uniform in [a, b).
+
+    >>> import minigrad
+    >>> bool((minigrad.nn.init.uniform_(minigrad.empty(100)) >= 0).all())
+    True
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
 @untracked
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal numbers."""
+    """Normal numbers.
+
+    >>> import minigrad
+    >>> minigrad.nn.init.normal_(minigrad.empty(2, 3)).shape
+    minigrad.Size([2, 3])
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -75,7 +106,12 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal numbers without those outside [a, b]: the inverse of their distribution function on uniform numbers."""
+    """Normal numbers without those outside [a, b]: the inverse of their distribution function on uniform numbers.
+
+    >>> import minigrad
+    >>> bool(minigrad.nn.init.trunc_normal_(minigrad.empty(1000), a=-1, b=1).abs().max() <= 1)
+    True
+    """
     from scipy.special import ndtr, ndtri
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
@@ -85,23 +121,44 @@ def trunc_normal_(
 
 @untracked
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One value everywhere."""
+    """One value everywhere.
+
+    >>> import minigrad
+    >>> minigrad.nn.init.constant_(minigrad.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
+    """Ones.
+
+    >>> import minigrad
+    >>> minigrad.nn.init.ones_(minigrad.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
+    """Zeros.
+
+    >>> import minigrad
+    >>> minigrad.nn.init.zeros_(minigrad.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
 @untracked
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix."""
+    """The identity matrix.
+
+    >>> import minigrad
+    >>> minigrad.nn.init.eye_(minigrad.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndim != 2:
         raise error(
             ValueError,
@@ -113,16 +170,25 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform with variance gain**2 * 2 / (fan_in + fan_out).
+    """Uniform with variance `gain**2 * 2 / (fan_in + fan_out)`.
 
     Source: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+
+    >>> import minigrad
+    >>> bool(minigrad.nn.init.xavier_uniform_(minigrad.empty(3, 3)).abs().max() <= 1)
+    True
     """
     bound = gain * math.sqrt(6 / sum(fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with variance gain**2 * 2 / (fan_in + fan_out)."""
+    """Normal with variance `gain**2 * 2 / (fan_in + fan_out)`.
+
+    >>> import minigrad
+    >>> float(minigrad.nn.init.xavier_normal_(minigrad.empty(100, 100)).std().round(decimals=2))
+    0.10000000149011612
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(tensor))), generator)
 
 
@@ -133,9 +199,14 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform with variance gain**2 / fan; `a` is the negative slope of leaky_relu.
+    """Uniform with variance `gain**2 / fan`; `a` is the negative slope of leaky_relu.
 
     Source: He et al., "Delving deep into rectifiers", 2015.
+
+    >>> import minigrad
+    >>> weight = minigrad.nn.init.kaiming_uniform_(minigrad.empty(400, 6))
+    >>> bool(weight.abs().max() <= 1)
+    True
     """
     bound = math.sqrt(3) * kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
@@ -148,7 +219,12 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with variance gain**2 / fan; `a` is the negative slope of leaky_relu."""
+    """Normal with variance `gain**2 / fan`; `a` is the negative slope of leaky_relu.
+
+    >>> import minigrad
+    >>> float(minigrad.nn.init.kaiming_normal_(minigrad.empty(400, 100)).std().round(decimals=2))
+    0.14000000059604645
+    """
     return normal_(tensor, 0.0, kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
@@ -157,6 +233,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     """A random (semi-)orthogonal matrix of the first dimension against the others.
 
     Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2013.
+
+    >>> import minigrad
+    >>> q = minigrad.nn.init.orthogonal_(minigrad.empty(2, 2))
+    >>> minigrad.allclose(q @ q.T, minigrad.eye(2), atol=1e-6)
+    True
     """
     if tensor.ndim < 2:
         raise error(

@@ -15,7 +15,12 @@ from .parameter import Parameter
 
 
 class Identity(Module):
-    """Gives back what it gets; it takes any arguments."""
+    """Gives back what it gets; it takes any arguments.
+
+    >>> import minigrad
+    >>> minigrad.nn.Identity()(minigrad.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -25,7 +30,15 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """input @ weight.T + bias."""
+    """input @ weight.T + bias.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.Linear(3, 2)
+    >>> layer(minigrad.ones(4, 3)).shape
+    minigrad.Size([4, 2])
+    >>> layer
+    Linear(in_features=3, out_features=2, bias=True)
+    """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__()
@@ -46,7 +59,12 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """input1 @ weight[o] @ input2 + bias[o] for each output o."""
+    """input1 @ weight[o] @ input2 + bias[o] for each output o.
+
+    >>> import minigrad
+    >>> minigrad.nn.Bilinear(2, 3, 4)(minigrad.ones(5, 2), minigrad.ones(5, 3)).shape
+    minigrad.Size([5, 4])
+    """
 
     def __init__(
         self,
@@ -80,7 +98,12 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """The dimensions from start_dim to end_dim as one."""
+    """The dimensions from start_dim to end_dim as one.
+
+    >>> import minigrad
+    >>> minigrad.nn.Flatten()(minigrad.ones(2, 3, 4)).shape
+    minigrad.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
@@ -94,7 +117,12 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dimension as several."""
+    """One dimension as several.
+
+    >>> import minigrad
+    >>> minigrad.nn.Unflatten(1, (3, 4))(minigrad.ones(2, 12)).shape
+    minigrad.Size([2, 3, 4])
+    """
 
     def __init__(self, dim: int, unflattened_size: Any):
         super().__init__()
@@ -108,7 +136,13 @@ class Unflatten(Module):
 
 
 class Embedding(Module):
-    """A table of rows, read by index."""
+    """A table of rows, read by index.
+
+    >>> import minigrad
+    >>> words = minigrad.nn.Embedding(10, 4)
+    >>> words(minigrad.tensor([[1, 2, 2]])).shape
+    minigrad.Size([1, 3, 4])
+    """
 
     def __init__(
         self,
@@ -191,7 +225,15 @@ class Embedding(Module):
 
 
 class Dropout(Module):
-    """In training, each element is zero with probability p, and the others are divided by 1 - p."""
+    """In training, each element is zero with probability p, and the others are divided by 1 - p.
+
+    >>> import minigrad
+    >>> drop = minigrad.nn.Dropout(0.5)
+    >>> sorted(set(drop(minigrad.ones(100)).tolist()))
+    [0.0, 2.0]
+    >>> drop.eval()(minigrad.ones(3))
+    tensor([1., 1., 1.])
+    """
 
     function = staticmethod(dropout.dropout)
 
@@ -214,24 +256,45 @@ class Dropout(Module):
 
 
 class Dropout1d(Dropout):
-    """Dropout of whole channels of (n, c, length)."""
+    """Dropout of whole channels of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.Dropout1d(0.5).eval()(minigrad.ones(1, 3))
+    tensor([[1., 1., 1.]])
+    """
 
     function = staticmethod(dropout.dropout1d)
 
 
 class Dropout2d(Dropout):
-    """Dropout of whole channels of (n, c, height, width)."""
+    """Dropout of whole channels of (n, c, height, width).
+
+    >>> import minigrad
+    >>> channels = minigrad.nn.Dropout2d(0.5)(minigrad.ones(8, 2, 2)).flatten(1)
+    >>> bool((channels == channels[:, :1]).all())
+    True
+    """
 
     function = staticmethod(dropout.dropout2d)
 
 
 class Dropout3d(Dropout):
-    """Dropout of whole channels of (n, c, depth, height, width)."""
+    """Dropout of whole channels of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.Dropout3d(0.5).eval()(minigrad.ones(3, 2, 2, 2)).shape
+    minigrad.Size([3, 2, 2, 2])
+    """
 
     function = staticmethod(dropout.dropout3d)
 
 
 class AlphaDropout(Dropout):
-    """Dropout that keeps mean 0 and variance 1 behind selu."""
+    """Dropout that keeps mean 0 and variance 1 behind selu.
+
+    >>> import minigrad
+    >>> minigrad.nn.AlphaDropout(0.5).eval()(minigrad.ones(3))
+    tensor([1., 1., 1.])
+    """
 
     function = staticmethod(dropout.alpha_dropout)

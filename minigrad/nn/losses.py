@@ -31,7 +31,12 @@ class Loss(Module):
 
 
 class MSELoss(Loss):
-    """Mean of (input - target) ** 2."""
+    """Mean of `(input - target) ** 2`.
+
+    >>> import minigrad
+    >>> minigrad.nn.MSELoss()(minigrad.tensor([1., 3.]), minigrad.zeros(2))
+    tensor(5.)
+    """
 
     function = staticmethod(loss.mse_loss)
 
@@ -40,13 +45,23 @@ class MSELoss(Loss):
 
 
 class L1Loss(MSELoss):
-    """Mean of |input - target|."""
+    """Mean of |input - target|.
+
+    >>> import minigrad
+    >>> minigrad.nn.L1Loss()(minigrad.tensor([1., 4.]), minigrad.zeros(2))
+    tensor(2.5000)
+    """
 
     function = staticmethod(loss.l1_loss)
 
 
 class SmoothL1Loss(Loss):
-    """Quadratic below `beta`, linear beyond."""
+    """Quadratic below `beta`, linear beyond.
+
+    >>> import minigrad
+    >>> minigrad.nn.SmoothL1Loss(reduction="none")(minigrad.tensor([0.5, 3.]), minigrad.zeros(2))
+    tensor([0.1250, 2.5000])
+    """
 
     function = staticmethod(loss.smooth_l1_loss)
 
@@ -55,7 +70,12 @@ class SmoothL1Loss(Loss):
 
 
 class HuberLoss(Loss):
-    """Quadratic below `delta`, linear beyond."""
+    """Quadratic below `delta`, linear beyond.
+
+    >>> import minigrad
+    >>> minigrad.nn.HuberLoss(reduction="none")(minigrad.tensor([0.5, 3.]), minigrad.zeros(2))
+    tensor([0.1250, 2.5000])
+    """
 
     function = staticmethod(loss.huber_loss)
 
@@ -64,7 +84,12 @@ class HuberLoss(Loss):
 
 
 class CrossEntropyLoss(Loss):
-    """-log softmax(input) at the target, from logits."""
+    """-log softmax(input) at the target, from logits.
+
+    >>> import minigrad
+    >>> minigrad.nn.CrossEntropyLoss()(minigrad.zeros(2, 4), minigrad.tensor([0, 3]))
+    tensor(1.3863)
+    """
 
     function = staticmethod(cross_entropy.cross_entropy)
 
@@ -88,7 +113,12 @@ class CrossEntropyLoss(Loss):
 
 
 class NLLLoss(Loss):
-    """-input at the target, from log-probabilities."""
+    """-input at the target, from log-probabilities.
+
+    >>> import minigrad
+    >>> minigrad.nn.NLLLoss()(minigrad.zeros(2, 4).log_softmax(1), minigrad.tensor([0, 3]))
+    tensor(1.3863)
+    """
 
     function = staticmethod(cross_entropy.nll_loss)
 
@@ -106,7 +136,12 @@ class NLLLoss(Loss):
 
 
 class BCELoss(Loss):
-    """Binary cross-entropy of probabilities."""
+    """Binary cross-entropy of probabilities.
+
+    >>> import minigrad
+    >>> minigrad.nn.BCELoss()(minigrad.tensor([0.5, 0.5]), minigrad.tensor([0., 1.]))
+    tensor(0.6931)
+    """
 
     function = staticmethod(loss.binary_cross_entropy)
 
@@ -117,7 +152,12 @@ class BCELoss(Loss):
 
 
 class BCEWithLogitsLoss(Loss):
-    """Binary cross-entropy of sigmoid(input)."""
+    """Binary cross-entropy of sigmoid(input).
+
+    >>> import minigrad
+    >>> minigrad.nn.BCEWithLogitsLoss()(minigrad.tensor([0., 0.]), minigrad.tensor([0., 1.]))
+    tensor(0.6931)
+    """
 
     function = staticmethod(loss.binary_cross_entropy_with_logits)
 
@@ -135,7 +175,12 @@ class BCEWithLogitsLoss(Loss):
 
 
 class KLDivLoss(Loss):
-    """Kullback-Leibler divergence, for an input of log-probabilities."""
+    """Kullback-Leibler divergence, for an input of log-probabilities.
+
+    >>> import minigrad
+    >>> minigrad.nn.KLDivLoss(reduction="sum")(minigrad.tensor([0.5, 0.5]).log(), minigrad.tensor([1., 0.]))
+    tensor(0.6931)
+    """
 
     function = staticmethod(loss.kl_div)
 
@@ -144,7 +189,12 @@ class KLDivLoss(Loss):
 
 
 class PoissonNLLLoss(Loss):
-    """-log of the Poisson probability of the target."""
+    """-log of the Poisson probability of the target.
+
+    >>> import minigrad
+    >>> minigrad.nn.PoissonNLLLoss()(minigrad.zeros(2), minigrad.tensor([1., 2.]))
+    tensor(1.)
+    """
 
     function = staticmethod(loss.poisson_nll_loss)
 
@@ -163,7 +213,12 @@ class PoissonNLLLoss(Loss):
 
 
 class GaussianNLLLoss(Loss):
-    """-log of the normal density of the target; called with input, target and variance."""
+    """-log of the normal density of the target; called with input, target and variance.
+
+    >>> import minigrad
+    >>> minigrad.nn.GaussianNLLLoss()(minigrad.tensor([1.]), minigrad.tensor([3.]), minigrad.tensor([1.]))
+    tensor(2.)
+    """
 
     function = staticmethod(loss.gaussian_nll_loss)
 
@@ -172,13 +227,23 @@ class GaussianNLLLoss(Loss):
 
 
 class SoftMarginLoss(MSELoss):
-    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    """log(1 + exp(-target * input)), for targets 1 and -1.
+
+    >>> import minigrad
+    >>> minigrad.nn.SoftMarginLoss()(minigrad.zeros(2), minigrad.tensor([1., -1.]))
+    tensor(0.6931)
+    """
 
     function = staticmethod(loss.soft_margin_loss)
 
 
 class MultiLabelSoftMarginLoss(Loss):
-    """Binary cross-entropy of sigmoid(input), the mean over the classes (the last dimension)."""
+    """Binary cross-entropy of sigmoid(input), the mean over the classes (the last dimension).
+
+    >>> import minigrad
+    >>> minigrad.nn.MultiLabelSoftMarginLoss()(minigrad.zeros(1, 3), minigrad.tensor([[1., 0., 1.]]))
+    tensor(0.6931)
+    """
 
     function = staticmethod(loss.multilabel_soft_margin_loss)
 
@@ -201,25 +266,45 @@ class MarginLoss(Loss):
 
 
 class HingeEmbeddingLoss(MarginLoss):
-    """The input where the target is 1, max(0, margin - input) where it is -1."""
+    """The input where the target is 1, max(0, margin - input) where it is -1.
+
+    >>> import minigrad
+    >>> minigrad.nn.HingeEmbeddingLoss()(minigrad.tensor([0.5, 0.25]), minigrad.tensor([1., -1.]))
+    tensor(0.6250)
+    """
 
     function, usual = staticmethod(distance.hinge_embedding_loss), 1.0
 
 
 class CosineEmbeddingLoss(MarginLoss):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
+
+    >>> import minigrad
+    >>> minigrad.nn.CosineEmbeddingLoss()(minigrad.tensor([[1., 0.]]), minigrad.tensor([[0., 2.]]), minigrad.tensor([1.]))
+    tensor(1.)
+    """
 
     function = staticmethod(distance.cosine_embedding_loss)
 
 
 class MarginRankingLoss(MarginLoss):
-    """max(0, -target * (input1 - input2) + margin)."""
+    """max(0, -target * (input1 - input2) + margin).
+
+    >>> import minigrad
+    >>> minigrad.nn.MarginRankingLoss()(minigrad.tensor([1.]), minigrad.tensor([3.]), minigrad.tensor([1.]))
+    tensor(2.)
+    """
 
     function = staticmethod(distance.margin_ranking_loss)
 
 
 class TripletMarginLoss(Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin).
+
+    >>> import minigrad
+    >>> minigrad.nn.TripletMarginLoss()(minigrad.zeros(1, 2), minigrad.zeros(1, 2), minigrad.tensor([[0.5, 0.]]))
+    tensor(0.5000)
+    """
 
     function = staticmethod(distance.triplet_margin_loss)
 

@@ -23,7 +23,7 @@ STATE = ("_parameters", "_buffers", "_modules", "_hooks", "_options")  # the dic
 
 
 class Module(Stateful):
-    """Base class of models and their parts.  Call super().__init__(), assign parts to attributes, and define forward.
+    """Base class of models and their parts.  Call `super().__init__()`, assign parts to attributes, and define forward.
 
     >>> import minigrad
     >>> from minigrad import nn

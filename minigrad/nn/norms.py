@@ -21,7 +21,13 @@ SHAPES = {
 
 
 class LayerNorm(Module):
-    """Mean 0 and variance 1 over the last dimensions, then an affine map."""
+    """Mean 0 and variance 1 over the last dimensions, then an affine map.
+
+    >>> import minigrad
+    >>> minigrad.nn.LayerNorm(2)(minigrad.tensor([[1., 3.], [0., 4.]])).round(decimals=3)
+    tensor([[-1.,  1.],
+            [-1.,  1.]], grad_fn=<RoundDecimalsBackward0>)
+    """
 
     def __init__(
         self,
@@ -48,7 +54,12 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divided by the root of the mean square over the last dimensions, then times a weight."""
+    """Divided by the root of the mean square over the last dimensions, then times a weight.
+
+    >>> import minigrad
+    >>> minigrad.nn.RMSNorm(2)(minigrad.tensor([[3., 4.]]))
+    tensor([[0.8485, 1.1314]], grad_fn=<MulBackward0>)
+    """
 
     def __init__(
         self,
@@ -76,7 +87,12 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Mean 0 and variance 1 over each group of channels, then an affine map per channel."""
+    """Mean 0 and variance 1 over each group of channels, then an affine map per channel.
+
+    >>> import minigrad
+    >>> minigrad.nn.GroupNorm(2, 4)(minigrad.randn(3, 4, 5)).shape
+    minigrad.Size([3, 4, 5])
+    """
 
     def __init__(
         self,
@@ -173,25 +189,47 @@ class BatchNorm(ChannelNorm):
 
 
 class BatchNorm1d(BatchNorm):
-    """Batch norm of (n, c) or (n, c, length)."""
+    """Batch norm of (n, c) or (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.BatchNorm1d(1)(minigrad.tensor([[1.], [3.]]))
+    tensor([[-1.0000],
+            [ 1.0000]], grad_fn=<NativeLayerNormBackward0>)
+    """
 
     ranks = (2, 3)
 
 
 class BatchNorm2d(BatchNorm):
-    """Batch norm of (n, c, height, width)."""
+    """Batch norm of (n, c, height, width).
+
+    >>> import minigrad
+    >>> norm = minigrad.nn.BatchNorm2d(3)
+    >>> norm(minigrad.randn(4, 3, 5, 5)).shape, norm.running_mean.shape
+    (minigrad.Size([4, 3, 5, 5]), minigrad.Size([3]))
+    """
 
     ranks = (4,)
 
 
 class BatchNorm3d(BatchNorm):
-    """Batch norm of (n, c, depth, height, width)."""
+    """Batch norm of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.BatchNorm3d(2)(minigrad.randn(4, 2, 3, 3, 3)).shape
+    minigrad.Size([4, 2, 3, 3, 3])
+    """
 
     ranks = (5,)
 
 
 class InstanceNorm1d(ChannelNorm):
-    """Mean 0 and variance 1 per channel of each example of (n, c, length)."""
+    """Mean 0 and variance 1 per channel of each example of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.InstanceNorm1d(1)(minigrad.tensor([[[1., 3.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
 
     ranks = (2, 3)
 
@@ -226,19 +264,34 @@ class InstanceNorm1d(ChannelNorm):
 
 
 class InstanceNorm2d(InstanceNorm1d):
-    """Mean 0 and variance 1 per channel of each example of (n, c, height, width)."""
+    """Mean 0 and variance 1 per channel of each example of (n, c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.InstanceNorm2d(3)(minigrad.randn(4, 3, 5, 5)).shape
+    minigrad.Size([4, 3, 5, 5])
+    """
 
     ranks = (3, 4)
 
 
 class InstanceNorm3d(InstanceNorm1d):
-    """Mean 0 and variance 1 per channel of each example of (n, c, depth, height, width)."""
+    """Mean 0 and variance 1 per channel of each example of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.InstanceNorm3d(2)(minigrad.randn(4, 2, 3, 3, 3)).shape
+    minigrad.Size([4, 2, 3, 3, 3])
+    """
 
     ranks = (4, 5)
 
 
 class LocalResponseNorm(Module):
-    """Each channel divided by (k + alpha * mean of the squares of the `size` channels around it) ** beta."""
+    """Each channel divided by (k + alpha * mean of the squares of the `size` channels around it) ** beta.
+
+    >>> import minigrad
+    >>> minigrad.nn.LocalResponseNorm(2)(minigrad.ones(1, 4, 3)).shape
+    minigrad.Size([1, 4, 3])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
         super().__init__()

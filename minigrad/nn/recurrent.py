@@ -58,7 +58,12 @@ class Cell(Module):
 
 
 class RNNCell(Cell):
-    """tanh (or relu) of a linear map of input and state.  Source: Elman, "Finding structure in time", 1990."""
+    """tanh (or relu) of a linear map of input and state.  Source: Elman, "Finding structure in time", 1990.
+
+    >>> import minigrad
+    >>> minigrad.nn.RNNCell(3, 5)(minigrad.ones(2, 3)).shape
+    minigrad.Size([2, 5])
+    """
 
     def __init__(
         self,
@@ -85,6 +90,11 @@ class LSTMCell(Cell):
     """A state (h, c) whose memory c is kept, written and shown through gates.
 
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers et al., 2000.
+
+    >>> import minigrad
+    >>> h, c = minigrad.nn.LSTMCell(3, 5)(minigrad.ones(2, 3))
+    >>> h.shape, c.shape
+    (minigrad.Size([2, 5]), minigrad.Size([2, 5]))
     """
 
     gates = 4
@@ -98,6 +108,10 @@ class GRUCell(Cell):
     """A state that moves towards a new one by as much as a gate says.
 
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014.
+
+    >>> import minigrad
+    >>> minigrad.nn.GRUCell(3, 5)(minigrad.ones(2, 3)).shape
+    minigrad.Size([2, 5])
     """
 
     gates = 3

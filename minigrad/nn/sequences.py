@@ -150,7 +150,13 @@ class Recurrent(Module):
 
 
 class RNN(Recurrent):
-    """h = tanh (or relu) of a linear map of input and state.  Source: Elman, "Finding structure in time", 1990."""
+    """h = tanh (or relu) of a linear map of input and state.  Source: Elman, "Finding structure in time", 1990.
+
+    >>> import minigrad
+    >>> outputs, h = minigrad.nn.RNN(3, 5, bidirectional=True)(minigrad.ones(7, 2, 3))
+    >>> outputs.shape, h.shape
+    (minigrad.Size([7, 2, 10]), minigrad.Size([2, 2, 5]))
+    """
 
     def __init__(
         self,
@@ -178,6 +184,11 @@ class LSTM(Recurrent):
     """A state (h, c) whose memory c is kept, written and shown through gates.
 
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers et al., 2000.
+
+    >>> import minigrad
+    >>> outputs, (h, c) = minigrad.nn.LSTM(3, 5, num_layers=2)(minigrad.ones(7, 2, 3))
+    >>> outputs.shape, h.shape
+    (minigrad.Size([7, 2, 5]), minigrad.Size([2, 2, 5]))
     """
 
     gates, n_states = 4, 2
@@ -190,6 +201,11 @@ class GRU(Recurrent):
     """A state that moves towards a new one by as much as a gate says.
 
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014.
+
+    >>> import minigrad
+    >>> outputs, h = minigrad.nn.GRU(3, 5, batch_first=True)(minigrad.ones(2, 7, 3))
+    >>> outputs.shape, h.shape
+    (minigrad.Size([2, 7, 5]), minigrad.Size([1, 2, 5]))
     """
 
     gates = 3

@@ -66,25 +66,178 @@ class CircularPad(Padding):
     mode = "circular"
 
 
-def paddings(base: type[Padding]) -> tuple:
-    """Its modules for 1, 2 and 3 dimensions."""
-    return tuple(
-        [
-            type(f"{base.__name__}{n}d", (base,), {"__doc__": base.__doc__, "__module__": __name__, "ndim": n})
-            for n in (1, 2, 3)
-        ]
-    )
+class ConstantPad1d(ConstantPad):
+    """A border of one value, in the last dimension.
+
+    >>> import minigrad
+    >>> minigrad.nn.ConstantPad1d(1, 9.0)(minigrad.tensor([[1., 2., 3.]]))
+    tensor([[9., 1., 2., 3., 9.]])
+    """
+
+    ndim = 1
 
 
-ConstantPad1d, ConstantPad2d, ConstantPad3d = paddings(ConstantPad)
-ZeroPad1d, ZeroPad2d, ZeroPad3d = paddings(ZeroPad)
-ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = paddings(ReflectionPad)
-ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = paddings(ReplicationPad)
-CircularPad1d, CircularPad2d, CircularPad3d = paddings(CircularPad)
+class ConstantPad2d(ConstantPad):
+    """A border of one value, in the last two dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.ConstantPad2d(1, 9.0)(minigrad.ones(1, 2, 3)).shape
+    minigrad.Size([1, 4, 5])
+    """
+
+    ndim = 2
+
+
+class ConstantPad3d(ConstantPad):
+    """A border of one value, in the last three dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.ConstantPad3d(1, 9.0)(minigrad.ones(1, 2, 3, 4)).shape
+    minigrad.Size([1, 4, 5, 6])
+    """
+
+    ndim = 3
+
+
+class ZeroPad1d(ZeroPad):
+    """A border of zeros, in the last dimension.
+
+    >>> import minigrad
+    >>> minigrad.nn.ZeroPad1d(1)(minigrad.tensor([[1., 2., 3.]]))
+    tensor([[0., 1., 2., 3., 0.]])
+    """
+
+    ndim = 1
+
+
+class ZeroPad2d(ZeroPad):
+    """A border of zeros, in the last two dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.ZeroPad2d(1)(minigrad.ones(1, 2, 3)).shape
+    minigrad.Size([1, 4, 5])
+    """
+
+    ndim = 2
+
+
+class ZeroPad3d(ZeroPad):
+    """A border of zeros, in the last three dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.ZeroPad3d(1)(minigrad.ones(1, 2, 3, 4)).shape
+    minigrad.Size([1, 4, 5, 6])
+    """
+
+    ndim = 3
+
+
+class ReflectionPad1d(ReflectionPad):
+    """A border that mirrors the inside, in the last dimension.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReflectionPad1d(1)(minigrad.tensor([[1., 2., 3.]]))
+    tensor([[2., 1., 2., 3., 2.]])
+    """
+
+    ndim = 1
+
+
+class ReflectionPad2d(ReflectionPad):
+    """A border that mirrors the inside, in the last two dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReflectionPad2d(1)(minigrad.ones(1, 2, 3)).shape
+    minigrad.Size([1, 4, 5])
+    """
+
+    ndim = 2
+
+
+class ReflectionPad3d(ReflectionPad):
+    """A border that mirrors the inside, in the last three dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReflectionPad3d(1)(minigrad.ones(1, 2, 3, 4)).shape
+    minigrad.Size([1, 4, 5, 6])
+    """
+
+    ndim = 3
+
+
+class ReplicationPad1d(ReplicationPad):
+    """A border that repeats the outermost elements, in the last dimension.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReplicationPad1d(1)(minigrad.tensor([[1., 2., 3.]]))
+    tensor([[1., 1., 2., 3., 3.]])
+    """
+
+    ndim = 1
+
+
+class ReplicationPad2d(ReplicationPad):
+    """A border that repeats the outermost elements, in the last two dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReplicationPad2d(1)(minigrad.ones(1, 2, 3)).shape
+    minigrad.Size([1, 4, 5])
+    """
+
+    ndim = 2
+
+
+class ReplicationPad3d(ReplicationPad):
+    """A border that repeats the outermost elements, in the last three dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReplicationPad3d(1)(minigrad.ones(1, 2, 3, 4)).shape
+    minigrad.Size([1, 4, 5, 6])
+    """
+
+    ndim = 3
+
+
+class CircularPad1d(CircularPad):
+    """A border taken from the other side, in the last dimension.
+
+    >>> import minigrad
+    >>> minigrad.nn.CircularPad1d(1)(minigrad.tensor([[1., 2., 3.]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
+
+    ndim = 1
+
+
+class CircularPad2d(CircularPad):
+    """A border taken from the other side, in the last two dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.CircularPad2d(1)(minigrad.ones(1, 2, 3)).shape
+    minigrad.Size([1, 4, 5])
+    """
+
+    ndim = 2
+
+
+class CircularPad3d(CircularPad):
+    """A border taken from the other side, in the last three dimensions.
+
+    >>> import minigrad
+    >>> minigrad.nn.CircularPad3d(1)(minigrad.ones(1, 2, 3, 4)).shape
+    minigrad.Size([1, 4, 5, 6])
+    """
+
+    ndim = 3
 
 
 class Upsample(Module):
-    """interpolate with these settings."""
+    """interpolate with these settings.
+
+    >>> import minigrad
+    >>> minigrad.nn.Upsample(scale_factor=2)(minigrad.tensor([[[1., 2.]]]))
+    tensor([[[1., 1., 2., 2.]]])
+    """
 
     def __init__(
         self,
@@ -113,7 +266,12 @@ class Upsample(Module):
 
 
 class PixelShuffle(Module):
-    """Channels traded for height and width."""
+    """Channels traded for height and width.
+
+    >>> import minigrad
+    >>> minigrad.nn.PixelShuffle(2)(minigrad.ones(1, 4, 3, 3)).shape
+    minigrad.Size([1, 1, 6, 6])
+    """
 
     def __init__(self, upscale_factor: int):
         super().__init__()
@@ -127,7 +285,12 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Height and width traded for channels."""
+    """Height and width traded for channels.
+
+    >>> import minigrad
+    >>> minigrad.nn.PixelUnshuffle(2)(minigrad.ones(1, 1, 6, 6)).shape
+    minigrad.Size([1, 4, 3, 3])
+    """
 
     def __init__(self, downscale_factor: int):
         super().__init__()
@@ -141,7 +304,12 @@ class PixelUnshuffle(Module):
 
 
 class Unfold(Module):
-    """The windows of an image as columns."""
+    """The windows of an image as columns.
+
+    >>> import minigrad
+    >>> minigrad.nn.Unfold(kernel_size=2, stride=2)(minigrad.ones(1, 1, 4, 4)).shape
+    minigrad.Size([1, 4, 4])
+    """
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__()
@@ -155,7 +323,12 @@ class Unfold(Module):
 
 
 class Fold(Unfold):
-    """Columns added up to an image."""
+    """Columns added up to an image.
+
+    >>> import minigrad
+    >>> minigrad.nn.Fold((4, 4), kernel_size=2, stride=2)(minigrad.ones(1, 4, 4)).shape
+    minigrad.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__(kernel_size, dilation, padding, stride)
@@ -169,7 +342,12 @@ class Fold(Unfold):
 
 
 class CosineSimilarity(Module):
-    """The cosine between two tensors along a dimension."""
+    """The cosine between two tensors along a dimension.
+
+    >>> import minigrad
+    >>> minigrad.nn.CosineSimilarity(dim=0)(minigrad.tensor([1., 1.]), minigrad.tensor([1., 0.]))
+    tensor(0.7071)
+    """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8):
         super().__init__()
@@ -180,7 +358,12 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the difference along the last dimension."""
+    """The p-norm of the difference along the last dimension.
+
+    >>> import minigrad
+    >>> minigrad.nn.PairwiseDistance(eps=0.0)(minigrad.tensor([[3., 4.]]), minigrad.zeros(1, 2))
+    tensor([5.])
+    """
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
         super().__init__()

@@ -74,7 +74,12 @@ class Layer(Module):
 
 
 class TransformerEncoderLayer(Layer):
-    """Attention among the positions of one sequence, then a small network for each."""
+    """Attention among the positions of one sequence, then a small network for each.
+
+    >>> import minigrad
+    >>> minigrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)(minigrad.ones(4, 5, 8)).shape
+    minigrad.Size([4, 5, 8])
+    """
 
     def forward(
         self,
@@ -89,7 +94,13 @@ class TransformerEncoderLayer(Layer):
 
 
 class TransformerDecoderLayer(Layer):
-    """Attention among the positions of one sequence, attention to another one (`memory`), and a small network."""
+    """Attention among the positions of one sequence, attention to another one (`memory`), and a small network.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> layer(minigrad.ones(4, 3, 8), minigrad.ones(4, 5, 8)).shape
+    minigrad.Size([4, 3, 8])
+    """
 
     crossing = True
 
@@ -128,7 +139,13 @@ class Stack(Module):
 
 
 class TransformerEncoder(Stack):
-    """Several layers of an encoder."""
+    """Several layers of an encoder.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    >>> minigrad.nn.TransformerEncoder(layer, 2)(minigrad.ones(4, 5, 8)).shape
+    minigrad.Size([4, 5, 8])
+    """
 
     def __init__(
         self,
@@ -152,7 +169,13 @@ class TransformerEncoder(Stack):
 
 
 class TransformerDecoder(Stack):
-    """Several layers of a decoder."""
+    """Several layers of a decoder.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> minigrad.nn.TransformerDecoder(layer, 2)(minigrad.ones(4, 3, 8), minigrad.ones(4, 5, 8)).shape
+    minigrad.Size([4, 3, 8])
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__(decoder_layer, num_layers, norm)
@@ -174,7 +197,13 @@ class TransformerDecoder(Stack):
 
 
 class Transformer(Module):
-    """An encoder for one sequence and a decoder for another."""
+    """An encoder for one sequence and a decoder for another.
+
+    >>> import minigrad
+    >>> net = minigrad.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+    >>> net(minigrad.ones(4, 5, 8), minigrad.ones(4, 3, 8)).shape
+    minigrad.Size([4, 3, 8])
+    """
 
     def __init__(
         self,

@@ -11,6 +11,13 @@ from ..errors import error
 from ..ops.data import tensor
 from ..ops.join import cat, stack
 
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "parameters_to_vector",
+    "vector_to_parameters",
+]
+
 
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
@@ -22,6 +29,14 @@ def clip_grad_norm_(
     """Scale all gradients together, in place, so that their common norm is at most `max_norm`; returns the norm before.
 
     Raises RuntimeError for a norm that is not finite if `error_if_nonfinite`.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1., 1.], requires_grad=True)
+    >>> (x * minigrad.tensor([3., 4.])).sum().backward()
+    >>> minigrad.nn.utils.clip_grad_norm_([x], 1.0)
+    tensor(5.)
+    >>> x.grad
+    tensor([0.6000, 0.8000])
     """
     grads = gradients(parameters)
     with no_grad():
@@ -42,19 +57,39 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Limit every element of the gradients, in place, to the range from -clip_value to clip_value."""
+    """Limit every element of the gradients, in place, to the range from -clip_value to clip_value.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1., 1.], requires_grad=True)
+    >>> (x * minigrad.tensor([3., -4.])).sum().backward()
+    >>> minigrad.nn.utils.clip_grad_value_([x], 1.0)
+    >>> x.grad
+    tensor([ 1., -1.])
+    """
     with no_grad():
         for g in gradients(parameters):
             g.clamp_(-clip_value, clip_value)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters, one after the other, as one vector."""
+    """All parameters, one after the other, as one vector.
+
+    >>> import minigrad
+    >>> minigrad.nn.utils.parameters_to_vector(minigrad.nn.Linear(3, 2).parameters()).shape
+    minigrad.Size([8])
+    """
     return cat([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Take the parameters' data from one vector: the opposite of parameters_to_vector."""
+    """Take the parameters' data from one vector: the opposite of parameters_to_vector.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.Linear(2, 1)
+    >>> minigrad.nn.utils.vector_to_parameters(minigrad.tensor([1., 2., 3.]), layer.parameters())
+    >>> layer.weight.tolist(), layer.bias.tolist()
+    ([[1.0, 2.0]], [3.0])
+    """
     if not isinstance(vec, Tensor):
         raise error(
             TypeError,

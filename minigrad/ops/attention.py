@@ -90,7 +90,7 @@ def scaled_dot_product_attention(
     "T(3, 4), 0.5, True, dim=0",
     torch="nn.functional.gumbel_softmax",
     method=False,
-    parity=False,
+    differs="the numbers that a seed gives",
     differentiable=False,
 )
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

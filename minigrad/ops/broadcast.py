@@ -23,7 +23,7 @@ def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     return expand(input, *size)
 
 
-@op(method=False)
+@op("(2, 1), (3,)", method=False, differentiable=False)
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape in which tensors of these shapes meet.  Raises RuntimeError where they do not.
 

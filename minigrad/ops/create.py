@@ -95,7 +95,10 @@ def ones(
     return made(np.ones(sizes(args, size, "ones"), chosen(dtype)), requires_grad)
 
 
-@factory("2, 3", parity=False)  # its values are whatever the memory held
+UNSET = "what the memory happened to hold"
+
+
+@factory("2, 3", differs=UNSET)
 def empty(
     *args: Any,
     size: Any = None,
@@ -235,7 +238,7 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from base**start to base**end, at equal ratios."""
+    """`steps` numbers from `base**start` to `base**end`, at equal ratios."""
     on_device(device)
     return made((base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype)), requires_grad)
 
@@ -303,7 +306,7 @@ tril_indices = triangle("tril_indices", "lower", 0)
 triu_indices = triangle("triu_indices", "upper", -1)
 
 
-@op(method=False, differentiable=False, parity=False)
+@op("(2, 3), (1, 2)", method=False, differentiable=False, differs=UNSET)
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -372,7 +375,7 @@ def like(name: str, value: Any, meaning: str) -> Any:
     make.__code__ = make.__code__.replace(co_name=name)
     make.__doc__ = f"A tensor {meaning}, with the shape, dtype and memory order of `input`; not tracked."
     samples = ("T(2, 3)", "T(3, 2).mT", "T()", "I(3, 4)", "T(2), dtype=torch.int64")
-    return op(*samples, method=False, differentiable=False, parity=value is not None)(make)
+    return op(*samples, method=False, differentiable=False, differs="" if value is not None else UNSET)(make)
 
 
 zeros_like = like("zeros_like", 0, "of zeros")

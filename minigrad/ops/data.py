@@ -43,7 +43,15 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor without copying where possible: a tensor as it is, an array's own memory."""
+    """`data` as a tensor without copying where possible: a tensor as it is, an array's own memory.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2)
+    >>> minigrad.as_tensor(x) is x
+    True
+    >>> minigrad.as_tensor([1, 2], dtype=minigrad.float32)
+    tensor([1., 2.])
+    """
     if isinstance(data, Tensor):
         return to(data, dtype=dtype, device=device)
     on_device(device)
@@ -56,6 +64,10 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     """A 1-d tensor on the memory of a buffer (a bytearray, an array.array), which it shares.
 
     `count` elements are read, or all, from the byte `offset` on.  Raises ValueError where there are not as many.
+
+    >>> import minigrad
+    >>> minigrad.frombuffer(bytearray([1, 2, 3]), dtype=minigrad.uint8)
+    tensor([1, 2, 3], dtype=minigrad.uint8)
     """
     kind = dtypes.numpy_dtype(dtype)
     length = memoryview(buffer).nbytes
@@ -83,6 +95,14 @@ def asarray(
     """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible.
 
     The history of a tensor is kept unless `requires_grad=False`.
+
+    >>> import minigrad
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = minigrad.asarray(a)
+    >>> a[0] = 1.
+    >>> x
+    tensor([1., 0.], dtype=minigrad.float64)
     """
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = np.frombuffer(obj, chosen(dtype))
@@ -106,7 +126,16 @@ def asarray(
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor on the array's own memory: writing to either changes both."""
+    """A tensor on the array's own memory: writing to either changes both.
+
+    >>> import minigrad
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = minigrad.from_numpy(a)
+    >>> a[0] = 1.
+    >>> x
+    tensor([1., 0.], dtype=minigrad.float64)
+    """
     if not isinstance(array, np.ndarray):
         raise error(
             TypeError, "from_numpy", f"expected np.ndarray (got {type(array).__name__})", "use minigrad.tensor(data)"
@@ -139,7 +168,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's, which has `__dlpack__`."""
+    """A tensor on the memory of another library's, which has `__dlpack__`.
+
+    >>> import minigrad
+    >>> import numpy as np
+    >>> minigrad.from_dlpack(np.ones(2))
+    tensor([1., 1.], dtype=minigrad.float64)
+    """
     on_device(device)
     if isinstance(ext_tensor, Tensor):
         ext_tensor = ext_tensor.numpy()
@@ -148,7 +183,12 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A 0-d tensor with the number `s`, of the default dtype unless another is given."""
+    """A 0-d tensor with the number `s`, of the default dtype unless another is given.
+
+    >>> import minigrad
+    >>> minigrad.scalar_tensor(3)
+    tensor(3.)
+    """
     on_device(device)
     return made(np.array(s, chosen(dtype)), requires_grad)
 

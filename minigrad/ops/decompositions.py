@@ -132,7 +132,9 @@ def qr(input: Tensor, some: bool = True) -> QR:
 
 
 # ---------------------------------------------------------------------- eigenvalues and singular values
-# parity=False: the signs of vectors are any library's choice; tests/ops/test_linalg.py compares what does not need them
+SIGNS = "the signs of the vectors, which are each library's choice"  # tests/ops/test_linalg.py compares what has none
+
+
 @op(
     "(lambda x: x + x.mT)(S(3, 3))",
     "(lambda x: x + x.mT)(T(2, 3, 3))",
@@ -141,7 +143,7 @@ def qr(input: Tensor, some: bool = True) -> QR:
     "T(0, 0)",
     name="linalg.eigh",
     method=False,
-    parity=False,
+    differs=SIGNS,
     out=True,
 )
 def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigen:
@@ -175,7 +177,7 @@ def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     "T(0, 3), False",
     name="linalg.svd",
     method=False,
-    parity=False,
+    differs=SIGNS,
     out=True,
 )
 def linalg_svd(A: Tensor, full_matrices: bool = True) -> SVD:
@@ -194,7 +196,7 @@ def svdvals(A: Tensor) -> Tensor:
     return Svdvals.apply(A)
 
 
-@op("T(4, 3)", "T(3, 4)", parity=False)
+@op("T(4, 3)", "T(3, 4)", differs=SIGNS)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
     """(U, S, V), V not transposed (see linalg.svd); with compute_uv=False U and V are zeros."""
     matrices("svd", input)

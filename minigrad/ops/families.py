@@ -68,7 +68,7 @@ class Pointwise(Primitive):
     inplace = True  # also a method `name_`
     exact: int | None = None  # the operand that reaches formulas as a number where it is one, and not 0
     flag = False  # its function takes `inplace=`, as PyTorch's activations do
-    options: dict = {}  # further ones for the tests (registry.Entry)
+    differs = ""  # in what from PyTorch's (registry.Entry)
 
     @staticmethod
     def simple(*operands: Any) -> bool:

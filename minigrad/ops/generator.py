@@ -15,6 +15,17 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .memory import on_device
 
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
+
 
 class Generator:
     """A stream of random numbers of its own.  Safe to draw from in several threads.
@@ -105,33 +116,77 @@ default_generator.seed()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generator anew from this seed, so that a program's random numbers are the same in each run."""
+    """Start the default generator anew from this seed, so that a program's random numbers are the same in each run.
+
+    >>> import minigrad
+    >>> _ = minigrad.manual_seed(0)
+    >>> first = minigrad.rand(2)
+    >>> _ = minigrad.manual_seed(0)
+    >>> minigrad.equal(first, minigrad.rand(2))
+    True
+    """
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Start the default generator anew from a seed that the operating system makes up; returns it."""
+    """Start the default generator anew from a seed that the operating system makes up; returns it.
+
+    >>> import minigrad
+    >>> minigrad.seed() == minigrad.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that the default generator started from."""
+    """The seed that the default generator started from.
+
+    >>> import minigrad
+    >>> _ = minigrad.manual_seed(7)
+    >>> minigrad.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The default generator's place in its stream."""
+    """The default generator's place in its stream.
+
+    >>> import minigrad
+    >>> state = minigrad.get_rng_state()
+    >>> first = minigrad.rand(2)
+    >>> minigrad.set_rng_state(state)
+    >>> minigrad.equal(first, minigrad.rand(2))
+    True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Take the default generator back to a place that get_rng_state has noted."""
+    """Take the default generator back to a place that get_rng_state has noted.
+
+    >>> import minigrad
+    >>> state = minigrad.get_rng_state()
+    >>> first = minigrad.rand(2)
+    >>> minigrad.set_rng_state(state)
+    >>> minigrad.equal(first, minigrad.rand(2))
+    True
+    """
     default_generator.set_state(new_state)
 
 
 @contextmanager
 def fork_rng(devices: Any = (), enabled: bool = True):
-    """Whatever is drawn inside leaves the default generator where it was."""
+    """Whatever is drawn inside leaves the default generator where it was.
+
+    >>> import minigrad
+    >>> minigrad.manual_seed(0).initial_seed()
+    0
+    >>> with minigrad.fork_rng():
+    ...     inside = minigrad.rand(2)
+    >>> minigrad.equal(inside, minigrad.rand(2))
+    True
+    """
     state = get_rng_state() if enabled else None
     try:
         yield

@@ -42,15 +42,92 @@ class TensorType(type):
         return f"<class 'minigrad.{cls.__name__}'>"
 
 
-def tensor_type(name: str) -> TensorType:
-    """The type of the tensors of one dtype."""
-    doc = f"The tensors of dtype {name}: a constructor, and a type for isinstance and `Tensor.type`."
-    return TensorType(KINDS[name] + "Tensor", (), {"dtype": dtypes.of_numpy(name), "__doc__": doc})
+class FloatTensor(metaclass=TensorType):
+    """The tensors of dtype float32: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.FloatTensor([1.0])
+    tensor([1.])
+    """
+
+    dtype = dtypes.float32
 
 
-FloatTensor, DoubleTensor, CharTensor, ShortTensor, IntTensor, LongTensor, ByteTensor, BoolTensor = map(
-    tensor_type, KINDS
-)
+class DoubleTensor(metaclass=TensorType):
+    """The tensors of dtype float64: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.DoubleTensor([1.0])
+    tensor([1.], dtype=minigrad.float64)
+    """
+
+    dtype = dtypes.float64
+
+
+class CharTensor(metaclass=TensorType):
+    """The tensors of dtype int8: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.CharTensor([1])
+    tensor([1], dtype=minigrad.int8)
+    """
+
+    dtype = dtypes.int8
+
+
+class ShortTensor(metaclass=TensorType):
+    """The tensors of dtype int16: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.ShortTensor([1])
+    tensor([1], dtype=minigrad.int16)
+    """
+
+    dtype = dtypes.int16
+
+
+class IntTensor(metaclass=TensorType):
+    """The tensors of dtype int32: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.IntTensor([1])
+    tensor([1], dtype=minigrad.int32)
+    """
+
+    dtype = dtypes.int32
+
+
+class LongTensor(metaclass=TensorType):
+    """The tensors of dtype int64: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.LongTensor([1])
+    tensor([1])
+    """
+
+    dtype = dtypes.int64
+
+
+class ByteTensor(metaclass=TensorType):
+    """The tensors of dtype uint8: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.ByteTensor([1])
+    tensor([1], dtype=minigrad.uint8)
+    """
+
+    dtype = dtypes.uint8
+
+
+class BoolTensor(metaclass=TensorType):
+    """The tensors of dtype bool: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.BoolTensor([True])
+    tensor([True])
+    """
+
+    dtype = dtypes.bool_
 
 
 def array_of(data: tuple, target: np.dtype, who: str, device: Any) -> np.ndarray:

@@ -26,7 +26,15 @@ from .registry import op
 
 
 class LinAlgError(MinigradRuntimeError):
-    """A matrix does not have what was asked of it: it is singular, or not positive definite, or holds NaN."""
+    """A matrix does not have what was asked of it: it is singular, or not positive definite, or holds NaN.
+
+    >>> import minigrad
+    >>> try:
+    ...     minigrad.linalg.inv(minigrad.zeros(2, 2))
+    ... except minigrad.linalg.LinAlgError as e:
+    ...     print(str(e).split(":")[0])
+    linalg.inv
+    """
 
 
 # ---------------------------------------------------------------------- the operations

@@ -101,14 +101,14 @@ class Shift(Bitwise):
 
 
 class BitwiseLeftShift(Shift):
-    """The bits moved up: input * 2**other."""
+    """The bits moved up: `input * 2**other`."""
 
     ufunc = np.left_shift
     kernel = lambda x, y: x << y
 
 
 class BitwiseRightShift(Shift):
-    """The bits moved down, the sign kept: floor(input / 2**other)."""
+    """The bits moved down, the sign kept: `floor(input / 2**other)`."""
 
     ufunc = np.right_shift
     kernel = lambda x, y: x >> y

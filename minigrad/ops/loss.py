@@ -69,7 +69,7 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """(input - target) ** 2; the mean is weighted where a `weight` is given."""
+    """`(input - target) ** 2`; the mean is weighted where a `weight` is given."""
     return weighed(
         "mse_loss", (difference("mse_loss", input, target)).square(), weight, reduction, size_average, reduce
     )

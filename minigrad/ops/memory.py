@@ -129,7 +129,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     return Contiguous.apply(input)
 
 
-@op(torch="Tensor.to")
+@op("T(2, 3), torch.float64", "I(3, 4), torch.float32", torch="Tensor.to")
 def to(
     input: Tensor,
     *args: Any,
@@ -212,7 +212,13 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 
 def detach(input: Tensor) -> Tensor:
-    """The same memory, not tracked: the function of the method `Tensor.detach`."""
+    """The same memory, not tracked: the function of the method `Tensor.detach`.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1.], requires_grad=True)
+    >>> minigrad.detach(x * 2).requires_grad
+    False
+    """
     return input.detach()
 
 

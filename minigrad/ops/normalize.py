@@ -200,7 +200,7 @@ def instance_norm(
 
 @op("T(2, 5, 3), 3", "T(1, 4, 2, 2), 2, 0.1, 0.5, 2.0", torch="nn.functional.local_response_norm", method=False)
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Each channel divided by (k + alpha * mean of the squares of the `size` channels around it) ** beta."""
+    """Each channel divided by `(k + alpha * m) ** beta`, m the mean of the squares of the `size` channels around it."""
     if input.ndim < 3:
         raise error(
             ValueError,

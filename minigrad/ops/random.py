@@ -94,10 +94,11 @@ def integers(low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = 
     return draw(who, shape, generator, lambda rng, size: np.asarray(rng.integers(low, high, size)).astype(dtype))
 
 
-RANDOM = {"method": False, "differentiable": False, "parity": False}  # parity: the numbers are not PyTorch's
+DRAWN = "the numbers that a seed gives"
+RANDOM = {"method": False, "differentiable": False, "differs": DRAWN}
 
 
-@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", parity=False)
+@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN)
 def rand(
     *args: Any,
     size: Any = None,
@@ -112,7 +113,7 @@ def rand(
     return tracked(uniform(sizes(args, size, "rand"), chosen(dtype), generator), requires_grad)
 
 
-@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", parity=False)
+@factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN)
 def randn(
     *args: Any,
     size: Any = None,
@@ -127,7 +128,7 @@ def randn(
     return tracked(gaussian(sizes(args, size, "randn"), chosen(dtype), generator), requires_grad)
 
 
-@factory("5, (2, 3)", "-2, 4, (6,)", parity=False)
+@factory("5, (2, 3)", "-2, 4, (6,)", differs=DRAWN)
 def randint(
     low: Any = None,
     high: Any = None,
@@ -158,7 +159,7 @@ def randint(
     return tracked(integers(low, high, sizes((), size, "randint"), target, generator), requires_grad)
 
 
-@factory("5", "0", parity=False)
+@factory("5", "0", differs=DRAWN)
 def randperm(
     n: int,
     *,
@@ -330,7 +331,7 @@ class Multinomial(NonDifferentiable):
         return np.minimum(below, last).astype(np.int64)
 
 
-@op("P(2, 3) / 2", "P(4) / 4, 0.5", out=True, method=True, differentiable=False, parity=False)
+@op("P(2, 3) / 2", "P(4) / 4, 0.5", out=True, method=True, differentiable=False, differs=DRAWN)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """0 or 1 for each element of `input`, 1 with the probability that stands there, or everywhere with probability p.
 
@@ -342,7 +343,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return Bernoulli.apply(input, uniform(input.shape, input._np_dtype, generator, "bernoulli"))
 
 
-@factory("T(3), 1.0", "0.0, P(3)", "T(2), P(3, 1)", "0.0, 1.0, (2, 3)", parity=False)
+@factory("T(3), 1.0", "0.0, P(3)", "T(2), P(3, 1)", "0.0, 1.0, (2, 3)", differs=DRAWN)
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -372,7 +373,7 @@ def normal(
     return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal")), requires_grad)
 
 
-@op("P(2, 3)", method=False, differentiable=False, parity=False)
+@op("P(2, 3)", method=False, differentiable=False, differs=DRAWN)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Random counts whose means stand in `input`.  Its gradient is zero."""
     zeros = draw("poisson", (), generator, lambda rng, size: np.zeros(size, input._np_dtype))
@@ -386,7 +387,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return Poisson.apply(input + zeros, (generator or default_generator)._rng)  # zeros: per example where they differ
 
 
-@op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, parity=False)
+@op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, differs=DRAWN)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:

@@ -43,7 +43,8 @@ class Entry:
     torch: str = ""  # where PyTorch has it, if not torch.<name>: "nn.functional.gelu"
     domain: tuple = (-2.0, 2.0)
     differentiable: bool = True
-    options: dict = field(default_factory=dict)  # for tests: e.g. {"parity": "unordered"}
+    differs: str = ""  # in what from PyTorch's, in words; the tests then do not compare it
+    options: dict = field(default_factory=dict)  # for tests: {"vmap": False}
     choose: Any = None  # the function that says which class its arguments mean
 
 
@@ -62,6 +63,7 @@ def op(
     torch: str = "",
     domain: tuple = (-2.0, 2.0),
     differentiable: bool = True,
+    differs: str = "",
     aliases: tuple = (),
     **options: Any,
 ) -> Callable:
@@ -74,7 +76,19 @@ def op(
         if function is f and not hasattr(f, "__wrapped__"):
             function = checking(f, key)
         entry = Entry(
-            key, function, samples, f.__module__, None, method, inplace, out, torch, domain, differentiable, options
+            key,
+            function,
+            samples,
+            f.__module__,
+            None,
+            method,
+            inplace,
+            out,
+            torch,
+            domain,
+            differentiable,
+            differs,
+            options,
         )
         TABLE[key] = entry
         for alias in aliases:
@@ -354,7 +368,7 @@ def function_of(cls: Any) -> Callable:
         cls.torch,
         cls.domain,
         differentiable,
-        cls.options,
+        cls.differs,
     )
     for alias in cls.aliases:
         TABLE[alias] = Entry(**{**TABLE[name].__dict__, "name": alias})

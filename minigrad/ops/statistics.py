@@ -170,7 +170,7 @@ def std_mean(
     "T(3, 4), 0.5, 0", "T(3, 4), -1", "T(3, 4), float('inf'), 1", "T(3, 4), -float('inf'), 1", "T()", "T(0)",
     "T(0, 3), 1, 0", "T(4, 3).mT, 2, 0", "T(3), dtype=torch.float64", "T(3, 2), 'nuc'", out=True)  # fmt: skip
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The vector norm (sum |x|**p)**(1/p) of all elements, or over the dimensions `dim`.
+    """The vector norm `(sum |x|**p)**(1/p)` of all elements, or over the dimensions `dim`.
 
     `p` is a number, or "fro" for 2; inf and -inf give the largest and smallest |x|, 0 the number of non-zero elements,
     "nuc" the nuclear norm of matrices.

@@ -18,6 +18,14 @@ class Adam(Optimizer):
     `decoupled_weight_decay` shrinks p itself; `maximize` climbs.
     Sources: Kingma, Ba, "Adam: a method for stochastic optimization", 2015; Reddi et al., "On the convergence of Adam
     and beyond", 2018.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.Adam([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.tolist()
+    [1.899999976158142]
     """
 
     def __init__(
@@ -78,6 +86,14 @@ class AdamW(Adam):
     """Adam whose weight decay shrinks the parameters themselves, not through the gradient.
 
     Source: Loshchilov, Hutter, "Decoupled weight decay regularization", 2019.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.AdamW([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.tolist()
+    [1.8980000019073486]
     """
 
     def __init__(
@@ -116,6 +132,14 @@ class RMSprop(Optimizer):
 
     `centered` subtracts the square of the mean gradient from v; `momentum` is that of SGD, on the scaled gradient.
     Source: Hinton, lecture 6e of "Neural networks for machine learning", 2012.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.RMSprop([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.tolist()
+    [1.0]
     """
 
     def __init__(
@@ -176,6 +200,14 @@ class Adagrad(Optimizer):
     """p -= lr * gradient / (sqrt(sum of squared gradients) + eps).
 
     Source: Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.Adagrad([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.tolist()
+    [1.899999976158142]
     """
 
     def __init__(

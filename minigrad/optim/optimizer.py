@@ -23,10 +23,23 @@ from . import oversights
 
 
 class Optimizer:
-    """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries {"params": ..., **settings}.
+    """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries `{"params": ..., **settings}`.
 
     Every optimizer takes PyTorch's `foreach`, `fused` and `capturable`, which choose among implementations there and have
     no effect here, and `differentiable`: with it a step is recorded, for parameters that are no leaves.
+
+    >>> import minigrad
+    >>> class SignDescent(minigrad.optim.Optimizer):
+    ...     def step(self):
+    ...         with minigrad.no_grad():
+    ...             for group in self.param_groups:
+    ...                 for p in group["params"]:
+    ...                     p -= group["lr"] * p.grad.sign()
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> SignDescent([x], {"lr": 0.5}).step()
+    >>> x.tolist()
+    [1.5]
     """
 
     def __init__(self, params: Iterable, defaults: dict):

@@ -38,6 +38,13 @@ class Record(Listener, Layer):
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also notes what the
     methods of custom Functions do, which costs several times as much as running them.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> with minigrad.record() as rec:
+    ...     y = x * x
+    >>> isinstance(rec, minigrad.Record), [op["name"] for op in rec.to_dict()["ops"] if op["phase"] == "forward"]
+    (True, ['mul'])
     """
 
     name, records = "record", True

@@ -20,5 +20,8 @@ def mimebundle(what: Any, include: Any = None, exclude: Any = None) -> dict:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext minigrad` calls: the notebook gets `%%trace`, which records a cell and draws its passes."""
+    """What `%load_ext minigrad` calls: the notebook gets `%%trace`, which records a cell and draws its passes.
+
+    >>> get_ipython().run_line_magic("load_ext", "minigrad")  # doctest: +SKIP
+    """
     importlib.import_module("viz.notebook").load(shell)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..kernels import formula
-from ..ops.primitive import Primitive
-from ..ops.registry import TABLE, Entry
+from .operations import operations_table
 
 if TYPE_CHECKING:
     from .battery import Result
+
+__all__ = ["assert_close", "check", "operations_table"]
 
 TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}  # relative and absolute, as in torch.testing
 
@@ -90,55 +88,3 @@ def check(function: type, *args: Any, skip: Iterable[str] = ()) -> Result:
 def array(x: Any) -> np.ndarray:
     """A tensor or number as an array."""
     return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
-
-
-# The files of operations in the order in which a reader wants them; what is not named here follows.
-READING = """pointwise elementary rounding compare logic activation reduce order statistics quantiles scan softmax shape join
-pad flip diagonal index gather slices masks sort matmul einsum linalg decompositions norms""".split()
-
-
-def operations_table() -> str:
-    """Markdown with one row for each operation: its name, what it computes and the formulas of its derivative.
-
-    >>> "| `sin` | `sin(x)` | `x: cos(x)` |" in operations_table()
-    True
-    """
-    rank = {f"minigrad.ops.{name}": i for i, name in enumerate(READING)}
-    modules = sorted(dict.fromkeys(entry.module for entry in TABLE.values()), key=lambda m: rank.get(m, len(rank)))
-    parts = []
-    for module in modules:
-        title = re.split("[:.;,] ", sys.modules[module].__doc__ or module)[0].replace("\n", " ").rstrip(".")
-        parts.append(f"## {title}\n\n| operation | computes | derivative |\n| --- | --- | --- |")
-        parts += [row(entry) for entry in TABLE.values() if entry.module == module]
-        parts.append("")
-    return "\n".join(parts)
-
-
-def row(entry: Entry) -> str:
-    """One operation of the table."""
-    kernel = getattr(entry.cls, "kernel", None)
-    computes = code(formula.shown(kernel)) if kernel is not None else ""
-    summary = (entry.function.__doc__ or "").strip().split("\n")[0].replace("|", "\\|").replace("**", "\\*\\*")
-    derivative = "<br>".join(
-        code(line) for line in dict.fromkeys(line for cls in classes(entry) for line in derivatives(cls))
-    )
-    return f"| `{entry.name}` | {computes or summary} | {derivative} |"
-
-
-def code(text: str) -> str:
-    """A formula as code in the cell of a table."""
-    return f"`{text}`".replace("|", "\\|").replace("\n", " ") if text else ""
-
-
-def classes(entry: Entry) -> list:
-    """The declared operations that a function of the table applies."""
-    if entry.cls is not None:
-        return [entry.cls]
-    function = getattr(entry.function, "__wrapped__", entry.function)
-    found = [function.__globals__.get(n) for n in function.__code__.co_names]
-    return [c for c in found if isinstance(c, type) and issubclass(c, Primitive) and c.formulas]
-
-
-def derivatives(cls: Any) -> list:
-    """`x: cos(x)` for each argument that has a formula."""
-    return [f"{cls.names[i]}: {formula.shown(f)}" for i, f in cls.formulas.items()]

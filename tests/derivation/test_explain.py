@@ -172,6 +172,14 @@ def test_not_a_number_is_shown_where_it_arises():
     assert "[0, 1] × [inf, 0.5] = [nan, 0.5]" in text
 
 
+def test_one_element_of_a_gradient_that_is_nan_is_derived_by_products():
+    points = torch.tensor([[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]], requires_grad=True)
+    with torch.record(passes=("forward", "backward")) as rec:
+        (points * points).sum(-1).sqrt().sum().backward()
+    text = str(torch.explain(points.grad, index=(1, 0)))
+    assert rec and "1 × inf = inf" in text and "inf × 0 = nan" in text and ".backward(" not in text
+
+
 def test_a_partial_of_0_is_shown_as_such():
     x = torch.tensor([-1.0, 2.0], requires_grad=True)
     assert "[1, 1] × [0, 1] = [0, 1]" in str(torch.explain(x.relu().sum(), x))

@@ -11,7 +11,7 @@ from minigrad.ops.registry import TABLE
 from tests.func.test_vmap_table import call
 from tests.table import NAMES
 
-DIFFERENTIABLE = [n for n in NAMES if TABLE[n].differentiable and TABLE[n].options.get("parity") is not False]
+DIFFERENTIABLE = [n for n in NAMES if TABLE[n].differentiable and not TABLE[n].differs]
 
 
 def weighted(name, sample, given):

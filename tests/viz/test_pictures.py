@@ -127,6 +127,15 @@ def test_kinds_are_classes():
     assert classes["op-1"] == "node function" and classes["op-3"] == "node op output"
 
 
+def test_the_band_of_a_card_without_a_body_ends_in_the_corners_of_the_card():
+    def corners(show):
+        root = tree(viz.draw(records.two_uses(), passes="forward", show=show))
+        bands = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("class") == "l-band-input"][:1]
+        return [band.count("C") for band in bands]
+
+    assert corners(()) == [4] and corners(("values",)) == [2]
+
+
 def test_a_small_copy_names_the_value_it_stands_for():
     record = records.recurrent(steps=40, weights=1)
     copy = by_id(tree(viz.draw(record)))["value-0-copy-1"]

@@ -1,0 +1,123 @@
+"""Draws the package: docs/pictures/package.svg, a record whose operations are the folders, made from their real imports.
+
+A folder stands below those that it imports from when it is loaded.  What follows from other arrows is left out.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import viz
+
+from . import DOCS, ROOT
+
+FOLDERS = {
+    "errors": "errors and warnings with the user's line",
+    "core": "Tensor, Function, Node, the engine",
+    "kernels": "from a formula's text to compiled code",
+    "ops": "the operations, sorted by kind",
+    "layers": "what grad, jvp and vmap do to an operation",
+    "autograd": "torch.autograd's names",
+    "func": "torch.func's names",
+    "program": "record a program; compile it",
+    "derivation": "explain a number, a shape",
+    "nn": "modules and losses",
+    "optim": "optimizers and schedules",
+    "testing": "assert_close, check",
+    "viz": "drawings, the viewer, the command",
+    "lessons": "notebooks with exercises that check themselves",
+}
+BESIDE = ("viz", "lessons")  # packages of their own, beside minigrad
+
+
+def folder_of(path: Path) -> str:
+    """The folder that a file belongs to, or the file where it is one of its own."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[0] if parts[0] in BESIDE else parts[1]
+
+
+def files_of(folder: str) -> list[Path]:
+    """The Python files of a folder."""
+    inside = ROOT / folder if folder in BESIDE else ROOT / "minigrad" / folder
+    return sorted(inside.rglob("[!0-9]*.py")) if inside.is_dir() else [inside.with_suffix(".py")]
+
+
+def modules(path: Path) -> set[str]:
+    """The names of what a file imports when it is loaded, that is outside of functions: modules, and names in them."""
+    package = list(path.relative_to(ROOT).parent.parts)
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {module} | {f"{module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    """The folders that a file imports from when it is loaded."""
+    found = {re.sub(r"^minigrad\.(\w+).*|^(viz|lessons)\b.*", r"\1\2", name) for name in modules(path)}
+    return found & set(FOLDERS) - {folder_of(path)}
+
+
+def imports() -> dict[str, set[str]]:
+    """Per folder those that it imports from."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for folder in FOLDERS:
+        for path in files_of(folder):
+            found[folder] |= imported(path)
+    return found
+
+
+def behind(folder: str, edges: dict[str, set[str]]) -> set[str]:
+    """All that can be reached from a folder."""
+    seen: set[str] = set()
+    todo = list(edges[folder])
+    while todo:
+        if (other := todo.pop()) not in seen:
+            seen.add(other)
+            todo += edges[other]
+    return seen
+
+
+def downward(edges: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The imports from folders that stand earlier in FOLDERS, without those that follow from others."""
+    order = list(FOLDERS)
+    down = {f: {g for g in edges[f] if order.index(g) < order.index(f)} for f in order}
+    return {f: {g for g in down[f] if not any(g in behind(h, down) for h in down[f] - {g})} for f in order}
+
+
+def record() -> dict:
+    """The package as a record: a value and an operation for each folder."""
+    arrows, order = downward(imports()), list(FOLDERS)
+    values, ops = [], []
+    for i, folder in enumerate(order):
+        files = files_of(folder)
+        lines = sum(len(path.read_text().splitlines()) for path in files)
+        told = f"{len(files)} files, {lines:,} lines" if len(files) > 1 else f"{lines:,} lines"
+        values.append(
+            {"id": i, "name": folder, "kind": "computed", "shape": [], "dtype": "", "device": "", "bytes": 0}
+            | {"summary": {"values": told}}
+        )
+        ops.append(
+            {"id": i, "phase": "forward", "name": folder, "formula": FOLDERS[folder], "layer": [], "outputs": [i]}
+            | {"inputs": [order.index(g) for g in order if g in arrows[folder]], "of": None, "inplace": False}
+            | {"where": {"file": folder, "line": 1, "code": ""}, "function": None, "saved": [], "edges": []}
+            | {"tangents": {}, "views": [], "inside": [], "module": []}
+        )
+    return {
+        "schema": "minigrad.record/1",
+        "program": {"file": "minigrad", "name": "folders", "passes": ["forward"]},
+        "values": values,
+        "ops": ops,
+        "outputs": [],
+        "gradients": {},
+    }
+
+
+def main() -> None:
+    """Write the picture."""
+    viz.draw(record(), passes="forward", show=("values",)).save(DOCS / "pictures" / "package.svg")

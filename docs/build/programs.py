@@ -1,0 +1,122 @@
+"""The programs and commands on the pages, run as a reader would run them: for the tests, and for the pictures.
+
+A page's Python blocks are one program, run from top to bottom.  A block with a title is not part of it, but a file of that
+name, or the end of one; in a `console` block the lines with `$` are commands that run beside these files.  What the page
+says they write stands behind each `print(...)` as a comment, in a block titled "Output", or below the command; a line with
+`...` stands for any others.  A file that needs another library, as `import jax`, runs where that is installed.
+"""
+
+import contextlib
+import importlib.util
+import io
+import linecache
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import DOCS, ROOT
+
+BLOCK = re.compile(r'^```(\w+)(?: title="(.+?)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+PROMISED = re.compile(r"print\(.*\)  # (.*)")
+COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+PAGES = [ROOT / "README.md", *sorted(p for folder in ("", "howto") for p in (DOCS / folder).glob("*.md"))]
+OTHERS = re.compile(r"^(?:import|from) (torch|jax|micrograd)\b", re.MULTILINE)
+PICTURE = re.compile(r"!\[[^\]]+\]\((?:\.\./|docs/)?pictures/([\w-]+\.svg)\)")
+
+
+@dataclass
+class Written:
+    """What a page says that one of its programs or commands writes, and what it wrote."""
+
+    by: str
+    promised: str
+    text: str
+
+
+def run(page: Path, folder: Path) -> list[Written]:
+    """Run all that stands on a page, in a folder; what it promises and what came of it."""
+    found, scope, printed = [], {"__name__": "__main__"}, ""
+    with contextlib.chdir(folder), importing_from(folder):
+        for language, title, text in BLOCK.findall(page.read_text()):
+            promised = "\n".join(PROMISED.findall(text)) if language == "python" else text
+            if language == "python" and title:
+                put(title, text)
+                if promised and not missing(text):
+                    found.append(Written(title, promised, written_by(f"python {title}")))
+            elif language == "python":
+                printed = printed_by(text, f"{page.stem}.py", scope)
+                if promised:
+                    found.append(Written(text, promised, printed))
+            elif title == "Output":
+                found.append(Written("the program before it", text, printed))
+            elif language == "console":
+                found += [Written(c, told, written_by(c)) for c, told in COMMAND.findall(text)]
+    return found
+
+
+def draw(page: Path, folder: Path) -> list[Path]:
+    """Run only the commands of a page that write pictures; the pictures that the page shows."""
+    with contextlib.chdir(folder):
+        for language, title, text in BLOCK.findall(page.read_text()):
+            if language == "python" and title:
+                put(title, text)
+            elif language == "console":
+                for command, _ in COMMAND.findall(text):
+                    if ".svg" in command:
+                        written_by(command)
+    return [made for name in pictures(page) if (made := folder / name).exists()]
+
+
+def pictures(page: Path) -> list[str]:
+    """The files in docs/pictures that a page shows."""
+    return PICTURE.findall(page.read_text())
+
+
+def missing(program: str) -> list[str]:
+    """The other libraries that a program imports and that are not installed."""
+    return [name for name in OTHERS.findall(program) if importlib.util.find_spec(name) is None]
+
+
+def put(name: str, text: str) -> None:
+    """Write a file, or more of it, into the current folder."""
+    with open(name, "a") as file:
+        file.write(text)
+
+
+def printed_by(program: str, name: str, scope: dict) -> str:
+    """Run a program in a scope; what it prints."""
+    linecache.cache[name] = (len(program), None, program.splitlines(True), name)  # errors and pictures show lines
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, name, "exec"), scope)
+    return printed.getvalue()
+
+
+def written_by(command: str) -> str:
+    """What a command, `minigrad ...` or `python ...`, writes in the current folder, with its errors and warnings."""
+    program, *words = shlex.split(command)
+    module = {"minigrad": ["-m", "viz.cli"], "python": []}[program]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
+    done = subprocess.run(
+        [sys.executable, *module, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    return done.stdout.replace(f"{Path.cwd()}{os.sep}", "")
+
+
+@contextlib.contextmanager
+def importing_from(folder: Path) -> Iterator[None]:
+    """Files in the folder can be imported, and are forgotten afterwards."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(folder):
+                del sys.modules[name]

@@ -1,0 +1,292 @@
+"""Learning rates that fall or rise with the epochs: how the rate at one follows from the first, or from the last one.
+
+`step()` counts an epoch and sets the rates.  Schedules multiply the rate that they find where PyTorch does, so that
+several of them can act on one optimizer.  Next: cycles.py, composed.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import error
+from . import oversights
+from .optimizer import Optimizer
+
+
+class LRScheduler:
+    """Base class.  A subclass defines `rate(i, now, first)`: the new rate of a group, which is `now` and was `first`.
+
+    >>> import minigrad
+    >>> class Halved(minigrad.optim.lr_scheduler.LRScheduler):
+    ...     def rate(self, i, now, first):
+    ...         return first / 2**self.last_epoch
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = Halved(optimizer)
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0 0.5 0.25 0.125
+    """
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        if not isinstance(optimizer, Optimizer):
+            raise error(
+                TypeError,
+                type(self).__name__,
+                f"{type(optimizer).__name__} is not an Optimizer",
+                f"write {type(self).__name__}(optimizer, ...)",
+            )
+        self.optimizer, self.last_epoch = optimizer, last_epoch
+        for group in optimizer.param_groups:
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise error(
+                    KeyError,
+                    type(self).__name__,
+                    "param 'initial_lr' is not specified in a group when resuming an optimizer",
+                    "load the optimizer's state_dict first",
+                )
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.step()
+
+    def step(self) -> None:
+        """Go on by one epoch."""
+        self.last_epoch += 1
+        if self.last_epoch == 1 and not self.optimizer._stepped:
+            oversights.warn_schedule_first(type(self).__name__, self.optimizer._all())
+        for i, group in enumerate(self.optimizer.param_groups):
+            group["lr"] = self.rate(i, group["lr"], self.base_lrs[i])
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def restart(self) -> None:
+        """Go back to epoch 0."""
+        for group, first in zip(self.optimizer.param_groups, self.base_lrs):
+            group["lr"] = first
+        self.last_epoch = -1
+        self.step()
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        """The rate of group number i at epoch `last_epoch`, from the one of the epoch before and the first one."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> list:
+        """The rates that the last step has set."""
+        return self._last_lr
+
+    def state_dict(self) -> dict:
+        """Everything but the optimizer, and functions; of schedules inside, their own states."""
+        kept = {
+            k: v for k, v in self.__dict__.items() if k not in ("optimizer", "schedulers") and not k.endswith("lambdas")
+        }
+        inside = getattr(self, "schedulers", None)
+        return kept if inside is None else {**kept, "schedulers": [s.state_dict() for s in inside]}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Take over a state_dict()."""
+        state = dict(state_dict)
+        for schedule, its in zip(getattr(self, "schedulers", ()), state.pop("schedulers", ())):
+            schedule.load_state_dict(its)
+        self.__dict__.update(state)
+
+
+class LambdaLR(LRScheduler):
+    """The first rate times lr_lambda(epoch); one function, or one per group.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0 0.5 0.333 0.25
+    """
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1):
+        n = len(optimizer.param_groups)
+        self.lr_lambdas: list[Callable] = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * n
+        if len(self.lr_lambdas) != n:
+            raise error(
+                ValueError,
+                type(self).__name__,
+                f"expected {n} lr_lambdas, one per parameter group, but got {len(self.lr_lambdas)}",
+                f"pass one function, or a list of {n}",
+            )
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        return first * self.lr_lambdas[i](self.last_epoch)
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate of the epoch before times lr_lambda(epoch); one function, or one per group.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0 0.5 0.25 0.125
+    """
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        return now * self.lr_lambdas[i](self.last_epoch) if self.last_epoch else now
+
+
+class StepLR(LRScheduler):
+    """Times `gamma` every `step_size` epochs.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0 1.0 0.5 0.5
+    """
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        return now if self.last_epoch == 0 or self.last_epoch % self.step_size else now * self.gamma
+
+
+class MultiStepLR(LRScheduler):
+    """Times `gamma` at each of the epochs `milestones`.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0 0.5 0.5 0.25
+    """
+
+    def __init__(self, optimizer: Optimizer, milestones: list, gamma: float = 0.1, last_epoch: int = -1):
+        self.milestones, self.gamma = list(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        return now * self.gamma ** self.milestones.count(self.last_epoch)
+
+
+class ExponentialLR(LRScheduler):
+    """Times `gamma` every epoch.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0 0.5 0.25 0.125
+    """
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        return now if self.last_epoch == 0 else now * self.gamma
+
+
+class LinearLR(LRScheduler):
+    """From start_factor to end_factor times the first rate, on a line over `total_iters` epochs.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    0.5 0.75 1.0 1.0
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
+        if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
+            raise error(
+                ValueError,
+                "LinearLR",
+                f"starting factor {start_factor} should lie in (0, 1] and ending factor {end_factor} in [0, 1]",
+                "write start_factor=0.1, end_factor=1.0",
+            )
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        if self.last_epoch == 0:
+            return now * self.start_factor
+        return (
+            now
+            if self.last_epoch > self.total_iters
+            else now * self.factor(self.last_epoch) / self.factor(self.last_epoch - 1)
+        )
+
+    def factor(self, epoch: int) -> float:
+        """The factor of the first rate."""
+        return self.start_factor + (self.end_factor - self.start_factor) * epoch / self.total_iters
+
+
+class ConstantLR(LRScheduler):
+    """`factor` times the first rate for `total_iters` epochs, then the first rate.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    0.5 0.5 1.0 1.0
+    """
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1):
+        if not 0 <= factor <= 1:
+            raise error(ValueError, "ConstantLR", f"factor {factor} should lie in [0, 1]", "write factor=0.1")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        t = self.last_epoch
+        return now * self.factor if t == 0 else now / self.factor if t == self.total_iters else now
+
+
+class PolynomialLR(LRScheduler):
+    """The first rate times (1 - epoch / total_iters) ** power, down to 0.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0 0.75 0.5 0.25
+    """
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        t, n = self.last_epoch, self.total_iters
+        return now if t == 0 or t > n else now * ((1 - t / n) / (1 - (t - 1) / n)) ** self.power

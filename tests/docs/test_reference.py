@@ -1,0 +1,99 @@
+"""Every public name is in the reference, with a summary and an example."""
+
+import importlib
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+import minigrad
+from minigrad.ops.registry import TABLE
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = {p.stem: p.read_text() for p in sorted((ROOT / "docs" / "reference").glob("*.md"))}
+SHOWN = [name for page in PAGES.values() for name in re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)]
+MODULES = """minigrad minigrad.autograd minigrad.autograd.forward_ad minigrad.autograd.function minigrad.autograd.functional
+minigrad.autograd.graph minigrad.cuda minigrad.errors minigrad.func minigrad.linalg minigrad.nn minigrad.nn.functional
+minigrad.nn.init minigrad.nn.utils minigrad.optim minigrad.optim.lr_scheduler minigrad.program minigrad.random
+minigrad.testing viz viz.figures viz.training""".split()
+OPERATIONS = {id(entry.function): entry for entry in TABLE.values()}
+
+
+def found(name):
+    """The object that a dotted name means."""
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        try:
+            value = importlib.import_module(".".join(parts[:n]))
+        except ImportError:
+            continue
+        for part in parts[n:]:
+            value = getattr(value, part)
+        return value
+    raise AssertionError(f"{name} does not exist")
+
+
+def public():
+    """(dotted name, object) of every public name; a module without __all__ is a table of contents."""
+    for module in MODULES:
+        space = minigrad.random if module == "minigrad.random" else importlib.import_module(module)
+        for name in getattr(space, "__all__", None) or [n for n in vars(space) if not n.startswith("_")]:
+            value = getattr(space, name)
+            if not isinstance(value, types.ModuleType):
+                yield f"{module}.{name}", value
+
+
+PUBLIC = dict(public())
+DOCUMENTED = {name: value for name, value in PUBLIC.items() if callable(value) and id(value) not in OPERATIONS}
+
+
+def test_every_public_name_is_in_the_reference():
+    shown = {id(found(name)) for name in SHOWN}
+    words = set(re.findall(r"`(?:[\w.]+\.)?(\w+)`", "".join(PAGES.values())))  # constants and second names
+    missing = [
+        name
+        for name, value in PUBLIC.items()
+        if id(value) not in shown and id(value) not in OPERATIONS and name.rpartition(".")[2] not in words
+    ]
+    assert not missing
+
+
+def test_every_operation_that_is_not_shown_by_itself_says_so():
+    """functional.md lists them; minigrad.exp and its like are in the table of operations."""
+    shown = {id(found(name)) for name in SHOWN}
+    listed = set(re.findall(r"`(\w+)`", PAGES["functional"]))
+    functional = {n.rpartition(".")[2]: v for n, v in PUBLIC.items() if n.startswith("minigrad.nn.functional.")}
+    assert not [n for n, v in functional.items() if id(v) not in shown and n not in listed]
+
+
+def test_nothing_is_shown_twice():
+    assert len(SHOWN) == len(set(SHOWN))
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_public_name_has_a_summary_and_an_example(name):
+    text = DOCUMENTED[name].__doc__ or ""
+    assert text.strip().split("\n")[0], "no summary"
+    assert ">>>" in text, "no example"
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_an_operation_has_a_summary_and_a_call_to_show(name):
+    assert (TABLE[name].function.__doc__ or "").strip().split("\n")[0], "no summary"
+    assert TABLE[name].samples, "no sample, of which the table's example is made"
+
+
+def test_what_is_shown_can_be_read_off_the_source():
+    griffe = pytest.importorskip("griffe")
+    roots = {name: griffe.load(name, search_paths=[str(ROOT)]) for name in ("minigrad", "viz")}
+    bare = []
+    for name in SHOWN:
+        package, *parts = name.split(".")
+        item = roots[package]
+        for part in parts:
+            item = item[part]
+        item = item.final_target if item.is_alias else item
+        if not item.docstring:
+            bare.append(name)
+    assert not bare
