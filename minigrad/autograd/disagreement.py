@@ -13,7 +13,7 @@ from ..core import engine
 from ..core.node import Ctx
 from ..core.tensor import Tensor, history, wrap
 from ..errors import MinigradRuntimeError, error, returned_at
-from .jacobians import differentiable
+from .jacobians import differentiable, sides
 
 
 class GradcheckError(MinigradRuntimeError):
@@ -71,21 +71,32 @@ def suspects(func: Callable, inputs: tuple, methods: tuple) -> list[str]:
     return [f"{who} returns at {place}" for who, place in places if place is not None]
 
 
-def mismatch(mode: str, i: int, x: Tensor, k: int, a: np.ndarray, n: np.ndarray, settings: Settings) -> Exception:
+def mismatch(
+    mode: str, func: Callable, inputs: tuple, i: int, k: int, a: np.ndarray, n: np.ndarray, settings: Settings
+) -> Exception:
     """The error for two Jacobians that differ: both, where they differ most, and what that looks like."""
+    x = inputs[i]
     gap = np.abs(a - n) - settings.rtol * np.abs(n)
     row, column = np.unravel_index(int(np.argmax(np.where(np.isnan(gap), np.inf, gap))), gap.shape)
-    place = ", ".join(str(int(p)) for p in np.unravel_index(int(row), x.shape)) if x.shape else ""
-    allowed = settings.atol + settings.rtol * abs(n[row, column])
+    at = tuple([int(p) for p in np.unravel_index(int(row), x.shape)]) if x.shape else ()
+    allowed, off = settings.atol + settings.rtol * abs(n[row, column]), abs(a - n)[row, column]
+    left, right = sides(func, inputs, x, at, k, int(column), settings.eps)
+    kink = KINK.format(left, right) if abs(right - left) > max(off, allowed) else ""
     wrong = int((~np.isclose(a, n, rtol=settings.rtol, atol=settings.atol)).sum())
     return error(
         GradcheckError, "gradcheck",
         f"Jacobian mismatch for output {k} with respect to input {i}{', in forward mode' * (mode == 'forward')},\n"
         f"numerical:{wrap(n)}\nanalytical:{wrap(a)}\n"
-        f"{wrong} of {a.size} elements differ, most at [{row}, {column}] (input element [{place}], output element "
-        f"{column}): numerical {n[row, column]:.6g}, analytical {a[row, column]:.6g}, {abs(a - n)[row, column]:.2g} "
+        f"{wrong} of {a.size} elements differ, most at [{row}, {column}] (input element [{', '.join(map(str, at))}], output "
+        f"element {column}): numerical {n[row, column]:.6g}, analytical {a[row, column]:.6g}, {off:.2g} "
         f"apart where {allowed:.2g} is allowed",
-        advice(mode, x, a, n, settings))  # fmt: skip
+        kink or advice(mode, x, a, n, settings))  # fmt: skip
+
+
+KINK = (
+    "there is a kink: from the left the slope is {:.4g}, from the right {:.4g}, and differences give their mean; check at "
+    "inputs where the function is smooth"
+)
 
 
 def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Settings) -> str:
@@ -107,5 +118,5 @@ def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Setting
         return f"one Jacobian is the other transposed: look for a missing transpose in {method}"
     there = (np.abs(a) > settings.atol / 2) | (np.abs(n) > settings.atol / 2)  # zeros agree whatever the formula is
     if np.isclose(a, n, rtol=settings.rtol, atol=settings.atol)[there].mean() >= 0.5:
-        return f"the other elements agree: look for what is special about these, a kink or a branch of {method}"
+        return f"the other elements agree: look for what is special about these, as a branch of {method}"
     return f"look at the formula of {method}, and whether what it reads was changed after forward"

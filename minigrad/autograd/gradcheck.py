@@ -247,10 +247,10 @@ def compare_all(func: Callable, inputs: tuple, settings: Settings, mode: str) ->
     forward = {i: forward_jacobian(func, inputs, i, x) for i, x in checked(inputs)} if mode == "forward" else {}
     for k, o in differentiable(func, inputs):
         backward = backward_twice(o, k, inputs, settings) if mode == "backward" else {}
-        for i, x in checked(inputs):
+        for i, _ in checked(inputs):
             a = backward[i] if mode == "backward" else forward[i].get(k, expected[i][k])
             if not settings.close(a, expected[i][k]):
-                raise mismatch(mode, i, x, k, a, expected[i][k], settings)
+                raise mismatch(mode, func, inputs, i, k, a, expected[i][k], settings)
 
 
 def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Settings) -> dict[int, np.ndarray]:

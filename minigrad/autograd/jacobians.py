@@ -49,15 +49,29 @@ def numerical(func: Callable, inputs: tuple, x: Tensor, eps: float) -> dict[int,
 
 
 def difference(func: Callable, inputs: tuple, x: Tensor, direction: np.ndarray, eps: float) -> dict[int, np.ndarray]:
-    """Per output its central difference along a direction of x, which is moved in place and gets its values back."""
-    kept, ends = x._a.copy(), []
-    for step in (eps, -eps):
-        try:
-            np.copyto(x._a, kept + (step * direction).astype(kept.dtype))
-            ends.append(floats(func, inputs))
-        finally:
-            np.copyto(x._a, kept)
-    return {i: (ends[0][i] - ends[1][i]) / (2 * eps) for i in ends[0]}
+    """Per output its central difference along a direction of x."""
+    up, down = (moved(func, inputs, x, step * direction) for step in (eps, -eps))
+    return {i: (up[i] - down[i]) / (2 * eps) for i in up}
+
+
+def moved(func: Callable, inputs: tuple, x: Tensor, step: np.ndarray) -> dict[int, np.ndarray]:
+    """The values of all outputs at x + step; x is moved in place, and gets its values back."""
+    kept = x._a.copy()
+    try:
+        np.copyto(x._a, kept + step.astype(kept.dtype))
+        return floats(func, inputs)
+    finally:
+        np.copyto(x._a, kept)
+
+
+def sides(
+    func: Callable, inputs: tuple, x: Tensor, place: tuple, k: int, column: int, eps: float
+) -> tuple[float, float]:
+    """The slope of one element of output k by one of x, from the left and from the right: a kink has two."""
+    step = np.zeros(x._a.shape)
+    step[place] = eps
+    down, here, up = (moved(func, inputs, x, sign * step)[k][column] for sign in (-1, 0, 1))
+    return (here - down) / eps, (up - here) / eps
 
 
 def by_backward(out: Tensor, inputs: tuple) -> dict[int, np.ndarray]:

@@ -181,3 +181,35 @@ def test_second_derivatives(options):
         gradgradcheck(careless, x, **{**options, "check_fwd_over_rev": False})
     assert gradgradcheck(RIGHT, x, minigrad.ones(2, dtype=minigrad.float64, requires_grad=True))
     assert gradgradcheck(RIGHT, x, gen_non_contig_grad_outputs=True)
+
+
+@pytest.mark.parametrize(
+    "f, x, slopes",
+    [
+        (lambda x: minigrad.where(x < 0, -x, x), [0.0, 2.0], "from the left the slope is -1, from the right 1"),
+        (lambda x: x.relu(), [-1.0, 0.0], "from the left the slope is 0, from the right 1"),
+        (lambda x: x.sort().values, [2.0, 1.0, 1.0], "from the left the slope is"),
+    ],
+)
+def test_a_kink_is_told_with_its_two_slopes(f, x, slopes):
+    with pytest.raises(RuntimeError) as e:
+        gradcheck(f, minigrad.tensor(x, dtype=minigrad.float64, requires_grad=True))
+    assert "there is a kink" in str(e.value) and slopes in str(e.value)
+
+
+def test_a_wrong_formula_of_a_curved_function_is_no_kink():
+    with pytest.raises(RuntimeError) as e:
+        gradcheck(Wrong.apply, minigrad.tensor([100.0, -3.0], dtype=minigrad.float64, requires_grad=True))
+    assert "there is a kink" not in str(e.value)
+
+
+class Wrong(minigrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**4
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (4 * x**3 + x)
