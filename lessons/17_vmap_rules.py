@@ -103,7 +103,8 @@ assert torch.vmap(torch.func.grad(torch.func.grad(my_cube)))(x).tolist() == [6.0
 
 # %% [markdown]
 # Code of another system cannot be run on a batch that way: NumPy would have to see one example, and there is none by
-# itself. minigrad says so. (PyTorch's documentation warns that there the behaviour is undefined.)
+# itself. minigrad says so; the message names two vmaps, the one that is called and that of the generated rule. (PyTorch's
+# documentation warns that there the behaviour is undefined.)
 
 
 # %%
