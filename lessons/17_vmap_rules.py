@@ -371,7 +371,7 @@ assert looped.tolist() == torch.sort(columns, dim=0).values.tolist()
 assert mapped.tolist() != looped.tolist()
 
 # %% [markdown]
-# `check` tries a rule with the batch in each place, alone and together, and compares with a loop. It finds this one.
+# `torch.testing.check` (lesson 12) tries a rule with the batch in each place, alone and together, and compares with a loop. It finds this one.
 
 # %%
 failures = torch.testing.check(NumpyTake, columns[:, 0], ind[:, 0], ind_inv[:, 0], -1).failures
