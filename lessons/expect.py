@@ -110,7 +110,9 @@ def computes(
         except Wrong as wrong:
             raise Wrong(str(wrong), _drawn(answer, expected, args)) from None
         if graph and (difference := Difference.between(answer, expected, args)).changes:
-            raise Wrong(f"the numbers are right, the graph is not: {difference.words()}", difference.drawing())
+            raise Wrong(
+                f"the numbers are right, the graph is not: {difference.words()}", difference.drawing(graph=True)
+            )
 
 
 def _drawn(answer: Callable, expected: Callable, args: tuple) -> Drawing | None:
