@@ -8,7 +8,6 @@
 
 # %%
 from matplotlib import pyplot as plt
-from threadpoolctl import threadpool_limits
 
 import lessons
 import minigrad as torch
@@ -18,7 +17,7 @@ from minigrad.nn import functional as F
 from viz import draw
 from viz.figures import running_mean
 
-limit = threadpool_limits(1)  # the matrices here are so small that a second thread costs more than it brings
+torch.set_num_threads(1)  # the matrices here are so small that a second thread costs more than it brings
 
 # %% [markdown]
 # ## Attention

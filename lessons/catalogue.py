@@ -14,7 +14,11 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson: its number, its file, and what its first cell and its calls of `lessons.check` say."""
+    """One lesson: its number, its file, and what its first cell and its calls of `lessons.check` say.
+
+    >>> lesson(1).minutes, lesson(1).needs, lesson(1).exercises[0]
+    (20, (), 'three_uses')
+    """
 
     number: int
     path: Path

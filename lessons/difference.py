@@ -9,28 +9,26 @@ from typing import Any
 
 import minigrad
 from minigrad import Tensor
+from minigrad.program.build import numbered
 from viz import Drawing
-from viz.compare import Change, compare
+from viz.compare import Change, compare, same
 from viz.drawing import passes_of
+from viz.text import contents
 
 
 @dataclass
 class Difference:
-    """Two records of functions called with the same arguments, and what changed from the expected one to the learner's.
+    """Two records of functions called with the same arguments, and what changed from the expected one to the learner's."""
 
-    They are not `alike` if just one of them has a custom Function: then no step of one stands for a step of the other.
-    """
-
-    yours: dict
+    yours: Ran
+    expected: Ran
     changes: list[Change]
-    alike: bool
 
     @classmethod
     def between(cls, answer: Callable, expected: Callable, args: tuple) -> Difference:
         """Run both, with their backward passes as far as they have one, and compare."""
-        yours, wanted = _recorded(answer, args), _recorded(expected, args)
-        custom = [any(op["function"] for op in record["ops"]) for record in (yours, wanted)]
-        return cls(yours, compare(_bare(wanted), _bare(yours)), custom[0] == custom[1])
+        yours, wanted = Ran.of(answer, args), Ran.of(expected, args)
+        return cls(yours, wanted, compare(_bare(wanted.record), _bare(yours.record)))
 
     def words(self) -> str:
         """The first changes in words."""
@@ -38,20 +36,67 @@ class Difference:
         more = [f"and {len(self.changes) - 3} more"] if len(self.changes) > 3 else []
         return "; ".join([*said, *more])
 
-    def drawing(self) -> Drawing | None:
-        """The learner's graph, with a note at each operation that differs; None where nothing was recorded."""
-        forward = [op for op in self.yours["ops"] if op["phase"] == "forward"]
+    def drawing(self, graph: bool = False) -> Drawing | None:
+        """The learner's graph, with notes where it differs; None where nothing was recorded.
+
+        Its steps are compared where those of the expected one are the same, or have to be (`graph`).  Else a right answer
+        may take other steps, and only results and gradients are compared.
+        """
+        record = self.yours.record
+        forward = [op for op in record["ops"] if op["phase"] == "forward"]
         if not forward:
             return None
-        changes = self.changes if self.alike else []
-        missing = [change.title for change in changes if change.kind == "removed"]
-        for op in forward:
-            notes = [_told(change) for change in changes if change.after == op["id"]]
-            if missing and op is forward[-1]:
-                notes.append(f"missing in this graph: {', '.join(missing)}")
-            if notes:
-                op["note"] = "✗ " + "; ".join(notes)
-        return Drawing(self.yours, passes_of(self.yours)[0])
+        notes = self.steps() if graph or all(change.kind == "changed" for change in self.changes) else self.ends()
+        missing = [change.title for change in self.changes if graph and change.kind == "removed"]
+        if missing:
+            notes.append((forward[-1], f"missing in this graph: {', '.join(missing)}"))
+        for entry, words in notes:
+            entry["note"] = f"{entry['note']}; {words}" if "note" in entry else f"✗ {words}"
+        return Drawing(record, passes_of(record)[0])
+
+    def steps(self) -> list[tuple[dict, str]]:
+        """What is wrong with each operation of the learner's graph."""
+        ops = {op["id"]: op for op in self.yours.record["ops"]}
+        return [(ops[change.after], _told(change)) for change in self.changes if change.after is not None]
+
+    def ends(self) -> list[tuple[dict, str]]:
+        """What is wrong with the results, noted at the operations that give them, and with the gradients of the arguments."""
+        notes = []
+        for (op, given), (_, wanted) in zip(self.yours.results(), self.expected.results()):
+            if op is not None and not same(given["summary"], wanted["summary"]):
+                notes.append((op, f"expected {contents(wanted)}"))
+        for given, wanted in zip(self.yours.gradients(), self.expected.gradients()):
+            if given and wanted and not same(given["summary"], wanted["summary"]):
+                notes.append((given, f"expected {contents(wanted)}"))
+        return notes
+
+
+@dataclass
+class Ran:
+    """The record of a call, and which of its values the arguments are."""
+
+    record: dict
+    arguments: list[int | None]
+
+    @classmethod
+    def of(cls, f: Callable, args: tuple) -> Ran:
+        """Run a function, and its backward pass where an argument wants a gradient."""
+        passes = ("forward", "backward") if any(getattr(a, "requires_grad", False) for a in args) else ("forward",)
+        rec = minigrad.record(f, *copies(args), passes=passes, name="yours", inside=True)
+        _, number = numbered(rec)
+        tensors = sum(isinstance(a, Tensor) for a in args)  # they are noted first, in their order
+        rec.file = ""
+        return cls(rec.to_dict(), [number.new.get(i) for i in range(tensors)])
+
+    def results(self) -> list[tuple[dict | None, dict]]:
+        """The values that were returned, with the operations that made them."""
+        made = {o: op for op in self.record["ops"] if op["phase"] == "forward" for o in op["outputs"]}
+        return [(made.get(o), self.record["values"][o]) for o in self.record["outputs"]]
+
+    def gradients(self) -> list[dict | None]:
+        """The gradient of each argument that is a tensor."""
+        found = [self.record["gradients"].get(str(value)) for value in self.arguments]
+        return [None if gradient is None else self.record["values"][gradient] for gradient in found]
 
 
 def _told(change: Change) -> str:
@@ -65,13 +110,6 @@ def _told(change: Change) -> str:
 def copies(args: tuple) -> tuple:
     """Arguments with tensors of their own, so that a call that writes to them harms no other."""
     return tuple(a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args)
-
-
-def _recorded(f: Callable, args: tuple) -> dict:
-    """The record of a call, with a backward pass where an argument wants a gradient."""
-    passes = ("forward", "backward") if any(getattr(a, "requires_grad", False) for a in args) else ("forward",)
-    document = minigrad.record(f, *copies(args), passes=passes, name="yours", inside=True).to_dict()
-    return {**document, "program": {**document["program"], "file": ""}}
 
 
 def _bare(record: dict) -> dict:

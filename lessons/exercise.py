@@ -191,7 +191,11 @@ _given: dict[str, Iterator[str]] = {}
 
 
 def hint(name: str) -> Words:
-    """The next hint for an exercise; after the last one, the first again."""
+    """The next hint for an exercise; after the last one, the first again.
+
+    >>> hint("three_uses")
+    Hint 1 of 2: There is one edge to `a` for each use of it, and each sends back a contribution.
+    """
     known = hints(name)
     numbered = [f"Hint {i} of {len(known)}: {words}" for i, words in enumerate(known, 1)]
     return Words(next(_given.setdefault(name, itertools.cycle(numbered))))

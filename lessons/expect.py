@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from viz import Drawing
 from .difference import Difference, copies
 from .exercise import Wrong
 
-if TYPE_CHECKING:
-    from viz import Drawing
+__all__ = ["choice", "computes", "function", "holds", "number", "numbers", "quiet", "raises", "saves", "tensor"]
 
 
 def number(answer: Any, value: float, mistakes: Mapping[float, str] = {}, rtol: float = 1e-4) -> None:  # noqa: B006
@@ -41,6 +40,28 @@ def number(answer: Any, value: float, mistakes: Mapping[float, str] = {}, rtol: 
         if np.isclose(given, wrong, rtol=rtol, atol=1e-6, equal_nan=True):
             raise Wrong(f"{given:g} is not right: {why}")
     raise Wrong(f"{given:g} is not right")
+
+
+def numbers(answer: Any, right: Iterable[float], mistakes: Mapping[tuple, str] = {}) -> None:  # noqa: B006
+    """A short list of numbers in their order, such as a shape; `mistakes` say what other lists come from.
+
+    >>> numbers(minigrad.ones(3, 5).shape, [3, 5])
+    """
+    wanted = tuple(right)
+    try:
+        given = () if answer is None else tuple(_array(answer).ravel().tolist())
+    except (TypeError, ValueError):
+        given = ()
+    if not given:
+        raise Wrong(f"expected a list of {len(wanted)} numbers, got {_described(answer)}")
+    shown = f"[{', '.join(f'{one:g}' for one in given)}] is not right"
+    for wrong, why in mistakes.items():
+        if given == wrong:
+            raise Wrong(f"{shown}: {why}")
+    if len(given) != len(wanted):
+        raise Wrong(f"{shown}: expected {len(wanted)} numbers")
+    if not np.allclose(given, wanted):
+        raise Wrong(shown)
 
 
 def tensor(answer: Any, value: Any, what: str = "the answer", rtol: float = 1e-4, atol: float = 1e-6) -> None:
@@ -110,7 +131,9 @@ def computes(
         except Wrong as wrong:
             raise Wrong(str(wrong), _drawn(answer, expected, args)) from None
         if graph and (difference := Difference.between(answer, expected, args)).changes:
-            raise Wrong(f"the numbers are right, the graph is not: {difference.words()}", difference.drawing())
+            raise Wrong(
+                f"the numbers are right, the graph is not: {difference.words()}", difference.drawing(graph=True)
+            )
 
 
 def _drawn(answer: Callable, expected: Callable, args: tuple) -> Drawing | None:
@@ -122,21 +145,37 @@ def _drawn(answer: Callable, expected: Callable, args: tuple) -> Drawing | None:
 
 
 def function(answer: Any, expected: type, *calls: tuple, gradients: bool = True, rtol: float = 1e-4) -> None:
-    """A custom Function whose `apply` computes what that of `expected` does, with the same gradients."""
+    """A custom Function whose `apply` computes what that of `expected` does, with the same gradients.
+
+    >>> function(float, minigrad.autograd.Function)
+    Traceback (most recent call last):
+    lessons.exercise.Wrong: expected a subclass of autograd.Function, got <class 'float'>
+    """
     if not (isinstance(answer, type) and issubclass(answer, minigrad.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {_described(answer)}")
     computes(answer.apply, expected.apply, *calls, gradients=gradients, rtol=rtol)
 
 
 def holds(answer: type, *args: Any, skip: Iterable[str] = ()) -> None:
-    """A custom Function in which `minigrad check` finds nothing wrong, when called with `args`."""
+    """A custom Function in which `minigrad check` finds nothing wrong, when called with `args`.
+
+    >>> class Halved(minigrad.autograd.Function):
+    ...     forward = staticmethod(lambda ctx, x: x / 2)
+    ...     backward = staticmethod(lambda ctx, g: g)
+    >>> holds(Halved, minigrad.tensor([1.0, 2.0]))
+    Traceback (most recent call last):
+    lessons.exercise.Wrong: minigrad check says of gradients: ...
+    """
     failures = minigrad.testing.check(answer, *args, skip=skip).failures
     if failures:
         raise Wrong(f"minigrad check says of {failures[0].name}: {failures[0].message}")
 
 
 def saves(f: Callable, args: tuple, most: int) -> None:
-    """A function that keeps at most so many bytes for backward, its leaves included."""
+    """A function that keeps at most so many bytes for backward, its leaves included.
+
+    >>> saves(lambda x: x * 2, (minigrad.ones(3, requires_grad=True),), most=0)
+    """
     ops = minigrad.record(f, *copies(args), inside=True).to_dict()["ops"]
     kept = {entry["value"]: entry["bytes"] for op in ops for entry in op["saved"]}
     if sum(kept.values()) > most:
@@ -144,7 +183,10 @@ def saves(f: Callable, args: tuple, most: int) -> None:
 
 
 def raises(f: Callable[[], Any], kind: type[Exception], words: str = "") -> None:
-    """A call that fails with this type of error, whose message has these words."""
+    """A call that fails with this type of error, whose message has these words.
+
+    >>> raises(lambda: minigrad.ones(2) + minigrad.ones(3), RuntimeError, "must match")
+    """
     try:
         f()
     except kind as e:
@@ -155,7 +197,11 @@ def raises(f: Callable[[], Any], kind: type[Exception], words: str = "") -> None
 
 
 def quiet(f: Callable[[], Any]) -> Any:
-    """What a call gives that must not warn."""
+    """What a call gives that must not warn.
+
+    >>> quiet(lambda: 2 + 2)
+    4
+    """
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)  # minigrad's, and not NumPy's RuntimeWarnings, which it silences
         result = f()
@@ -164,7 +210,7 @@ def quiet(f: Callable[[], Any]) -> Any:
     return result
 
 
-def leaves(args: tuple) -> list[Tensor]:
+def _leaves(args: tuple) -> list[Tensor]:
     """The tensors among arguments that require grad."""
     return [a for a in args if isinstance(a, Tensor) and a.requires_grad]
 
@@ -204,10 +250,10 @@ def _gradients(f: Callable, args: tuple) -> tuple | None:
     tracked = [
         r for r in (results if isinstance(results, (tuple, list)) else (results,)) if getattr(r, "grad_fn", None)
     ]
-    if not tracked or not leaves(own):
+    if not tracked or not _leaves(own):
         return None
     weights = [minigrad.arange(1, r.numel() + 1).reshape(r.shape).to(r.dtype) * 0.7 for r in tracked]
-    return minigrad.autograd.grad(tracked, leaves(own), weights, allow_unused=True)
+    return minigrad.autograd.grad(tracked, _leaves(own), weights, allow_unused=True)
 
 
 def _array(what: Any) -> np.ndarray:
@@ -229,25 +275,3 @@ def _described(what: Any) -> str:
     words = " ".join(repr(what.detach() if isinstance(what, Tensor) else what).split())
     kind = "" if isinstance(what, Tensor) else f"{type(what).__name__} "  # which begins its words anyway
     return words if len(words) <= 60 else f"{kind}{words[:40]}…"
-
-
-def numbers(answer: Any, right: Iterable[float], mistakes: Mapping[tuple, str] = {}) -> None:  # noqa: B006
-    """A short list of numbers in their order, such as a shape; `mistakes` say what other lists come from.
-
-    >>> numbers(minigrad.ones(3, 5).shape, [3, 5])
-    """
-    wanted = tuple(right)
-    try:
-        given = () if answer is None else tuple(_array(answer).ravel().tolist())
-    except (TypeError, ValueError):
-        given = ()
-    if not given:
-        raise Wrong(f"expected a list of {len(wanted)} numbers, got {_described(answer)}")
-    shown = f"[{', '.join(f'{one:g}' for one in given)}] is not right"
-    for wrong, why in mistakes.items():
-        if given == wrong:
-            raise Wrong(f"{shown}: {why}")
-    if len(given) != len(wanted):
-        raise Wrong(f"{shown}: expected {len(wanted)} numbers")
-    if not np.allclose(given, wanted):
-        raise Wrong(shown)

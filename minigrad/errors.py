@@ -49,7 +49,29 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         code = self.code
-        return f"{self.file}:{self.line}" + (f": {code}" if code else "")
+        return f"{cell_name(self.file) or self.file}:{self.line}" + (f": {code}" if code else "")
+
+    @property
+    def short(self) -> str:
+        """File and line without the folders."""
+        return f"{cell_name(self.file) or os.path.basename(self.file)}:{self.line}"
+
+
+CELL = re.compile(r"<ipython-input-(\d+)-\w+>$|[/\\]ipykernel_\d+[/\\]\d+\.py$")
+
+
+def cell_name(file: str) -> str:
+    """What a notebook calls one of its cells, whose code has the name of a file that nobody wrote; "" for other files.
+
+    >>> cell_name("<ipython-input-3-0f1e2d>"), cell_name("/home/ada/net.py")
+    ('In[3]', '')
+    """
+    found = CELL.search(file)
+    if found is None:
+        return ""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    told = shell.compile.format_code_name(file) if shell is not None else None  # as ("Cell", "In[3]")
+    return told[1] if told else f"In[{found[1]}]" if found[1] else "cell"
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -171,3 +171,17 @@ def test_a_notebooks_traceback_ends_at_the_users_line(shell, capsys, monkeypatch
     shell.run_cell(PROGRAM)
     full = capsys.readouterr()
     assert "matmul.py" in full.out + full.err
+
+
+def test_a_cell_of_a_notebook_is_called_as_the_notebook_calls_it():
+    shell_of = pytest.importorskip("IPython.core.interactiveshell")
+    shell = shell_of.InteractiveShell.instance()
+    try:
+        shell.run_cell("import minigrad as torch", store_history=True)
+        number = shell.execution_count
+        done = shell.run_cell("x = 1\ntorch.ones(2) @ torch.ones(3)", store_history=True)
+        assert f"at In[{number}]:2: torch.ones(2) @ torch.ones(3)" in str(done.error_in_exec)
+    finally:
+        shell_of.InteractiveShell.clear_instance()
+    assert errors.Place("/tmp/ipykernel_77/12345.py", 3).short == "cell:3"
+    assert errors.Place("/home/ada/net.py", 3).short == "net.py:3"

@@ -118,19 +118,19 @@ def _values(name: str, old: dict | None, new: dict | None, tolerance: float) -> 
     types = [f"{value['dtype']} {text.shape(value['shape'])}" for value in (old, new)]
     if types[0] != types[1]:
         return [f"{name}: {types[0]} → {types[1]}"]
-    return [] if _same(old["summary"], new["summary"], tolerance) else [f"{name}: {_told(old)} → {_told(new)}"]
+    return [] if same(old["summary"], new["summary"], tolerance) else [f"{name}: {_told(old)} → {_told(new)}"]
 
 
 def _told(value: dict | None) -> str:
     return "none" if value is None else text.contents(value) or "not known"
 
 
-def _same(a, b, tolerance: float) -> bool:
+def same(a, b, tolerance: float = 1e-6) -> bool:
     """Whether two summaries, or parts of them, are the same."""
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[key], b[key], tolerance) for key in a)
+        return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(_same(x, y, tolerance) for x, y in zip(a, b))
+        return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b))
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
         return math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance * 1e-6) or (a != a and b != b)
     return a == b

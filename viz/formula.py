@@ -41,13 +41,19 @@ class Terms:
     def words(self, formula: str, **others: str) -> str:
         """A formula with the names of the operands and the result; unchanged where it has names of its own.
 
+        What numbers among the operands decide is not shown.
+
         >>> Terms("x * y", ["x", "y"], ["w", "h"], "v3").words("g * y", g="0.5")
         '0.5 * h'
+        >>> Terms("x**y", ["x", "y"], ["w", "3"], "v3").words("where(y == 0, 0.0, g * (y * x ** (y - 1)))")
+        'g * (3 * w ** 2)'
         """
+        from minigrad.kernels.formula import folded  # whoever has a record has loaded minigrad
+
         new = {"g": "g", **dict(zip(self.own, self.operands)), "out": self.out, **others}
         if not mentioned(formula) <= {*new, "shape", "index"}:
             return formula
-        return "".join(new.get(piece, piece) if i % 2 else piece for i, piece in enumerate(_pieces(formula)))
+        return folded("".join(new.get(piece, piece) if i % 2 else piece for i, piece in enumerate(_pieces(formula))))
 
 
 @lru_cache(maxsize=4096)

@@ -7,11 +7,9 @@ Everything a user may have typed passes through `clean`, so that no name can bre
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 import unicodedata
 
-NOTEBOOK = re.compile(r"<ipython-input-(\d+)-\w+>|[/\\]ipykernel_\d+[/\\]\d+\.py$")
 WHOLE = 6  # values with more elements are summed up
 
 
@@ -151,8 +149,10 @@ def file_name(path: str | None) -> str:
     >>> file_name("C:\\\\ada\\\\net.py"), file_name(None), file_name("<ipython-input-3-0f1e2d>")
     ('net.py', '', 'In[3]')
     """
-    if path and (cell := NOTEBOOK.search(path)):
-        return f"In[{cell[1]}]" if cell[1] else "cell"
+    from minigrad.errors import cell_name  # whoever has a picture has loaded minigrad
+
+    if path and (cell := cell_name(path)):
+        return cell
     return clean(path or "").replace("\\", "/").rsplit("/", 1)[-1]
 
 

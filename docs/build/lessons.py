@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -21,8 +20,7 @@ from .markup import fence, folded, raw, svg
 from .pages import put
 
 CHECK = re.compile(r'lessons\.check\("(\w+)"')
-# the file that a kernel makes of a cell, which has another name each time
-CELL = re.compile(re.escape(tempfile.gettempdir()) + r"[/\\]ipykernel_\d+[/\\]\d+\.py|\b\d{5,}\.py\b")
+CELL = re.compile(r"\bIn\[\d+\](?=:\d)")  # cells have no numbers on a page
 
 
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.edges import Leaf, key
 from ..core.tensor import Tensor, history
+from ..kernels.formula import folded
 from ..program.recording import Record
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -97,12 +98,13 @@ def expression(where: dict) -> str:
 
 
 def worded(formula: str, words: dict[str, str]) -> str:
-    """A formula with other names for what it reads.
+    """A formula with other names for what it reads, without what numbers among these decide.
 
-    >>> worded("y * x.mT + exp(x)", {"x": "w", "y": "h"})
-    'h * w.mT + exp(w)'
+    >>> worded("y * x.mT + exp(x)", {"x": "w", "y": "h"}), worded("where(y == 0, 0.0, y * x ** (y - 1))", {"y": "3"})
+    ('h * w.mT + exp(w)', '3 * x ** 2')
     """
-    return re.sub(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])(?!\s*=[^=])", lambda m: words.get(m[0], m[0]), formula)
+    named = re.sub(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])(?!\s*=[^=])", lambda m: words.get(m[0], m[0]), formula)
+    return folded(named) if named != formula else named
 
 
 @lru_cache(maxsize=4096)

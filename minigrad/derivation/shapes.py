@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from types import FrameType
 from typing import Any
 
 from ..core.tensor import Tensor, bottom, history
-from ..errors import Place, error
+from ..errors import error
 from ..program.build import numbered
 from ..program.from_graph import graph_of
 from ..program.noted import Event, Group
@@ -134,7 +133,7 @@ class Trace:
             _, found = self.origins(value)
             origin = found[d]
             name = self.called.get(value, "")
-            where = "" if group.place is None else line(group.place)
+            where = "" if group.place is None else group.place.short
             why = origin.why or ("" if origin.sources else f"{size}: set by {group.name}")
             hops.append(Hop(group.name, where, why, name, d, size, deep))
             sources = [(event.inputs[k], e) for k, e in origin.sources]
@@ -165,7 +164,7 @@ class Trace:
                 continue
             group, event = self.made[v]
             op, _ = self.origins(v)
-            where = "" if group.place is None else f" at {line(group.place)}"
+            where = "" if group.place is None else f" at {group.place.short}"
             for k, d, words in op.gone:
                 source = event.inputs[k]
                 size = self.rec.values[source].shape[d]
@@ -180,8 +179,3 @@ def applied(rec: Record, group: Group, event: Event, value: int) -> Applied:
     shapes = [tuple(rec.values[i].shape) if isinstance(i, int) else None for i in event.inputs]
     given: list[Any] = [i.get("const") if isinstance(i, dict) else None for i in event.inputs]
     return Applied(event.cls, group.name, shapes, given, tuple(rec.values[value].shape))
-
-
-def line(place: Place) -> str:
-    """File and line, in short."""
-    return f"{os.path.basename(place.file)}:{place.line}"

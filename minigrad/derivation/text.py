@@ -6,7 +6,6 @@ The numbers have four significant digits, and what stands on both sides of an eq
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import Place
 from .explanation import Explanation, Part, Step, Sum
 
 MOST = 40  # steps: of more, the first and the last ones
@@ -130,7 +130,7 @@ class Board:
 
     def heading(self, step: Step) -> str:
         """The operation as the program has it, and its line."""
-        here = f"{os.path.basename(step.where['file'])}:{step.where['line']}" if step.where["line"] else ""
+        here = Place(step.where["file"], step.where["line"]).short if step.where["line"] else ""
         asked = step.asked if step.name in step.asked or not here else f"{step.asked}   ({step.name})"
         return f"{self.place:3} {f'{self.result(step)} = {asked}':<60} {here}".rstrip()
 
@@ -142,7 +142,7 @@ class Board:
     def rule(self, step: Step) -> str:
         """The formula of the local partial."""
         if step.function:
-            stands = f", {os.path.basename(step.backward_at[0])}:{step.backward_at[1]}" if step.backward_at else ""
+            stands = f", {Place(*step.backward_at).short}" if step.backward_at else ""
             return f"{step.function}.{RULES[self.e.kind]}{stands}"
         if self.e.kind == "tangent":
             pairs = zip(dict.fromkeys(step.sources), step.partials)

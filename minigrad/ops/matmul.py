@@ -28,6 +28,7 @@ BATCHES = ("batch1", "batch2")
 class MatMul(Bilinear):
     """The matrix product, of vectors and of batches of matrices as well."""
 
+    name = "matmul"
     arrays = quiet = True
     impl = lambda x, y: product(x, y)
     dx = lambda g, y, shape: left_gradient(g, y, shape)

@@ -33,6 +33,8 @@ PARTITION_FROM = 128  # elements of a row; below, sorting all of them is as fast
 class ArgSort(NonDifferentiable):
     """The indices that sort a dimension; NaN counts as larger than every number, equal elements keep their order."""
 
+    name = "argsort"
+
     @staticmethod
     def impl(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
         if not descending:
@@ -69,6 +71,8 @@ class Ranked(NonDifferentiable):
 class SearchSorted(NonDifferentiable):
     """Where each of the values belongs in the last dimension of a sorted tensor, one for all or a row for each row."""
 
+    name = "searchsorted"
+
     @staticmethod
     def impl(rows: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
         if rows.ndim == 1:
@@ -95,6 +99,7 @@ class SearchSorted(NonDifferentiable):
 class IsIn(NonDifferentiable):
     """Whether each element is among the tests."""
 
+    name = "isin"
     impl = lambda x, tests: np.isin(x, tests)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, tests: Tensor) -> tuple:
@@ -129,6 +134,7 @@ class DataDependent(NonDifferentiable):
 class BinCount(DataDependent):
     """How often each number from 0 on occurs, or the sum of its weights."""
 
+    name = "bincount"
     impl = lambda x, weights, n: (
         np.bincount(x, weights, n)
         if weights is None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import os
 import re
 from typing import Any
 
@@ -273,4 +272,4 @@ def indent(lines: list) -> list:
 def comment(op: Op) -> str:
     """The user's line."""
     code = op.place.code
-    return f"# {os.path.basename(op.place.file)}:{op.place.line}  {code if len(code) <= 100 else code[:97] + '...'}".rstrip()
+    return f"# {op.place.short}  {code if len(code) <= 100 else code[:97] + '...'}".rstrip()

@@ -35,9 +35,12 @@ for x in (1.0, 2.0):
     display(viz.draw(torch.exp, torch.tensor(x)))
 
 # %%
-import inspect
-name = inspect.currentframe().f_code.co_filename
-print("at", name + ":3", "and", os.path.basename(name) + ":3")
+try:
+
+    torch.ones(2) @ torch.ones(3)
+except RuntimeError as e:
+    print(e)
+print(torch.explain(lambda x: x * x, torch.tensor(2.0)))
 
 # %% alt="A line [that rises]"
 import matplotlib.pyplot as plt
@@ -78,7 +81,8 @@ def test_colours_of_a_terminal_and_stderr_are_left_out_and_progress_is_not_the_r
 
 
 def test_lines_of_cells_are_not_called_by_a_file_of_this_machine(page):
-    assert "at cell:3 and cell:3\n" in page.text
+    assert "at cell:3: torch.ones(2) @ torch.ones(3)\n" in page.text
+    assert "(mul)" in page.text and "cell:6" in page.text and "ipykernel" not in page.text
 
 
 def test_a_drawing_is_an_svg_within_the_page_and_no_viewer(page):

@@ -16,7 +16,7 @@ SHOWN = [name for page in PAGES.values() for name in re.findall(r"^::: ([\w.]+)$
 MODULES = """minigrad minigrad.autograd minigrad.autograd.forward_ad minigrad.autograd.function minigrad.autograd.functional
 minigrad.autograd.graph minigrad.cuda minigrad.errors minigrad.func minigrad.linalg minigrad.nn minigrad.nn.functional
 minigrad.nn.init minigrad.nn.utils minigrad.optim minigrad.optim.lr_scheduler minigrad.program minigrad.random
-minigrad.testing viz viz.figures viz.training""".split()
+minigrad.testing viz viz.figures viz.training lessons lessons.expect""".split()
 OPERATIONS = {id(entry.function): entry for entry in TABLE.values()}
 
 
@@ -86,7 +86,7 @@ def test_an_operation_has_a_summary_and_a_call_to_show(name):
 
 def test_what_is_shown_can_be_read_off_the_source():
     griffe = pytest.importorskip("griffe")
-    roots = {name: griffe.load(name, search_paths=[str(ROOT)]) for name in ("minigrad", "viz")}
+    roots = {name: griffe.load(name, search_paths=[str(ROOT)]) for name in ("minigrad", "viz", "lessons")}
     bare = []
     for name in SHOWN:
         package, *parts = name.split(".")

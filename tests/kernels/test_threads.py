@@ -101,3 +101,15 @@ def test_small_arrays_stay_with_the_caller():
 def test_number_of_threads_is_checked(n, kind):
     with pytest.raises(kind, match="set_num_threads: expected"):
         threads.set_num_threads(n)
+
+
+def test_the_threads_of_blas_are_as_many():
+    from threadpoolctl import threadpool_info
+
+    before = threads.get_num_threads()
+    try:
+        for n in (1, 2):
+            threads.set_num_threads(n)
+            assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {n}
+    finally:
+        threads.set_num_threads(before)

@@ -100,9 +100,9 @@ def test_dots_that_do_not_disturb_do_not_make_an_answer_wrong():
 
 
 def test_hints_come_one_after_the_other_and_begin_again():
-    said = [lessons.hint("three_uses") for _ in range(3)]
+    said = [lessons.hint("walking_order") for _ in range(3)]
     assert said[0].startswith("Hint 1 of 2: ") and said[1].startswith("Hint 2 of 2: ") and said[2] == said[0]
-    assert [words.split(": ", 1)[1] for words in said[:2]] == lessons.hints("three_uses")
+    assert [words.split(": ", 1)[1] for words in said[:2]] == lessons.hints("walking_order")
 
 
 @pytest.mark.parametrize("ask", [lessons.hint, lessons.hints, lessons.solution, lambda name: lessons.check(name, 1)])
