@@ -120,7 +120,7 @@ def _failed(e: Exception) -> str:
 def has_gap(answer: Any) -> bool:
     """Whether dots still stand in the place of an answer, or of a part of a function or class that is one.
 
-    >>> has_gap(...), has_gap(lambda x: ...), has_gap(lambda x: x[..., 0]), has_gap(3)
+    >>> has_gap(...), has_gap(lambda x: ...), has_gap(lambda x, n: x[0, ..., :n]), has_gap(3)
     (True, True, False, False)
     >>> from numba import njit
     >>> class Node: step = staticmethod(lambda x: x + 1)
@@ -151,9 +151,25 @@ def _dots(code: CodeType) -> bool:
 
     No code is made of the latter, nor of `pass`, which is an answer: they are told apart by the width of their text.
     """
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "RETURN_VALUE")]
+    every = list(dis.get_instructions(code))
+    steps = [step for step in every if step.opname not in ("RESUME", "RETURN_VALUE")]
     idle = [(step.opname, step.argval) for step in steps] in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
-    return ... in code.co_consts or idle and _width(steps[0]) != len("pass")
+    bare = any(step.argval is ... and not _indexes(every[i + 1 :]) for i, step in enumerate(every))
+    return bare or idle and _width(steps[0]) != len("pass")
+
+
+def _indexes(following: list[dis.Instruction]) -> bool:
+    """Whether what lies on top of the stack becomes an index, or a part of one, as in `x[..., :n]`."""
+    above = 0  # how many values lie above it
+    for step in following:
+        if above == 0 and ("SUBSCR" in step.opname or step.argrepr == "[]"):
+            return True
+        above += dis.stack_effect(step.opcode, step.arg, jump=False)
+        if above < 0:
+            if step.opname != "BUILD_TUPLE":
+                return False
+            above = 0  # it is inside of the tuple, which took its place
+    return False
 
 
 def _width(step: dis.Instruction) -> int:

@@ -273,4 +273,5 @@ def _word(what: Any) -> Any:
 def _described(what: Any) -> str:
     """A value, in a few words."""
     words = " ".join(repr(what.detach() if isinstance(what, Tensor) else what).split())
-    return words if len(words) <= 60 else f"{type(what).__name__} {words[:40]}…"
+    kind = "" if isinstance(what, Tensor) else f"{type(what).__name__} "  # which begins its words anyway
+    return words if len(words) <= 60 else f"{kind}{words[:40]}…"

@@ -48,8 +48,22 @@ def gap_inside(x):
     return inner()
 
 
+def gap_beside_an_index(x, n):
+    y = x[..., :n]
+    return y[...], ...
+
+
+def gap_to_be_written(x, n):
+    x[..., n] = ...
+
+
 def nothing(x):
     pass
+
+
+def indexes(x, n):
+    x[n, ..., :n] = x[..., n] + x[...]
+    return x[0, ..., n if n else 1 : 2 * n]
 
 
 class Gap(torch.autograd.Function):
@@ -61,7 +75,10 @@ class Gap(torch.autograd.Function):
     def backward(ctx, g): ...
 
 
-@pytest.mark.parametrize("answer", [..., gap, documented_gap, gap_in_the_middle, gap_inside, Gap, [1, ...]])
+GAPS = [..., gap, documented_gap, gap_in_the_middle, gap_inside, gap_beside_an_index, gap_to_be_written, Gap, [1, ...]]
+
+
+@pytest.mark.parametrize("answer", GAPS)
 def test_dots_mean_that_there_is_no_answer_yet(answer):
     assert has_gap(answer)
     assert lessons.check("gradient_by_hand", answer).status in ("open", "wrong")
@@ -69,7 +86,7 @@ def test_dots_mean_that_there_is_no_answer_yet(answer):
 
 
 @pytest.mark.parametrize(
-    "answer", [nothing, lambda x: x[..., 0], lambda x: None or x, 3, "text", lambda: 1, torch.tensor(1.0)]
+    "answer", [nothing, indexes, lambda x: x[..., 0], lambda x: None or x, 3, "text", lambda: 1, torch.tensor(1.0)]
 )
 def test_an_answer_without_dots_has_no_gap(answer):
     assert not has_gap(answer)
