@@ -7,6 +7,7 @@ look at errors.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 import minigrad
 from minigrad import Tensor
+from minigrad.errors import PACKAGE
 from viz import Drawing
 
 from .difference import Difference, copies
@@ -274,3 +276,18 @@ def _described(what: Any) -> str:
     """A value, in a few words."""
     words = " ".join(repr(what.detach() if isinstance(what, Tensor) else what).split())
     return words if len(words) <= 60 else f"{type(what).__name__} {words[:40]}…"
+
+
+def refused(name: str) -> None:
+    """For a function that the answer gets: that it is not called by the function of minigrad that the answer is to do without.
+
+    >>> minigrad.func.jacrev(lambda x: refused("jacrev") or x)(minigrad.ones(1))
+    Traceback (most recent call last):
+    lessons.exercise.Wrong: jacrev is called; the exercise is to do it without
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(PACKAGE) and code.co_qualname.split(".")[0] == name:
+            raise Wrong(f"{name} is called; the exercise is to do it without")
+        frame = frame.f_back
