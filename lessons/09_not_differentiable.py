@@ -72,7 +72,7 @@ class KeepPositive(Function):
         mask = (x > 0).float()
         ctx.mark_non_differentiable(mask)
         ctx.save_for_backward(mask)
-        return x * mask, mask
+        return x.clamp(min=0), mask
 
     @staticmethod
     def backward(ctx, grad_kept, grad_mask):
@@ -253,7 +253,8 @@ print(a.grad)
 assert a.grad.item() == 1.0
 
 # %% [markdown]
-# Let us see what came in, as types, for both Functions and for each way to use their two outputs.
+# Let us see what came in, for both Functions and for each way to use their two outputs. `TripledAndMarked` stands for a
+# marked output: what is computed from it arrives nowhere, and zeros stand in its place as well.
 
 
 # %%
@@ -279,9 +280,11 @@ for function in (SimpleFunc, Func):
         came_in(function, lambda b, c: c * 7),
         came_in(function, lambda b, c: b * 5 + c * 7),
     )
+print("TripledAndMarked", came_in(TripledAndMarked, lambda y, size: y * 5 + size * 7))
 assert came_in(SimpleFunc, lambda b, c: b * 5) == [5.0, 0.0]
 assert came_in(Func, lambda b, c: b * 5) == [5.0, None]
 assert came_in(Func, lambda b, c: b * 5 + c * 7) == [5.0, 7.0]
+assert came_in(TripledAndMarked, lambda y, size: y * 5 + size * 7) == [5.0, 0.0]
 
 # %% [markdown]
 # With `None` in place of zeros, a formula that does not look fails. The message names the gradient and the reason.

@@ -71,13 +71,14 @@ class Cube(Function):
 
 
 (slope,) = torch.autograd.grad(Cube.apply(x), x, create_graph=True)
-(curvature,) = torch.autograd.grad(slope, x, retain_graph=True)
+(curvature,) = torch.autograd.grad(slope, x, retain_graph=True)  # the picture below walks the graph once more
 print(slope.item(), curvature.item())
 assert (slope.item(), curvature.item()) == (75.0, 30.0)
 
 # %% [markdown]
-# The graph behind `slope` is the body of `backward`, line by line. `Cube` itself is not in it, only what it has saved:
-# `x`. So the second derivative goes through the formula that you have written, and not through `forward`.
+# The graph behind `slope` is what `backward` has computed from `x`, the parameter in the picture. Its first product,
+# `grad_output * 3`, is an input there, as the incoming gradient is the constant 1. `Cube` itself is not in it, only what
+# it has saved: `x`. So the second derivative goes through the formula that you have written, and not through `forward`.
 
 # %%
 draw(slope, passes=("forward", "backward"))
@@ -118,7 +119,7 @@ assert two_derivatives(lambda x: KeptSlope.apply(x) ** 2, 1.0) == (6.0, 18.0)
 # %% [markdown]
 # The derivatives of $x^6$ at 1 are 6 and 30. The 18 is wrong, and nothing was said: of the product rule only the term
 # is there in which the incoming gradient changes; the 12 of the term in which the slope changes are missing. In the
-# picture the kept slope, 3, is an input to which no path from `x` leads.
+# picture the kept slope, 3, is an input to which no path from `x`, at the top, leads.
 
 # %%
 x = torch.tensor(1.0, requires_grad=True)

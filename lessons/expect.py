@@ -7,6 +7,7 @@ look at errors.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -15,12 +16,25 @@ import numpy as np
 
 import minigrad
 from minigrad import Tensor
+from minigrad.errors import PACKAGE
 from viz import Drawing
 
 from .difference import Difference, copies
 from .exercise import Wrong
 
-__all__ = ["choice", "computes", "function", "holds", "number", "numbers", "quiet", "raises", "saves", "tensor"]
+__all__ = [
+    "choice",
+    "computes",
+    "function",
+    "holds",
+    "number",
+    "numbers",
+    "quiet",
+    "raises",
+    "refused",
+    "saves",
+    "tensor",
+]
 
 
 def number(answer: Any, value: float, mistakes: Mapping[float, str] = {}, rtol: float = 1e-4) -> None:  # noqa: B006
@@ -208,6 +222,21 @@ def quiet(f: Callable[[], Any]) -> Any:
     if said:
         raise Wrong(f"there is a warning: {str(said[0].message).splitlines()[0]}")
     return result
+
+
+def refused(name: str) -> None:
+    """For a function that the answer gets: that it is not called by the function of minigrad that the answer is to do without.
+
+    >>> minigrad.func.jacrev(lambda x: refused("jacrev") or x)(minigrad.ones(1))
+    Traceback (most recent call last):
+    lessons.exercise.Wrong: jacrev is called; the exercise is to do it without
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(PACKAGE) and code.co_qualname.split(".")[0] == name:
+            raise Wrong(f"{name} is called; the exercise is to do it without")
+        frame = frame.f_back
 
 
 def _leaves(args: tuple) -> list[Tensor]:

@@ -13,16 +13,17 @@ from lessons.exercise import Wrong, exercise
 )
 def nondiff_received(answer):
     """2 for a; nobody uses b, and c is a constant: for both of them zeros are made."""
-    if not isinstance(answer, (list, tuple, torch.Tensor)) or len(answer) != 3:
+    if isinstance(answer, (str, dict, set)) or not hasattr(answer, "__len__") or len(answer) != 3:
         raise Wrong(f"expected a list of three numbers, one for each output, got {answer!r}")
-    given = [None if one is None else float(one) for one in answer]
-    if None in given:
+    given = dict(zip("abc", answer))
+    if any(one is None for one in given.values()):
         raise Wrong("None comes in only after set_materialize_grads(False); without it, what stands in such a place?")
-    if given[2] == 3.0:
-        raise Wrong("c is marked: no gradient flows into it, whatever is computed from it")
-    for name, one, wanted in zip("abc", given, (2.0, 0.0, 0.0)):
-        if one != wanted:
-            raise Wrong(f"{one:g} for {name} is not right")
+    marked = {3.0: "c is marked: no gradient flows into it, whatever is computed from it"}
+    for name, wanted in zip("cab", (0.0, 2.0, 0.0)):
+        try:
+            expect.number(given[name], wanted, marked if name == "c" else {})
+        except Wrong as wrong:
+            raise Wrong(f"for {name}: {wrong}") from None
 
 
 def two_outputs(function, x):
@@ -54,8 +55,8 @@ def NondiffClip(answer):
         raise Wrong("the clipped numbers have lost their gradient: mark the mask, and nothing else")
     if inside.requires_grad:
         raise Wrong("the mask requires grad: mark it in forward")
-    (gradient,) = torch.autograd.grad((clipped * (inside + 1)).sum(), x)
-    expect.tensor(gradient, [2.0, 0.0, 0.0, 2.0], "the gradient of clipped * (inside + 1)")
+    (gradient,) = torch.autograd.grad((clipped * (inside + 1) * torch.tensor([1.0, 2.0, 3.0, 4.0])).sum(), x)
+    expect.tensor(gradient, [2.0, 0.0, 0.0, 8.0], "the gradient of clipped * (inside + 1), times 1, 2, 3, 4,")
 
 
 @exercise(

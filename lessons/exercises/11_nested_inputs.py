@@ -13,7 +13,7 @@ from minigrad.autograd.function import NestedIOFunction
 def nested_gradients(answer):
     """By a: 1 + 10 * b = 41. By b: 1 + 10 * a = 31."""
     if isinstance(answer, dict):
-        answer = list(answer.values())
+        answer = [answer.get("a"), answer.get("b")]
     try:
         given = [float(g) for g in answer]
     except (TypeError, ValueError):
@@ -74,6 +74,22 @@ def NestedDistance(answer):
         expect.computes(given, expected, tuple(torch.tensor(n, requires_grad=True) for n in numbers))
 
 
+def used_nested(f, args):
+    """Whether a NestedIOFunction takes part in what f computes."""
+    seen, call = [], NestedIOFunction.__call__
+
+    def __call__(self, *inputs):
+        seen.append(self)
+        return call(self, *inputs)
+
+    NestedIOFunction.__call__ = __call__
+    try:
+        f(*args)
+    finally:
+        NestedIOFunction.__call__ = call
+    return bool(seen)
+
+
 @exercise(
     "Take the tensors out first: a loop over params.values(), which looks into lists.",
     "Then call your Function with all of them: HalfSquares.apply(*tensors). Its forward is forward(ctx, *tensors).",
@@ -98,5 +114,9 @@ def nested_squares(answer):
     ops = torch.record(of_lists, *values).to_dict()["ops"]
     if not any(op["function"] for op in ops):
         raise Wrong("the numbers are right, but no Function of your own takes part: write a class, and call its apply")
+    if any(kept["bytes"] > 4 for op in ops if not op["function"] for kept in op["saved"]):  # a tensor of many numbers
+        raise Wrong("the numbers are right, but some squares are taken by operations outside of your Function")
+    if used_nested(of_lists, values):
+        raise Wrong("the numbers are right, but NestedIOFunction sees to the nesting: take the tensors out yourself")
     alone = answer({"only": torch.tensor([3.0], requires_grad=True)})
     expect.tensor(alone.reshape(()), 4.5, "what it gives for a dict with one tensor")

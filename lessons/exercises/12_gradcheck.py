@@ -123,6 +123,15 @@ class WrongInOne(Function):
         return grad_output * torch.where(x > 2, 1.9 * x, 2 * x)
 
 
+class Exchanged(WrongInOne):
+    """Its gradients are right, but for those of the first and the last element, which stand in each other's place."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (grad_output * 2 * x).flip(0)
+
+
 @exercise(
     "Take the gradient first: torch.autograd.grad(f(x).sum(), x), with an x of its own that requires grad.",
     "Then, for each index, move this one element of a copy by eps = 1e-6, and compare (up - down) / (2 * eps).",
@@ -133,10 +142,12 @@ def checked_gradient(answer):
     right = [torch.sin, lambda x: x * x.flip(0), lambda x: x.cumsum(0) ** 2, lambda x: (x**3).mean()]
     wrong = [
         (WrongInOne.apply, "whose gradient is wrong for one element"),
+        (Exchanged.apply, "whose gradients stand in each other's place: move one element at a time"),
         (lambda x: x * x.detach(), "in which a detach() hides half of the gradient"),
         (lambda x: x * x.flip(0).detach(), "whose gradient misses the paths between elements"),
     ]
     inputs = torch.tensor([0.5, 3.0, -1.0], dtype=torch.float64)
+    answer(lambda x: expect.refused("gradcheck") or x.sin(), inputs.clone())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for requires in (False, True):

@@ -86,6 +86,7 @@ def jacobian_of_rows(answer):
     ran = []
 
     def linear(x):
+        expect.refused("jacrev")
         ran.append("linear")
         return matrix @ x
 
@@ -102,7 +103,7 @@ def jacobian_of_rows(answer):
             raise Wrong(f"f ran {len(ran)} times, once is enough")
         if isinstance(given, torch.Tensor) and given.shape == jacobian.T.shape and torch.allclose(given, jacobian.T):
             raise Wrong("the matrix lies on its side: each result of f is a row")
-        if isinstance(given, torch.Tensor) and given.ndim == 1 and torch.allclose(given, jacobian.sum(0)):
+        if isinstance(given, torch.Tensor) and given.shape == x.shape and torch.allclose(given, jacobian.sum(0)):
             raise Wrong("that is the sum of all rows: a cotangent of ones adds them")
         if isinstance(given, (tuple, list)) and len(given) == len(jacobian):
             raise Wrong("the numbers are to be one matrix: torch.stack puts rows together")
@@ -117,7 +118,10 @@ def jacobian_of_rows(answer):
 def partial_change(answer):
     """What stands still has a tangent of zeros."""
 
+    ran = []
+
     def f(x, y):
+        ran.append("f")
         return (x * x).sum(1) * y
 
     def expected(x, y, u):
@@ -128,7 +132,12 @@ def partial_change(answer):
     given = answer(f, x, y, u)
     if isinstance(given, tuple):
         raise Wrong("jvp gives the value and the change: return the change alone")
+    ran.clear()
     expect.computes(lambda *args: answer(f, *args), expected, (x, y, u), gradients=False)
+    if len(ran) != 1:
+        raise Wrong(f"f ran {len(ran)} times; one run with a tangent is enough")
+    other = (torch.tensor(3.0), torch.tensor([1.0, 2.0]), torch.tensor(0.5))  # of another function, and of other shapes
+    expect.computes(lambda *args: answer(lambda x, y: x**3 - y, *args), lambda x, y, u: 3 * x**2 * u + 0 * y, other)
 
     recorded = torch.record(lambda: answer(f, x, y, u), passes="forward").to_dict()
     if any(op["saved"] for op in recorded["ops"]):

@@ -216,6 +216,13 @@ def test_tangents_end_where_a_function_has_no_jvp(stop):
     assert_sound(document)
 
 
+def test_the_inputs_of_a_nested_function_are_its_tensors():
+    x = minigrad.tensor(3.0, requires_grad=True)
+    document = minigrad.record(lambda x, y: Pair.apply((x, y))[0], x, minigrad.tensor(1.0)).to_dict()
+    assert forward(document)[0]["inputs"] == [0, 1]
+    assert_sound(document)
+
+
 def test_a_function_without_jvp_stops_no_tangents_that_are_not_there():
     rec = minigrad.record(lambda x: x * Stop.apply(minigrad.ones(())), minigrad.tensor(3.0, requires_grad=True))
     assert not rec.notes and tangent_of_output(rec.to_dict()) == 2.0

@@ -13,7 +13,10 @@ nondiff_received = [2, 0, None]
 # %% wrong nondiff_received: c is marked
 nondiff_received = [2, 0, 3]
 
-# %% wrong nondiff_received: 1 for a
+# %% right nondiff_received
+nondiff_received = torch.tensor([2, 0, 0]).numpy()
+
+# %% wrong nondiff_received: for a
 nondiff_received = [1, 0, 0]
 
 # %% wrong nondiff_received: one for each output
@@ -104,6 +107,20 @@ class NondiffClip(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *grads):
         return grads[0]
+
+
+# %% wrong NondiffClip: expected 8
+class NondiffClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        inside = (x.abs() <= 1).float()
+        ctx.mark_non_differentiable(inside)
+        ctx.save_for_backward(inside)
+        return x.clamp(-1, 1), inside
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return 2 * ctx.saved_tensors[0]
 
 
 # %% wrong NondiffClip: 2 gradients

@@ -249,6 +249,13 @@ def second_penalty(f, x):
     return slope.sum()
 
 
+# %% wrong second_penalty: was x itself given
+def second_penalty(f, x):
+    x = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return (slope**2).sum()
+
+
 # %% wrong second_penalty: return
 def second_penalty(f, x):
     (slope,) = torch.autograd.grad(f(x), x, create_graph=True)

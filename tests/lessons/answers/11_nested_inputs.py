@@ -11,7 +11,7 @@ nested_gradients = torch.autograd.grad(out["sum"] + 10 * out["product"], [a, b])
 nested_gradients = torch.tensor([41.0, 31.0])
 
 # %% right nested_gradients
-nested_gradients = {"a": 41.0, "b": 31.0}
+nested_gradients = {"b": 31.0, "a": 41.0}
 
 # %% wrong nested_gradients: exchanged
 nested_gradients = [31.0, 41.0]
@@ -281,3 +281,34 @@ def nested_squares(params):
 # %% wrong nested_squares: list
 def nested_squares(params):
     return HalfSquares.apply(*params.values())
+
+
+# %% wrong nested_squares: outside
+class Passing(Function):
+    @staticmethod
+    def forward(ctx, total):
+        return total / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g / 2
+
+
+def nested_squares(params):
+    tensors = [t for v in params.values() for t in (v if isinstance(v, list) else [v])]
+    return Passing.apply(sum((t**2).sum() for t in tensors))
+
+
+# %% wrong nested_squares: NestedIOFunction
+class HalfNested(NestedIOFunction):
+    def forward_extended(self, params):
+        self.save_for_backward(params)
+        return sum((t**2).sum() for v in params.values() for t in (v if isinstance(v, list) else [v])) / 2
+
+    def backward_extended(self, g):
+        (params,) = self.saved_tensors
+        return [g * t for v in params.values() for t in (v if isinstance(v, list) else [v])]
+
+
+def nested_squares(params):
+    return HalfNested.apply(params)

@@ -292,3 +292,17 @@ def checked_gradient(f, x):
     step.view(-1)[0] = 1e-6
     slope = (f(x.detach() + step).sum() - f(x.detach() - step).sum()) / 2e-6
     return bool(torch.isclose(slope, gradient.view(-1)[0], atol=1e-5))
+
+
+# %% wrong checked_gradient: gradcheck is called
+def checked_gradient(f, x):
+    return gradcheck(f, x.detach().clone().requires_grad_(), raise_exception=False)
+
+
+# %% wrong checked_gradient: one element at a time
+def checked_gradient(f, x):
+    x = x.detach().clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(f(x).sum(), x)
+    with torch.no_grad():
+        slope = (f(x + 1e-6).sum() - f(x - 1e-6).sum()) / 2e-6
+    return torch.allclose(gradient.sum(), slope, atol=1e-5)

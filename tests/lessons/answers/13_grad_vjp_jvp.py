@@ -232,3 +232,24 @@ def partial_change(f, x, y, u):
 # %% wrong partial_change: same structure
 def partial_change(f, x, y, u):
     return torch.func.jvp(f, (x, y), (u,))[1]
+
+
+# %% wrong partial_change: f ran 2 times
+def partial_change(f, x, y, u):
+    return (f(x + 0.01 * u, y) - f(x - 0.01 * u, y)) / 0.02
+
+
+# %% wrong partial_change: ran 0 times
+def partial_change(f, x, y, u):
+    return 2 * (x * u).sum(1) * y
+
+
+# %% wrong jacobian_of_rows: jacrev is called
+def jacobian_of_rows(f, x):
+    return torch.func.jacrev(f)(x)
+
+
+# %% wrong jacobian_of_rows: the shape
+def jacobian_of_rows(f, x):
+    y, pull = torch.func.vjp(f, x)
+    return torch.cat([pull(row)[0] for row in torch.eye(len(y))])
