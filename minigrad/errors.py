@@ -49,7 +49,17 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         code = self.code
-        return f"{self.file}:{self.line}" + (f": {code}" if code else "")
+        return f"{cell(self.file) or self.file}:{self.line}" + (f": {code}" if code else "")
+
+
+def cell(file: str) -> str:
+    """What a notebook calls the cell that it runs under this name, `In[3]`; empty for a file.
+
+    >>> cell("net.py")
+    ''
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return ((shell and shell.compile.format_code_name(file)) or ("", ""))[1]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

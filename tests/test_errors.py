@@ -171,3 +171,9 @@ def test_a_notebooks_traceback_ends_at_the_users_line(shell, capsys, monkeypatch
     shell.run_cell(PROGRAM)
     full = capsys.readouterr()
     assert "matmul.py" in full.out + full.err
+
+
+def test_a_line_of_a_notebook_goes_by_the_number_of_its_cell(shell, capsys):
+    shell.run_cell("import minigrad as torch\nx = torch.ones(2)", store_history=True)
+    shell.run_cell("try:\n    x @ torch.ones(3)\nexcept RuntimeError as e:\n    print(e)", store_history=True)
+    assert "\n  at In[2]:2: x @ torch.ones(3)\n" in capsys.readouterr().out

@@ -21,8 +21,10 @@ from .markup import fence, folded, raw, svg
 from .pages import put
 
 CHECK = re.compile(r'lessons\.check\("(\w+)"')
-# the file that a kernel makes of a cell, which has another name each time
-CELL = re.compile(re.escape(tempfile.gettempdir()) + r"[/\\]ipykernel_\d+[/\\]\d+\.py|\b\d{5,}\.py\b")
+# a cell, which has no number on a page; or the file that a kernel makes of it, which has another name each time
+CELL = re.compile(
+    re.escape(tempfile.gettempdir()) + r"[/\\]ipykernel_\d+[/\\]\d+\.py|\b\d{5,}\.py\b|\bIn\[\d+\](?=:\d)"
+)
 
 
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:

@@ -37,7 +37,7 @@ for x in (1.0, 2.0):
 # %%
 import inspect
 name = inspect.currentframe().f_code.co_filename
-print("at", name + ":3", "and", os.path.basename(name) + ":3")
+print("at", name + ":3", "and", os.path.basename(name) + ":3", "and In[7]:3")
 
 # %% alt="A line [that rises]"
 import matplotlib.pyplot as plt
@@ -78,7 +78,7 @@ def test_colours_of_a_terminal_and_stderr_are_left_out_and_progress_is_not_the_r
 
 
 def test_lines_of_cells_are_not_called_by_a_file_of_this_machine(page):
-    assert "at cell:3 and cell:3\n" in page.text
+    assert "at cell:3 and cell:3 and cell:3\n" in page.text
 
 
 def test_a_drawing_is_an_svg_within_the_page_and_no_viewer(page):
