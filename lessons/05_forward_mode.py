@@ -136,7 +136,7 @@ start = torch.tensor(1.0, requires_grad=True)
 for times in (1, 10, 100):
     record = torch.record(repeated(times), start).to_dict()
     kept = sum(entry["bytes"] for op in record["ops"] for entry in op["saved"])
-    print(f"{times} steps: backward needs {kept} bytes")
+    print(f"steps: {times}, bytes that backward needs: {kept}")
     assert kept == 4 * times
 
 with fwAD.dual_level():

@@ -19,8 +19,8 @@ def three_uses(answer):
 
 @exercise(
     "`grad_fn.next_functions` is a list of pairs: a node, and which of its outputs was used.",
-    "Count the node itself, then each node behind it. A leaf's node is called AccumulateGrad.",
-    "Call the function for each `next` that is not None, and add what it gives.",
+    "Where the node is that of a leaf, called AccumulateGrad, a path ends: the answer is 1.",
+    "Anywhere else, call the function for each following node that is not None, and add what it gives.",
 )
 def count_paths(answer):
     """Each use of a number is a path of its own: they double with every c = b + b."""
@@ -64,6 +64,7 @@ def walking_order(answer):
 @exercise(
     "The gradient is the sum over the two uses of b of what comes back through each.",
     "2 * a has one use of a; its square has two of b.",
+    "1 goes back to b twice, each time multiplied by the other factor, b; the sum goes on to a, multiplied by 2.",
 )
 def gradient_by_hand(answer):
     """d(4a²)/da = 8a, whatever way the graph takes."""
