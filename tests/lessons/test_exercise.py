@@ -4,7 +4,7 @@ import pytest
 
 import lessons
 import minigrad as torch
-from lessons import progress
+from lessons import catalogue, progress
 from lessons.exercise import Verdict, has_gap
 
 
@@ -135,3 +135,18 @@ def test_progress_lies_in_the_folder_for_data(tmp_path, monkeypatch):
     progress.solved("count_paths")
     progress.forget(("three_uses",))
     assert list(progress.load()) == ["count_paths"] and (tmp_path / "minigrad" / "lessons.json").exists()
+
+
+def test_what_an_error_says_of_lines_of_the_checks_is_left_out():
+    def count_paths(node):
+        raise RuntimeError(
+            f"Scale: no\n  its forward is at {catalogue.FOLDER}/exercises/05_forward_mode.py:9: def f(x):\n"
+        )
+
+    said = lessons.check("count_paths", count_paths).message
+    assert "Scale: no" in said and "exercises" not in said
+
+
+def test_a_line_that_an_error_names_is_not_said_twice():
+    said = lessons.check("count_paths", lambda node: torch.ones(2) @ torch.ones(3)).message
+    assert said.count("torch.ones(2) @ torch.ones(3)") == 1
