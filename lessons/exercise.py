@@ -147,13 +147,20 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _dots(code: CodeType) -> bool:
-    """Whether a function returns or uses bare dots, or has nothing else in its body.
+    """Whether a function returns or uses bare dots (but not as an index, `x[...]`), or has nothing else in its body.
 
     No code is made of the latter, nor of `pass`, which is an answer: they are told apart by the width of their text.
     """
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "RETURN_VALUE")]
+    steps = list(dis.get_instructions(code))
+    used = any(step.argval is ... and not _indexes(after) for step, after in zip(steps, [*steps[1:], steps[-1]]))
+    steps = [step for step in steps if step.opname not in ("RESUME", "RETURN_VALUE")]
     idle = [(step.opname, step.argval) for step in steps] in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
-    return ... in code.co_consts or idle and _width(steps[0]) != len("pass")
+    return used or idle and _width(steps[0]) != len("pass")
+
+
+def _indexes(step: dis.Instruction) -> bool:
+    """Whether an instruction takes what was loaded last as an index; the COPY is that of `x[...] += 1`."""
+    return step.opname in ("BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "COPY") or step.argrepr == "[]"
 
 
 def _width(step: dis.Instruction) -> int:
