@@ -6,7 +6,7 @@ its docstring saying why it is, and raises Wrong (mostly through `expect`) if it
 
 from __future__ import annotations
 
-import dis
+import ast
 import functools
 import html
 import importlib.util
@@ -14,11 +14,11 @@ import inspect
 import itertools
 import os
 import re
+import textwrap
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from . import progress
@@ -120,7 +120,7 @@ def _failed(e: Exception) -> str:
 def has_gap(answer: Any) -> bool:
     """Whether dots still stand in the place of an answer, or of a part of a function or class that is one.
 
-    >>> has_gap(...), has_gap(lambda x: ...), has_gap(lambda x, n: x[0, ..., :n]), has_gap(3)
+    >>> has_gap(...), has_gap(lambda x: ...), has_gap(lambda x: x[..., 0]), has_gap(3)
     (True, True, False, False)
     >>> from numba import njit
     >>> class Node: step = staticmethod(lambda x: x + 1)
@@ -134,48 +134,24 @@ def has_gap(answer: Any) -> bool:
     if isinstance(answer, (list, tuple)):
         return any(has_gap(one) for one in answer)
     plain = inspect.unwrap(answer)  # a forward is wrapped by its class
-    code = getattr(getattr(plain, "py_func", plain), "__code__", None)  # and Numba wraps in its own way
-    return answer is ... or (isinstance(code, CodeType) and any(map(_dots, _nested(code))))
+    plain = getattr(plain, "py_func", plain)  # and Numba wraps in its own way
+    return answer is ... or inspect.isfunction(plain) and _dots(plain)
 
 
-def _nested(code: CodeType) -> Iterator[CodeType]:
-    """A code object, and those of functions defined in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _nested(constant)
+def _dots(f: Any) -> bool:
+    """Whether dots stand in a function other than as an index, such as in x[..., 0].
 
-
-def _dots(code: CodeType) -> bool:
-    """Whether a function returns or uses bare dots, or has nothing else in its body.
-
-    No code is made of the latter, nor of `pass`, which is an answer: they are told apart by the width of their text.
+    Its text tells; of a lambda, whose text is the whole line, and of what has no text the constants do.
     """
-    every = list(dis.get_instructions(code))
-    steps = [step for step in every if step.opname not in ("RESUME", "RETURN_VALUE")]
-    idle = [(step.opname, step.argval) for step in steps] in ([("LOAD_CONST", None)], [("RETURN_CONST", None)])
-    bare = any(step.argval is ... and not _indexes(every[i + 1 :]) for i, step in enumerate(every))
-    return bare or idle and _width(steps[0]) != len("pass")
-
-
-def _indexes(following: list[dis.Instruction]) -> bool:
-    """Whether what lies on top of the stack becomes an index, or a part of one, as in `x[..., :n]`."""
-    above = 0  # how many values lie above it
-    for step in following:
-        if above == 0 and ("SUBSCR" in step.opname or step.argrepr == "[]"):
-            return True
-        above += dis.stack_effect(step.opcode, step.arg, jump=False)
-        if above < 0:
-            if step.opname != "BUILD_TUPLE":
-                return False
-            above = 0  # it is inside of the tuple, which took its place
-    return False
-
-
-def _width(step: dis.Instruction) -> int:
-    """How many columns the text takes of which an instruction was made; 0 where that is not known."""
-    at = step.positions
-    return 0 if at is None else (at.end_col_offset or 0) - (at.col_offset or 0)
+    try:
+        tree = None if f.__name__ == "<lambda>" else ast.parse(textwrap.dedent(inspect.getsource(f)))
+    except (OSError, SyntaxError):
+        tree = None
+    if tree is None:
+        return ... in f.__code__.co_consts
+    indices = [one for node in ast.walk(tree) if isinstance(node, ast.Subscript) for one in ast.walk(node.slice)]
+    dots = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value is ...]
+    return any(one not in indices for one in dots)
 
 
 class Words(str):

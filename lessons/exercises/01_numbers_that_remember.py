@@ -36,7 +36,8 @@ def count_paths(answer):
             b = b + b
         given, wanted = answer(b.grad_fn), expected(b.grad_fn)
         if given != wanted:
-            raise Wrong(f"after {doublings} doublings there are {wanted} paths to the leaf, count_paths says {given!r}")
+            times = "1 doubling" if doublings == 1 else f"{doublings} doublings"
+            raise Wrong(f"after {times} there are {wanted} paths to the leaf, count_paths says {given!r}")
     w, x = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0)
     if answer((w * x + w).grad_fn) != 2:
         raise Wrong("of w * x + w two paths lead to w; x does not require grad, there None stands in next_functions")
