@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Calling another system
 #
-# *25 minutes. Needs lessons 3, 6 and 13.*
+# *25 minutes. Needs lessons 3, 9, 12 and 13.*
 #
 # NumPy, a C library, a simulator: code that knows nothing of gradients can be a step of a graph, if you say what its
 # derivative is. You will wrap NumPy's sort as a Function, write its backward so that it can be differentiated again,

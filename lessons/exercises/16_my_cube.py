@@ -27,6 +27,15 @@ def derivatives(f, x, most):
     return rows
 
 
+def both_outputs(answer, x):
+    """That the answer is a Function with two outputs."""
+    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
+        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+    given = answer.apply(x)
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise Wrong(f"apply has to return two tensors, as forward did, got {given!r}")
+
+
 @exercise(
     "The walk starts at 10 * gradient. What is gradient made of, the result of MyCube or its dx?",
     "gradient = 1 * dx + 0 * 6 * x. Its upstream gradient is 10, and y has no part in it.",
@@ -63,8 +72,7 @@ def MyFourth(answer):  # noqa: N802
             (x,) = ctx.saved_tensors
             return g * 4 * x**3 + g_dx * 12 * x**2
 
-    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
-        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+    both_outputs(answer, x)
     given = derivatives(lambda x: answer.apply(x)[0], x, 1)[0]
     expect.tensor(given, 4 * x**3, "the first derivative")
     expect.function(answer, Expected, (x.clone().requires_grad_(),))
@@ -94,8 +102,7 @@ def MySine(answer):  # noqa: N802
             (x,) = ctx.saved_tensors
             return g_sine * torch.cos(x) - g_cosine * torch.sin(x)
 
-    if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
-        raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
+    both_outputs(answer, x)
     sine, cosine = torch.sin(x), torch.cos(x)
     expect.tensor(derivatives(lambda x: answer.apply(x)[0], x, 1)[0], cosine, "the first derivative")
     second = derivatives(lambda x: answer.apply(x)[0], x, 2)[1]

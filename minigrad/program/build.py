@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function import NestedIOFunction
 from ..core.device import CPU
 from ..core.saved import Freed
 from ..kernels import formula
@@ -120,17 +119,15 @@ def consumed(groups: list[Group], outputs: list) -> dict:
     return found
 
 
-def is_nesting(ref: Any) -> bool:
-    """Whether an argument is the call that a NestedIOFunction adds to its tensors, which knows how they are nested."""
-    return isinstance(ref, dict) and isinstance(ref["const"], NestedIOFunction)
-
-
 def ends(group: Group, used: dict) -> tuple[list, list]:
     """What goes into a group from outside, in the order of the arguments, and what of its results is used outside."""
     results = [o for e in group.events for o in e.outputs]
     made = set(results)
     if len(group.events) == 1:
-        inputs = [i for i in group.events[0].inputs if not is_nesting(i)]
+        (event,) = group.events
+        inputs = list(event.inputs)
+        if hasattr(event.cls, "_nested"):
+            inputs.pop()  # the call of a NestedIOFunction, which knows how its tensors are nested
     else:
         read = [i for e in group.events for i in e.inputs if not isinstance(i, dict) and i not in made]
         inputs = [i for i in dict.fromkeys([*(group.arguments or {}).values(), *read]) if i in set(read)]

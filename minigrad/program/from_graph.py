@@ -23,6 +23,7 @@ from .recording import Record
 
 FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
 REFUSED = "it is a gradient of a backward that is marked with @once_differentiable, and has no second derivative"
+UNKNOWN = {"const": "…"}  # an argument that is no tensor, of which a node knows nothing
 
 
 def record_of(what: Tensor | Node) -> Record:
@@ -124,7 +125,7 @@ def untracked(rec: Record, node: Any, i: int) -> Any:
     """An argument that is not tracked."""
     if isinstance(node, Ctx):
         m = node._given[i] if i < len(node._given) else None
-        return {"const": None} if m is None else add(rec, "input", *m)
+        return UNKNOWN if m is None else add(rec, "input", *m)
     s = node._saved[i] if type(node._saved) is tuple and i < len(node._saved) else None
     if type(s) is Saved and isinstance(s.tensor, Tensor):
         return add(rec, "input", tuple(s.tensor.shape), s.tensor._np_dtype)

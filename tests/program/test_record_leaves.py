@@ -218,9 +218,26 @@ def test_tangents_end_where_a_function_has_no_jvp(stop):
 
 def test_the_inputs_of_a_nested_function_are_its_tensors():
     x = minigrad.tensor(3.0, requires_grad=True)
-    document = minigrad.record(lambda x, y: Pair.apply((x, y))[0], x, minigrad.tensor(1.0)).to_dict()
-    assert forward(document)[0]["inputs"] == [0, 1]
-    assert_sound(document)
+    y = minigrad.tensor(1.0)
+    of_function = minigrad.record(lambda x, y: Pair.apply((x, y))[0], x, y).to_dict()
+    for document in (of_function, minigrad.record_of(Pair.apply((x, y))[0]).to_dict()):
+        assert forward(document)[0]["inputs"] == [0, 1]
+        assert_sound(document)
+
+
+class Scaled(minigrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+def test_a_graph_does_not_claim_to_know_arguments_that_are_no_tensors():
+    y = Scaled.apply(minigrad.tensor(3.0, requires_grad=True), 1)
+    assert forward(minigrad.record_of(y).to_dict())[0]["inputs"] == [0, {"const": "…"}]
 
 
 def test_a_function_without_jvp_stops_no_tangents_that_are_not_there():

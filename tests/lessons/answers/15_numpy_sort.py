@@ -389,3 +389,25 @@ class NumpySolve(torch.autograd.Function):
 # %% wrong NumpySolve: subclass
 def NumpySolve(A, b):
     return torch.linalg.solve(A, b)
+
+
+# %% wrong inverse_permutation: the inverse
+def inverse_permutation(ind):
+    return ind[ind]  # the inverse where no cycle is longer than three
+
+
+# %% wrong NumpyTanh: exp
+class NumpyTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        up, down = x.exp(), (-x).exp()
+        return (up - down) / (up + down)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * (1 - y**2)

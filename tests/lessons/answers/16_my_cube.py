@@ -334,3 +334,19 @@ class SafeSqrt(torch.autograd.Function):
         slope = torch.zeros_like(x)
         slope[x > 0] = 0.5 / x.detach()[x > 0].sqrt()
         return grad_output * slope
+
+
+# %% wrong MySine: two tensors
+class MySine(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.cos(x)
