@@ -174,7 +174,7 @@ class ForwardHypot(torch.autograd.Function):
         return (x + y) * tangent / r
 
 
-# %% wrong ForwardHypot: is there a return
+# %% wrong ForwardHypot: return
 class ForwardHypot(torch.autograd.Function):
     @staticmethod
     def forward(x, y):
