@@ -23,8 +23,9 @@ print(b)
 assert b.grad_fn.name() == "MulBackward0"
 
 # %% [markdown]
-# The node knows where its inputs came from. `a` is a leaf, made by no operation: the end of the path is where its
-# gradient is accumulated.
+# The node knows where its inputs came from: for each of them there is a pair of the node that made it, and which of that
+# node's outputs it was, counted from 0. `a` is a leaf, made by no operation: the end of the path is where its gradient is
+# accumulated.
 
 # %%
 for node, output in b.grad_fn.next_functions:
@@ -32,7 +33,8 @@ for node, output in b.grad_fn.next_functions:
 assert [node.name() for node, _ in b.grad_fn.next_functions] == ["AccumulateGrad", "AccumulateGrad"]
 
 # %% [markdown]
-# Here is that memory as a picture. Two lines lead from `a` to the product, one for each use.
+# Here is that memory as a picture. A tensor does not know the name of its variable, so `a` is called `v0` there and `b`
+# `v1`. Two lines lead from `a` to the product, one for each use.
 
 # %%
 draw(b)
@@ -112,7 +114,7 @@ print(a.grad)
 assert a.grad.item() == 4.0
 
 # %% [markdown]
-# Hooks show the order. Each node here says when its turn comes and what it got.
+# Hooks show the order: functions that a node calls when its turn comes, with what it got. Each node here writes that down.
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)

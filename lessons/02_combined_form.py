@@ -129,7 +129,7 @@ assert Watched.apply(x).grad_fn is not y.grad_fn
 
 # %% [markdown]
 # Tensors are left there with `save_for_backward`, and found again in `ctx.saved_tensors`, a tuple in the same order; lesson
-# 6 says why. Anything else, such as a number, is simply an attribute. `backward` returns one gradient for each argument of
+# 6 says why. Anything else, such as a number, is an attribute. `backward` returns one gradient for each argument of
 # `forward` (`ctx` does not count), and `None` for an argument that has none.
 
 

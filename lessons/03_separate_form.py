@@ -161,9 +161,10 @@ for name, f in (
 assert calls.count("setup_context") == 3
 
 # %% [markdown]
-# Look at the last line of "grad of grad". The inner `grad` keeps a `GradTensor`: a tensor that the outer `grad` follows.
-# What the inner `backward` computes from it is followed as well, and that is how a second derivative comes about. A
-# `forward` with `ctx` runs below all levels and would keep plain numbers, which nobody follows.
+# The ground below all levels, where `apply` alone runs, counts as one more. Look at what is kept last in "grad of
+# grad": a `GradTensor`, a tensor that the outer `grad` follows. What the inner `backward` computes from it is followed
+# as well, and that is how a second derivative comes about. A `forward` with `ctx` runs below all levels and would keep
+# plain numbers, which nobody follows.
 #
 # The other transforms want the separate form for the same reason. For `vmap` the class says besides that its methods may be
 # run on a whole batch (lesson 17); for `jvp` there is a method of that name (lesson 5).
@@ -213,7 +214,8 @@ assert second(zero) == 0.0  # and not 4
 
 # %% [markdown]
 # minigrad cannot see this in each call, but it finds it when it is asked: `debug` watches where saved tensors come from,
-# and the check of a `Function` compares the second derivatives with differences.
+# and the check of a `Function` compares the second derivatives with differences. (It does so at a point of its own and with
+# weights, which is why it does not speak of 4.)
 
 # %%
 start = torch.tensor(0.0, requires_grad=True)

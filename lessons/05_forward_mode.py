@@ -104,8 +104,7 @@ assert value == 33.0 and tangent == 29.0
 # run with the computation, not against it.
 
 # %%
-record = torch.record(f, torch.tensor(3.0), passes=("forward", "backward", "jvp"))
-draw(record, passes="jvp")
+draw(f, torch.tensor(3.0), passes="jvp")
 
 # %% [markdown]
 # `torch.func.jvp` does the three steps in one call: a function, a tuple of inputs, a tuple of their tangents. The name is
@@ -119,7 +118,8 @@ assert value == 33.0 and tangent == 29.0
 # ## Nothing is kept
 #
 # `backward` walks from the end, so until then the graph has to keep what the slopes need, and a longer program keeps more.
-# Forward mode is done with a value as soon as the next one is computed.
+# Forward mode is done with a value as soon as the next one is computed. `torch.record` writes down what `draw` draws, also
+# how many bytes each operation has saved.
 
 
 # %%
@@ -136,7 +136,7 @@ start = torch.tensor(1.0, requires_grad=True)
 for times in (1, 10, 100):
     record = torch.record(repeated(times), start).to_dict()
     kept = sum(entry["bytes"] for op in record["ops"] for entry in op["saved"])
-    print(f"{times} steps: backward needs {kept} bytes")
+    print(f"steps: {times}, bytes that backward needs: {kept}")
     assert kept == 4 * times
 
 with fwAD.dual_level():
@@ -419,8 +419,8 @@ lessons.check("forward_tangent", forward_tangent)
 # %% [markdown]
 # ### 2. A rule
 #
-# Write division for dual numbers: from the value and the tangent of `a`, and those of `b`, the value and the tangent of
-# a / b.
+# Write division for dual numbers: from the value and the tangent of `a`, and those of `b`, return the value and the tangent
+# of a / b, as a pair.
 
 
 # %%

@@ -106,8 +106,8 @@ print(message)
 assert "(3, 2) is the shape of argument 1, w" in message
 
 # %% [markdown]
-# Where both have the same shape nobody can see it, and the numbers are wrong without a word. `minigrad check` (lesson 12)
-# compares with differences of `forward`, and names the mistake.
+# Where both have the same shape nobody can see it, and the numbers are wrong without a word. `torch.testing.check`, or
+# `minigrad check` as a command (lesson 12), compares with differences of `forward`, and names the mistake.
 
 
 # %%

@@ -103,7 +103,8 @@ assert torch.vmap(torch.func.grad(torch.func.grad(my_cube)))(x).tolist() == [6.0
 
 # %% [markdown]
 # Code of another system cannot be run on a batch that way: NumPy would have to see one example, and there is none by
-# itself. minigrad says so. (PyTorch's documentation warns that there the behaviour is undefined.)
+# itself. minigrad says so; the message names two vmaps, the one that is called and that of the generated rule. (PyTorch's
+# documentation warns that there the behaviour is undefined.)
 
 
 # %%
@@ -370,7 +371,7 @@ assert looped.tolist() == torch.sort(columns, dim=0).values.tolist()
 assert mapped.tolist() != looped.tolist()
 
 # %% [markdown]
-# `check` tries a rule with the batch in each place, alone and together, and compares with a loop. It finds this one.
+# `torch.testing.check` (lesson 12) tries a rule with the batch in each place, alone and together, and compares with a loop. It finds this one.
 
 # %%
 failures = torch.testing.check(NumpyTake, columns[:, 0], ind[:, 0], ind_inv[:, 0], -1).failures

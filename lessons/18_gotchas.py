@@ -536,7 +536,8 @@ lessons.check("GotchaDense", GotchaDense)
 # %% [markdown]
 # ### 3. On ctx, and late
 #
-# `GotchaReciprocal` has two of the faults of this lesson. Repair it, so that its second derivative is right, too.
+# `GotchaReciprocal` has two of the faults of this lesson. Repair it, so that its second derivative is right, too. What
+# `apply` gives stays one tensor, `1 / x`.
 
 
 # %%

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Jacobians, Hessians and Newton
 #
-# *25 minutes. Needs lessons 5, 13 and 14.*
+# *25 minutes. Needs lessons 5, 10 and 17.*
 #
 # A gradient belongs to a function with one result. For several results there is a whole matrix of derivatives, and for
 # second derivatives another one. You will build both from passes that you know, see which way is cheaper when, do
@@ -131,7 +131,7 @@ def wide(x):
 
 def bytes_made(f, *args):
     """The bytes of all tensors that come up while f runs."""
-    return sum(value["bytes"] for value in torch.record(f, *args).to_dict()["values"])
+    return sum(value["bytes"] for value in torch.record(f, *args, passes="forward").to_dict()["values"])
 
 
 def seconds(f, *args):

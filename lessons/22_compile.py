@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Compile: read your training step
 #
-# *25 minutes. Needs lessons 1, 2 and 20.*
+# *25 minutes. Needs lessons 2, 8 and 20.*
 #
 # `torch.compile` writes a module for a whole function, gradients and updates included. You will read that module, see when it
 # is made anew and what keeps a function from being compiled, and measure what it saves.
@@ -116,7 +116,7 @@ print(step.source())
 print(step.explain())
 
 # %% [markdown]
-# Compiled or not, a hundred steps give the same parameters up to rounding.
+# Compiled or not, these steps give the same parameters up to rounding.
 
 # %%
 w_eager, b_eager = fresh()
@@ -300,8 +300,6 @@ for f in (noting, positive):
 
 # %%
 class Square(torch.autograd.Function):
-    is_traceable = True
-
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -313,15 +311,25 @@ class Square(torch.autograd.Function):
         return 2 * x * g
 
 
-@torch.compile(fullgraph=True)
 def squares(x):
     return Square.apply(x).sum()
 
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
-squares(x).backward()
+try:
+    torch.compile(squares, fullgraph=True)(x)
+except RuntimeError as e:
+    print(e)
+    assert "is_traceable = True" in str(e)
+else:
+    raise AssertionError("a Function was looked into that had not allowed it")
+
+# %%
+Square.is_traceable = True
+compiled_squares = torch.compile(squares, fullgraph=True)
+compiled_squares(x).backward()
 print(x.grad)
-print(squares.explain())
+print(compiled_squares.explain())
 assert x.grad.tolist() == [2.0, 4.0]
 
 # %% [markdown]

@@ -1,8 +1,8 @@
 """What checks of exercises expect of an answer: each function returns if it finds that, and else raises Wrong with words.
 
 `number`, `tensor`, `choice` look at values; `computes` calls the learner's function and the expected one side by side, and
-draws where their graphs part; `function` does the same for a custom Function; `saves` counts bytes; `raises` and `quiet`
-look at errors.
+draws where their graphs part; `function` does the same for a custom Function; `saves` counts bytes, `keeps` looks at tensors;
+`raises` and `quiet` look at errors.
 """
 
 from __future__ import annotations
@@ -22,18 +22,30 @@ from viz import Drawing
 from .difference import Difference, copies
 from .exercise import Wrong
 
-__all__ = ["choice", "computes", "function", "holds", "number", "numbers", "quiet", "raises", "saves", "tensor"]
+__all__ = [
+    "choice",
+    "computes",
+    "function",
+    "holds",
+    "number",
+    "numbers",
+    "quiet",
+    "raises",
+    "refused",
+    "saves",
+    "tensor",
+]
 
 
 def number(answer: Any, value: float, mistakes: Mapping[float, str] = {}, rtol: float = 1e-4) -> None:  # noqa: B006
-    """A single number, given as one or as a tensor; `mistakes` say what other numbers come from.
+    """A single number, given as one or as a tensor, array or list of one; `mistakes` say what others come from.
 
     >>> number(minigrad.tensor(2.0), 2.0)
     """
     if isinstance(answer, bool):
         raise Wrong(f"expected a number, got {answer}")
     try:
-        given = float(answer)
+        given = _array(answer).item()
     except (TypeError, ValueError, RuntimeError):
         raise Wrong(f"expected a number, got {_described(answer)}") from None
     if np.isclose(given, value, rtol=rtol, atol=1e-6, equal_nan=True):
@@ -184,6 +196,27 @@ def saves(f: Callable, args: tuple, most: int) -> None:
         raise Wrong(f"{sum(kept.values())} bytes are kept for backward, {most} are enough")
 
 
+def keeps(result: Tensor, *wanted: Tensor, what: str) -> None:
+    """A result of a custom Function whose ctx keeps tensors with just these values, by save_for_backward; `what` names them.
+
+    >>> x = minigrad.tensor(2.0, requires_grad=True)
+    >>> keeps(x.exp(), x.exp(), what="the result")
+    """
+    node: Any = result.grad_fn
+    enough = f"{what} {'is' if len(wanted) == 1 else 'are'} enough"
+    saved = [t for t in node.saved_tensors if t is not None]
+    attributes = [name for name, value in getattr(node, "__dict__", {}).items() if isinstance(value, Tensor)]
+    if not saved:
+        raise Wrong(f"the numbers are right, but nothing was given to save_for_backward: {enough}")
+    if attributes:
+        raise Wrong(f"a tensor is kept as ctx.{attributes[0]} besides what was given to save_for_backward: {enough}")
+    if len(saved) > len(wanted):
+        raise Wrong(f"{len(saved)} tensors are kept: {enough}")
+    for kept in saved:
+        if not any(kept.shape == one.shape and np.allclose(_array(kept), _array(one)) for one in wanted):
+            raise Wrong(f"{_described(kept)} is kept: {enough}")
+
+
 def raises(f: Callable[[], Any], kind: type[Exception], words: str = "") -> None:
     """A call that fails with this type of error, whose message has these words.
 
@@ -210,6 +243,21 @@ def quiet(f: Callable[[], Any]) -> Any:
     if said:
         raise Wrong(f"there is a warning: {str(said[0].message).splitlines()[0]}")
     return result
+
+
+def refused(name: str) -> None:
+    """For a function that the answer gets: that it is not called by the function of minigrad that the answer is to do without.
+
+    >>> minigrad.func.jacrev(lambda x: refused("jacrev") or x)(minigrad.ones(1))
+    Traceback (most recent call last):
+    lessons.exercise.Wrong: jacrev is called; the exercise is to do it without
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(PACKAGE) and code.co_qualname.split(".")[0] == name:
+            raise Wrong(f"{name} is called; the exercise is to do it without")
+        frame = frame.f_back
 
 
 def _leaves(args: tuple) -> list[Tensor]:
@@ -275,19 +323,5 @@ def _word(what: Any) -> Any:
 def _described(what: Any) -> str:
     """A value, in a few words."""
     words = " ".join(repr(what.detach() if isinstance(what, Tensor) else what).split())
-    return words if len(words) <= 60 else f"{type(what).__name__} {words[:40]}…"
-
-
-def refused(name: str) -> None:
-    """For a function that the answer gets: that it is not called by the function of minigrad that the answer is to do without.
-
-    >>> minigrad.func.jacrev(lambda x: refused("jacrev") or x)(minigrad.ones(1))
-    Traceback (most recent call last):
-    lessons.exercise.Wrong: jacrev is called; the exercise is to do it without
-    """
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if code.co_filename.startswith(PACKAGE) and code.co_qualname.split(".")[0] == name:
-            raise Wrong(f"{name} is called; the exercise is to do it without")
-        frame = frame.f_back
+    kind = "" if isinstance(what, Tensor) else f"{type(what).__name__} "  # which begins its words anyway
+    return words if len(words) <= 60 else f"{kind}{words[:40]}…"

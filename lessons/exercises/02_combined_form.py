@@ -63,7 +63,7 @@ class Sine(torch.autograd.Function):
 )
 def CombinedSine(answer):
     """The number is left on the ctx, there are two gradients, and the first is a multiple of what arrives."""
-    expect.function(answer, Sine, *points(0.5, [1.0, -2.0], after=(3.0,)))
+    expect.function(answer, Sine, *points(0.5, [1.0, -2.0], after=(3.0,)), *points([0.0, 2.0], after=(-0.5,)))
 
 
 class Clip(torch.autograd.Function):

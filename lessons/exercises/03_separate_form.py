@@ -28,7 +28,9 @@ def separate_inputs(answer):
 def SeparateTanh(answer):
     """One tensor is kept, and what is computed from it can be differentiated again."""
     differentiates(answer, torch.tanh, (0.0, 0.5, -2.0))
-    expect.saves(answer.apply, (torch.tensor([2.0, 4.0], requires_grad=True),), 8)
+    x = torch.tensor([2.0, 4.0], requires_grad=True)
+    expect.saves(answer.apply, (x,), 8)
+    expect.keeps(answer.apply(x), x.tanh(), what="the result")
 
 
 @exercise(
@@ -60,6 +62,9 @@ def differentiates(answer, expected, points, *more):
         result = answer.apply(*args)
         return result[0] if isinstance(result, tuple) else result
 
+    words = "; what is computed in backward from anything but inputs and outputs counts as a constant"
+    if isinstance(answer.apply(torch.tensor(points[0]), *(more[0] if more else ())), tuple):
+        words += ", and the gradient of a second output has to be added"
     for rest in more or ((),):
         expect.computes(
             first, expected, *[(torch.tensor(at, requires_grad=True), *rest) for at in (points[0], list(points))]
@@ -68,7 +73,6 @@ def differentiates(answer, expected, points, *more):
             x, whole = torch.tensor(at), f"at {at}" + "".join(f", n = {n}" for n in rest)
             own, wanted = lambda x: first(x, *rest), lambda x: expected(x, *rest)
             expect.tensor(grad(own)(x), grad(wanted)(x), f"func.grad {whole}")
-            words = "; what is computed in backward from anything but inputs and outputs counts as a constant"
             second_is(grad(grad(own))(x), grad(grad(wanted))(x), f"the second derivative {whole}", words)
             second_is(again(own, x), again(wanted, x), f"the second derivative by create_graph {whole}", words)
 

@@ -65,11 +65,8 @@ def SeveralLean(answer):
 
 def lean(answer, x, y, when, wanted):
     """That only those tensors are kept, and only those products computed, which are wanted."""
-    kept = [t for t in answer.apply(x, y).grad_fn.saved_tensors if t is not None]
-    if len(kept) > len(wanted):
-        raise Wrong(f"{when}, {len(kept)} tensors are kept; {len(wanted)} is enough: which one does its gradient need?")
-    if len(kept) < len(wanted):
-        raise Wrong(f"{when}, {len(kept)} tensors are kept: keep what backward reads with ctx.save_for_backward")
+    needed = [other for name, other in (("x", y), ("y", x)) if name in wanted]
+    expect.keeps(answer.apply(x, y), *needed, what=f"{when}, {'one of them' if len(wanted) == 1 else 'the two'}")
     (op,) = [op for op in torch.record(answer.apply, x, y, inside=True).to_dict()["ops"] if op["phase"] == "forward"]
     products = sum(o["name"] == "mul" for m in op["inside"] if m["method"] in ("backward", "vjp") for o in m["ops"])
     if products > len(wanted):
@@ -102,8 +99,4 @@ def SeveralSinCos(answer):
     expect.function(answer, by_formula(lambda x: (x.sin(), x.cos())), (x,))
     expect.computes(lambda x: answer.apply(x)[0], lambda x: x.sin(), (x,))
     expect.computes(lambda x: answer.apply(x)[1], lambda x: x.cos(), (x,))
-    kept = [t for t in answer.apply(x)[0].grad_fn.saved_tensors if t is not None]
-    if not kept:
-        raise Wrong("the numbers are right, but what backward reads is to be kept with ctx.save_for_backward")
-    if len(kept) > 2 or any(torch.equal(t, x) for t in kept):
-        raise Wrong("the numbers are right, but the two results are enough: neither x nor anything else has to be kept")
+    expect.keeps(answer.apply(x)[0], x.sin(), x.cos(), what="the two results")

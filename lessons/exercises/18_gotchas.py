@@ -40,6 +40,12 @@ def GotchaDense(answer):
     weight = torch.tensor([[1.0, 4.0], [0.0, -1.0], [3.0, 0.5]], requires_grad=True)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        try:
+            answer.apply(x, weight)
+        except TypeError as e:
+            if "is called with" not in str(e):
+                raise
+            raise Wrong(f"apply(x, weight) does not fit its forward: {str(e).splitlines()[0]}") from None
         expect.computes(answer.apply, lambda x, weight: weight @ x, (x, weight), (x.detach(), weight))
     if said:
         raise Wrong(f"there is a warning: {str(said[0].message).splitlines()[0]}")
@@ -50,6 +56,7 @@ def GotchaDense(answer):
     found = torch.func.grad(loss)(weight.detach(), x.detach())
     wanted = torch.outer(2 * (weight @ x), x)
     expect.tensor(found, wanted, "the gradient of weight under torch.func.grad")
+    expect.holds(answer, x.detach(), weight.detach())
 
 
 @exercise(
@@ -65,6 +72,10 @@ def GotchaReciprocal(answer):
         return 1 / x
 
     x = torch.tensor([2.0, -0.5], requires_grad=True)
+    if isinstance(given := answer.apply(x), tuple):
+        raise Wrong(
+            f"apply gives {len(given)} results, its users expect 1 / x alone: what else can the slope be made of?"
+        )
     expect.computes(answer.apply, expected, (x,))
 
     def second(f):
@@ -105,3 +116,5 @@ def GotchaSums(answer):
             expect.tensor(given, torch.stack([one.cumsum(dim) for one in x.unbind(batch)]), what)
             wanted = [torch.func.grad(lambda y, dim=dim: (y.cumsum(dim) ** 2).sum())(one) for one in x.unbind(batch)]
             expect.tensor(gradients, torch.stack(wanted), f"the gradient of {what}")
+            outside = torch.func.grad(lambda x, f=square, batch=batch: torch.vmap(f, in_dims=batch)(x).sum())(x)
+            expect.tensor(outside, torch.stack(wanted, batch), f"with grad around vmap, the gradient of {what}")

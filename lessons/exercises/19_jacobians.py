@@ -1,5 +1,7 @@
 """The exercises of lesson 19."""
 
+import numpy as np
+
 import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong, exercise
@@ -38,7 +40,8 @@ def jacobian_by_hand(answer):
 def jacobian_modes(answer):
     """As many passes as there are results in reverse, as inputs forward: the smaller number is cheaper."""
     whats = ("a loss has 1 result and 1000 inputs", "a place has 3 results of 1 input", "10 results of 784 inputs")
-    if isinstance(answer, str) or not isinstance(answer, (list, tuple)) or len(answer) != len(whats):
+    answer = answer.tolist() if isinstance(answer, np.ndarray) else answer
+    if not isinstance(answer, (list, tuple)) or len(answer) != len(whats):
         raise Wrong(f"expected a list of three words, got {answer!r}")
     for given, right, what in zip(answer, ("jacrev", "jacfwd", "jacrev"), whats):
         expect.choice(getattr(given, "__name__", given), right, {{"jacrev": "jacfwd", "jacfwd": "jacrev"}[right]: what})
@@ -65,7 +68,7 @@ def curvature(answer):
         expect.number(given, bends, {slope: "that is the slope along v. How does it change?"})
     n = 300
     x = torch.linspace(0.0, 1.0, n)
-    values = torch.record(lambda x: answer(lambda x: (x**3).sum(), x, x), x).to_dict()["values"]
+    values = torch.record(lambda: answer(lambda x: (x**3).sum(), x, x), passes="forward").to_dict()["values"]
     if sum(value["bytes"] for value in values) >= 4 * n * n:
         raise Wrong(f"the numbers are right, but for {n} inputs there is a matrix of {n} x {n} on the way")
 

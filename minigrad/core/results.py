@@ -7,7 +7,7 @@ the gradient that it is given (or a jvp its tangent), whether it should have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,8 @@ def wrong_number(node: Ctx, outs: tuple) -> Exception:
             f"has no return, and so gives None in place of gradients for the {counted(n, 'argument')} of forward, {row}"
         )
     extra = "; the ctx has no place among them" if len(outs) == n + 1 and outs[0] is None else ""
+    if len(outs) == 1 and isinstance(outs[0], Iterator):
+        extra = f"; a {type(outs[0]).__name__} is no tuple: put tuple(...) around it"
     return error(
         RuntimeError,
         who(node),

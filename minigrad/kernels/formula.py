@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -127,10 +127,23 @@ def on_arrays(f: Callable) -> Callable:
     """The same formula for arrays: its code, with NumPy's functions where the operations stood."""
     scope = dict(f.__globals__)
     for name in f.__code__.co_names:
-        found = array_function(name)
+        found, given = array_function(name), scope.get(name)
         if found is not None:
             scope[name] = found
+        elif isinstance(given, ModuleType) and given.__name__.partition(".")[0] == "minigrad":
+            scope[name] = OnArrays(given)
     return FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
+
+
+class OnArrays:
+    """A module of operations, as `torch` in torch.sqrt(x), with NumPy's functions where the operations stood."""
+
+    def __init__(self, module: ModuleType):
+        self.module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = array_function(name)
+        return getattr(self.module, name) if found is None else found
 
 
 def runs_on_arrays(f: Callable) -> bool:

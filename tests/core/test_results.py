@@ -29,6 +29,12 @@ def test_arguments_in_a_row_are_counted():
         f.apply(leaf(), leaf()).sum().backward()
 
 
+def test_a_generator_is_named():
+    f = function(lambda ctx, g: (g * k for k in (1, 2)))
+    with pytest.raises(RuntimeError, match=r"expected 2, got 1\); a generator is no tuple"):
+        f.apply(leaf(), leaf()).sum().backward()
+
+
 @pytest.mark.parametrize(
     "backward",
     [

@@ -51,6 +51,19 @@ def test_formula_with_an_unknown_function_has_no_kernel():
     assert generate.forward("none", lambda x: unknown(x), (True,), F32) is None
 
 
+def test_formula_that_names_the_library_computes_with_numpy_on_arrays():
+    class RootOfSquares(Pointwise):
+        kernel = lambda x: minigrad.sqrt(x * x + 1)
+        dx = lambda x: x / minigrad.sqrt(x * x + 1)
+
+    def f(x):
+        return RootOfSquares.apply(x)
+
+    steps = minigrad.record(f, minigrad.tensor([1.0, -2.0])).to_dict()["ops"]
+    assert [step["name"] for step in steps] == ["root_of_squares"] * 3, "inside of an operation no other one is applied"
+    assert type(formula.on_arrays(RootOfSquares.kernel)(np.ones(2))) is np.ndarray
+
+
 def test_formula_written_as_a_function_of_statements_runs_on_arrays():
     class Distance(Pointwise):
         def kernel(x, y):

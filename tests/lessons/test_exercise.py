@@ -4,7 +4,7 @@ import pytest
 
 import lessons
 import minigrad as torch
-from lessons import progress
+from lessons import catalogue, progress
 from lessons.exercise import Verdict, has_gap
 
 
@@ -48,8 +48,22 @@ def gap_inside(x):
     return inner()
 
 
+def gap_beside_an_index(x, n):
+    y = x[..., :n]
+    return y[...], ...
+
+
+def gap_to_be_written(x, n):
+    x[..., n] = ...
+
+
 def nothing(x):
     pass
+
+
+def indexes(x, n):
+    x[n, ..., :n] = x[..., n] + x[...]
+    return x[0, ..., n if n else 1 : 2 * n]
 
 
 class Gap(torch.autograd.Function):
@@ -61,15 +75,25 @@ class Gap(torch.autograd.Function):
     def backward(ctx, g): ...
 
 
-@pytest.mark.parametrize("answer", [..., gap, documented_gap, gap_in_the_middle, gap_inside, Gap, [1, ...]])
+GAPS = [..., gap, documented_gap, gap_in_the_middle, gap_inside, gap_beside_an_index, gap_to_be_written, Gap, [1, ...]]
+
+
+@pytest.mark.parametrize("answer", GAPS)
 def test_dots_mean_that_there_is_no_answer_yet(answer):
     assert has_gap(answer)
     assert lessons.check("gradient_by_hand", answer).status in ("open", "wrong")
     assert lessons.check("gradient_by_hand", gap).status == "open"
 
 
+def all_elements(x):
+    x[...] = 1
+    x[...] += 2
+    return x[...]
+
+
 @pytest.mark.parametrize(
-    "answer", [nothing, lambda x: x[..., 0], lambda x: None or x, 3, "text", lambda: 1, torch.tensor(1.0)]
+    "answer",
+    [nothing, indexes, all_elements, lambda x: x[..., 0], lambda x: None or x, 3, "text", lambda: 1, torch.tensor(1.0)],
 )
 def test_an_answer_without_dots_has_no_gap(answer):
     assert not has_gap(answer)
@@ -118,3 +142,18 @@ def test_progress_lies_in_the_folder_for_data(tmp_path, monkeypatch):
     progress.solved("count_paths")
     progress.forget(("three_uses",))
     assert list(progress.load()) == ["count_paths"] and (tmp_path / "minigrad" / "lessons.json").exists()
+
+
+def test_what_an_error_says_of_lines_of_the_checks_is_left_out():
+    def count_paths(node):
+        raise RuntimeError(
+            f"Scale: no\n  its forward is at {catalogue.FOLDER}/exercises/05_forward_mode.py:9: def f(x):\n"
+        )
+
+    said = lessons.check("count_paths", count_paths).message
+    assert "Scale: no" in said and "exercises" not in said
+
+
+def test_a_line_that_an_error_names_is_not_said_twice():
+    said = lessons.check("count_paths", lambda node: torch.ones(2) @ torch.ones(3)).message
+    assert said.count("torch.ones(2) @ torch.ones(3)") == 1

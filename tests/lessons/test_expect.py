@@ -22,7 +22,7 @@ def refused(f, *args, **options):
 
 @given(st.floats(-1e6, 1e6))
 def test_a_number_is_right_in_every_form(value):
-    for given_as in (value, str(value) and np.float64(value), torch.tensor(value, dtype=torch.float64)):
+    for given_as in (value, str(value), np.array([value]), torch.tensor(value, dtype=torch.float64)):
         expect.number(given_as, value)
 
 
@@ -112,6 +112,38 @@ def test_bytes_that_are_kept_are_counted():
     assert "16 bytes are kept for backward, 8 are enough" in str(
         refused(expect.saves, lambda x: x.exp().exp(), (X,), 8)
     )
+
+
+class DoubleKeeping(Double):
+    """Keeps what it is told to: tensors, and one more as an attribute."""
+
+    @staticmethod
+    def forward(ctx, x, saved, attribute=None):
+        ctx.save_for_backward(*saved(x))
+        ctx.attribute = attribute
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, None, None
+
+
+@pytest.mark.parametrize(
+    "saved, attribute, word",
+    [
+        (lambda x: (x,), None, None),
+        (lambda x: (), None, "nothing was given to save_for_backward: x is enough"),
+        (lambda x: (x, x), None, "2 tensors are kept: x is enough"),
+        (lambda x: (x + 1,), None, "tensor([2., 3.]) is kept: x is enough"),
+        (lambda x: (x,), torch.ones(2), "kept as ctx.attribute besides what was given to save_for_backward"),
+    ],
+)
+def test_tensors_that_are_kept_are_looked_at(saved, attribute, word):
+    result = DoubleKeeping.apply(X, saved, attribute)
+    if word is None:
+        expect.keeps(result, X, what="x")
+    else:
+        assert word in str(refused(expect.keeps, result, X, what="x"))
 
 
 def test_errors_and_warnings():

@@ -18,6 +18,13 @@ three_uses = 8
 # %% wrong three_uses: not right
 three_uses = 6.0
 
+
+# %% right three_uses
+import numpy as np
+
+three_uses = np.array([12.0])
+
+
 # %% right count_paths
 count_paths = lambda node: (
     1 if not node.next_functions else sum(count_paths(n) for n, _ in node.next_functions if n is not None)
@@ -80,6 +87,15 @@ walking_order = ["ExpBackward0", "AddBackward0", "MulBackward0"]
 walking_order = ["AddBackward0", "MulBackward0"]
 
 
+# %% right walking_order
+import numpy as np
+
+walking_order = np.array(["AddBackward0", "ExpBackward0", "MulBackward0"])
+
+# %% wrong walking_order: MulBackward0 before ExpBackward0
+walking_order = ["AddBackward0", "MulBackward0", "ExpBackward0"]
+
+
 # %% right gradient_by_hand
 def gradient_by_hand(a):
     return 8 * a
@@ -109,3 +125,10 @@ def gradient_by_hand(a):
 # %% wrong gradient_by_hand: expected numbers
 def gradient_by_hand(a):
     return "8a"
+
+
+# %% wrong gradient_by_hand: not to be called
+def gradient_by_hand(a):
+    a = a.detach().requires_grad_()
+    ((2 * a) * (2 * a)).backward()
+    return a.grad

@@ -216,6 +216,19 @@ class CombinedSine(torch.autograd.Function):
         return grad_output * x.cos(), None
 
 
+# %% wrong CombinedSine: -0.5
+class CombinedSine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        return scale * x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x.cos(), None
+
+
 # %% right CombinedClip
 class CombinedClip(torch.autograd.Function):
     @staticmethod

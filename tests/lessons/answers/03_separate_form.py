@@ -35,17 +35,20 @@ separate_inputs = 2
 
 # %% right SeparateTanh
 class SeparateTanh(torch.autograd.Function):
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(x):
         return x.tanh()
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(inputs[0])
+        ctx.save_for_backward(output)
 
     @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output / ctx.saved_tensors[0].cosh() ** 2
+    def backward(ctx, g):
+        t = ctx.saved_tensors[0]
+        return (g - g * t.square(),)
 
 
 # %% right SeparateTanh
@@ -164,6 +167,22 @@ class SeparateTanh(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output * ctx.saved_tensors[0]
+
+
+# %% wrong SeparateTanh: the result is enough
+class SeparateTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.tanh()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (1 - x.tanh() ** 2)
 
 
 # %% right SeparateSilu
@@ -298,6 +317,23 @@ class SeparateSilu(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_output):
+        x, s = ctx.saved_tensors
+        return grad_output * (s + x * s * (1 - s))
+
+
+# %% wrong SeparateSilu: the gradient of a second output
+class SeparateSilu(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        s = torch.sigmoid(x)
+        return x * s, s
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output[1])
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_s):
         x, s = ctx.saved_tensors
         return grad_output * (s + x * s * (1 - s))
 

@@ -41,7 +41,7 @@ class LanguagesClip(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         x, bound = inputs
-        ctx.save_for_backward(x.abs() < bound)
+        ctx.save_for_backward(x.abs() <= bound)
 
     @staticmethod
     def backward(ctx, g):
@@ -113,6 +113,19 @@ class LanguagesClip(torch.autograd.Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * (x.abs() <= ctx.bound), None
+
+
+# %% wrong LanguagesClip: the gradient
+class LanguagesClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.save_for_backward(x.abs() < bound)
+        return x.clamp(-bound, bound)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (inside,) = ctx.saved_tensors
+        return grad_output * inside, None
 
 
 # %% right LanguagesHypot
@@ -328,3 +341,17 @@ class LanguagesTimes(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output * ctx.n, None
+
+
+# %% wrong LanguagesTimes: make a new tensor
+class LanguagesTimes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, n, var):
+        ctx.n = n
+        var.mul_(n)
+        ctx.mark_dirty(var)
+        return var
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, grad_output * ctx.n

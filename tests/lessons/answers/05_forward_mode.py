@@ -383,3 +383,12 @@ def forward_jacobian(f, x):
 # %% wrong forward_jacobian: [3, 2, 2]
 def forward_jacobian(f, x):
     return [torch.func.jvp(f, (x,), (tangent,)) for tangent in torch.eye(x.numel())]
+
+
+# %% wrong forward_jacobian: no backward here
+forward_jacobian = lambda f, x: torch.func.jacrev(f)(x)
+
+
+# %% wrong forward_jacobian: shape (2,)
+def forward_jacobian(f, x):
+    return torch.stack([torch.func.jvp(f, (x,), (tangent,))[1] for tangent in torch.eye(3)], dim=1)

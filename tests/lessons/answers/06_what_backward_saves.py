@@ -117,6 +117,21 @@ class SavedTanh(torch.autograd.Function):
         return 1 - result**2
 
 
+# %% wrong SavedTanh: as ctx.x besides
+class SavedTanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.tanh()
+        ctx.x = x
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (result,) = ctx.saved_tensors
+        return grad_output * (1 - result**2)
+
+
 # %% right saved_then_changed
 def saved_then_changed(x):
     e = x.exp()

@@ -134,7 +134,7 @@ class SeveralLean(torch.autograd.Function):
         return grad_x, grad_y
 
 
-# %% wrong SeveralLean: 1 is enough
+# %% wrong SeveralLean: is enough
 class SeveralLean(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y):
@@ -308,7 +308,7 @@ class SeveralSinCos(torch.autograd.Function):
         return (grads[0] * ctx.saved_tensors[1] - grads[1] * ctx.saved_tensors[0],)
 
 
-# %% wrong SeveralSinCos: neither x
+# %% wrong SeveralSinCos: the two results are enough
 class SeveralSinCos(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

@@ -223,7 +223,7 @@ class InplaceRelu(torch.autograd.Function):
         return (grad_output * result.sign(),)
 
 
-# %% wrong InplaceRelu: a second tensor
+# %% wrong InplaceRelu: the result is enough
 class InplaceRelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -279,6 +279,19 @@ class InplaceRelu(torch.autograd.Function):
     def backward(ctx, grad_output):
         (result,) = ctx.saved_tensors
         return grad_output * (result >= 0)
+
+
+# %% wrong InplaceRelu: nothing was given to save_for_backward
+class InplaceRelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.positive = x > 0
+        ctx.mark_dirty(x)
+        return x.relu_()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.positive
 
 
 # %% right InplaceSquare

@@ -140,6 +140,21 @@ class GotchaDense(Function):
         return grad_output @ weight, None
 
 
+# %% wrong GotchaDense: tensors on ctx
+class GotchaDense(Function):
+    @staticmethod
+    def forward(x, weight):
+        return weight @ x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.x, ctx.weight = inputs
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output @ ctx.weight, torch.outer(grad_output, ctx.x)
+
+
 # %% right GotchaReciprocal
 class GotchaReciprocal(Function):
     @staticmethod
@@ -240,6 +255,22 @@ class GotchaReciprocal(Function):
     def backward(ctx, grad_output):
         (y,) = ctx.saved_tensors
         return grad_output * y * y
+
+
+# %% wrong GotchaReciprocal: 1 / x alone
+class GotchaReciprocal(Function):
+    @staticmethod
+    def forward(x):
+        return 1 / x, -1 / (x * x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_slope):
+        x, slope = ctx.saved_tensors
+        return grad_output * slope + grad_slope * 2 / x**3
 
 
 # %% right GotchaSums
@@ -395,3 +426,22 @@ class GotchaSums(Function):
     @staticmethod
     def vmap(info, in_dims, x, dim):
         return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1)
+
+
+# %% wrong GotchaSums: grad around vmap
+class GotchaSums(Function):
+    @staticmethod
+    def forward(x, dim):
+        return torch.tensor(np.cumsum(x.numpy(), axis=dim))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.dim = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return GotchaSums.apply(grad_output.flip(ctx.dim), ctx.dim).flip(ctx.dim), None
+
+    @staticmethod
+    def vmap(info, in_dims, x, dim):
+        return GotchaSums.apply(x.movedim(in_dims[0], 0), dim + 1).detach(), 0

@@ -44,6 +44,10 @@ jacobian_modes = ["jacrev", "jacfwd", "jacfwd"]
 jacobian_modes = "jacrev"
 
 
+# %% right jacobian_modes
+jacobian_modes = np.array(["jacrev", "jacfwd", "jacrev"])
+
+
 # %% right curvature
 def curvature(f, x, v):
     return v @ torch.autograd.functional.hvp(f, x, v)[1]
@@ -99,6 +103,17 @@ def curvature(f, x, v):
 # %% wrong curvature: expected a number, got None
 def curvature(f, x, v):
     v @ jvp(grad(f), (x,), (v,))[1]
+
+
+# %% right curvature
+def curvature(f, x, v):
+    return sum(v * hvp(f, x, v))
+
+
+# %% right curvature
+def curvature(f, x, v):
+    slope = lambda y: (grad(f)(y) * v).sum()
+    return (grad(slope)(x) * v).sum().numpy()
 
 
 # %% right newton_minimum

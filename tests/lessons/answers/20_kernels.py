@@ -72,6 +72,24 @@ def kernel_loop(x_, out_):
         out_[i] = x_[i]
 
 
+# %% wrong kernel_loop: 'reversed'
+def kernel_loop(x_, out_):
+    for i in reversed(range(out_.size)):
+        out_[i] = x_[i] / (1 + abs(x_[i]))
+
+
+# %% wrong kernel_loop: read before
+def kernel_loop(x_, out_):
+    for i in out_:
+        out_[i] = x_[i] / (1 + abs(x_[i]))
+
+
+# %% wrong kernel_loop: behind the last element
+def kernel_loop(x_, out_):
+    for i in range(out_.size + 1):
+        out_[i] = x_[i] / (1 + abs(x_[i]))
+
+
 # %% right KernelRepaired
 class KernelRepaired(Pointwise):
     kernel = lambda x: log(1 + x * x)
@@ -166,6 +184,34 @@ def kernel_backward(g_, x_, y_, dx_, dy_):
     e = np.exp(y_)
     dx_[:] = g_ * e
     dy_[:] = g_ * x_ * e
+
+
+# %% right kernel_backward
+from minigrad.kernels.vecmath import exp as vector_exp
+
+
+def kernel_backward(g_, x_, y_, dx_, dy_):
+    for i in range(dx_.size):
+        dx_[i] = g_[i] * vector_exp(y_[i])
+        dy_[i] = dx_[i] * x_[i]
+
+
+# %% wrong kernel_backward: read before
+def kernel_backward(g_, x_, y_, dx_, dy_):
+    for i in range(dx_.size):
+        dx_[i] += g_[i] * math.exp(y_[i])
+        dy_[i] += g_[i] * x_[i] * math.exp(y_[i])
+
+
+# %% wrong kernel_backward: element 0 of dy_ was not written
+def kernel_backward(g_, x_, y_, dx_, dy_):
+    for i in range(dx_.size):
+        dx_[i] = g_[i] * math.exp(y_[i])
+
+
+# %% wrong kernel_backward: as a whole
+def kernel_backward(g_, x_, y_, dx_, dy_):
+    return g_ * math.exp(y_), g_ * x_ * math.exp(y_)
 
 
 # %% right KernelDistance

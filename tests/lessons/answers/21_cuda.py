@@ -40,6 +40,13 @@ cuda_thread = (3, 13)
 cuda_thread = 77
 
 
+# %% wrong cuda_thread: whole numbers
+cuda_thread = (2, 13.4)
+
+# %% wrong cuda_thread: no order
+cuda_thread = {2, 13}
+
+
 # %% right cuda_doubled
 @cuda.jit
 def cuda_doubled(x_, out_):
@@ -112,6 +119,14 @@ def cuda_doubled(x_, out_):
     i = cuda.grid(1)
     if i < out_.size:
         x_[i] = 2 * x_[i]
+
+
+# %% wrong cuda_doubled: was not written
+@cuda.jit
+def cuda_doubled(x_, out_):
+    i = cuda.grid(1)
+    if i < 10:
+        out_[i] = 2 * x_[i]
 
 
 # %% right cuda_tanh_backward

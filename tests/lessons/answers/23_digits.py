@@ -24,6 +24,11 @@ digit_surprise = 1 / 4
 # %% wrong digit_surprise: natural
 digit_surprise = 2
 
+
+# %% right digit_surprise
+digit_surprise = 1.39
+
+
 # %% right digit_zeros
 digit_zeros = ("b1", "w1")
 

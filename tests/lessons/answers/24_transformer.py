@@ -200,3 +200,15 @@ def attention_heads(q, k, v, heads):
 def attention_heads(q, k, v, heads):
     q, k, v = (t.reshape(t.shape[0], heads, t.shape[1], -1) for t in (q, k, v))
     return attention(q, k, v).transpose(1, 2).flatten(2)
+
+
+# %% wrong attention_heads: one head
+def attention_heads(q, k, v, heads):
+    size = q.shape[-1] // heads
+    return attention(q, k, torch.cat([v[..., h * size : (h + 1) * size] for h in range(heads)], -1))
+
+
+# %% wrong attention_heads: expected
+def attention_heads(q, k, v, heads):
+    size = q.shape[-1] // heads
+    return torch.cat([attention(q[..., :size], k[..., :size], v[..., :size])] * heads, -1)
