@@ -309,7 +309,7 @@ with tempfile.TemporaryDirectory() as folder:
     command = [sys.executable, "-m", "viz.cli", "check", "wrong.py:Tanh", "-o", "wrong.json"]  # minigrad check ...
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     record = json.loads(pathlib.Path(folder, "wrong.json").read_text())
-print(done.stdout)
+print(done.stdout.replace(f"{folder}/", ""))
 assert done.returncode == 1 and "✗ gradients" in done.stdout
 
 # %% [markdown]

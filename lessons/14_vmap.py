@@ -189,9 +189,9 @@ print("largest at example", norms.argmax().item())
 assert norms.argmax().item() == 17
 
 # %% alt="30 bars, the norm of each example's gradient: that of example 17 is many times higher than all others"
-figure, axes = plt.subplots(figsize=(7, 2.4), layout="constrained")
-axes.bar(range(30), norms.tolist(), color=["#b2443c" if i == 17 else "#1f4e8c" for i in range(30)])
-axes.set(xlabel="example", ylabel="norm of its gradient")
+labels = {"xlabel": "example", "ylabel": "norm of its gradient"}
+figure, axes = plt.subplots(figsize=(7, 2.4), layout="constrained", subplot_kw=labels)
+bars = axes.bar(range(30), norms.tolist(), color=["#b2443c" if i == 17 else "#1f4e8c" for i in range(30)])
 
 # %% [markdown]
 # A loop gives the same numbers, but takes a step of Python for each example. Here are both, measured now, on this

@@ -46,6 +46,11 @@ class Stack(Join):
     dxs = lambda g, dim, index: Index.apply(g, (WHOLE,) * dim + (index,))
     batch = lambda dim, *xs: (dim + 1, *xs)
 
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formula comes to for one of the tensors, which follow the dimension."""
+        return f"unbind(g, dim)[{i - 1}]" if i > 0 else ""
+
 
 class Cat(Join):
     """Tensors one behind the other along a dimension; `starts` says where each begins, and where the last ends."""
@@ -55,6 +60,11 @@ class Cat(Join):
     )
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
     batch = lambda dim, starts, *xs: (dim + 1, starts, *xs)
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formula comes to for one of the tensors, which follow the dimension and where they begin."""
+        return f"split(g, sizes, dim)[{i - 2}]" if i > 1 else ""
 
 
 # ---------------------------------------------------------------------- joining

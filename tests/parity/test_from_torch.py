@@ -70,6 +70,12 @@ def test_variables_that_a_function_closes_over_have_their_names():
     assert {v.name for v in record.values if v.kind == "parameter"} == {"w", "layer.weight", "layer.bias"}
 
 
+@pytest.mark.parametrize("join, said", [(torch.stack, "unbind(g, dim)[1]"), (torch.cat, "split(g, sizes, dim)[1]")])
+def test_the_gradient_of_one_of_several_tensors_is_told_as_its_part(join, said):
+    record = viz.from_torch(lambda x: join([x * 2, x * 3]).sum(), leaf(2))
+    assert [edge.partial for op in ops(record) for edge in op.edges if op.name == join.__name__][1] == said
+
+
 def test_steps_of_training_are_updates_of_the_gradients():
     def train(x, steps=2):
         for _ in range(steps):

@@ -225,6 +225,13 @@ def test_json_is_valid_with_nan_and_infinity():
     json.loads(text, parse_constant=lambda c: pytest.fail(f"{c} is not JSON"))
 
 
+@pytest.mark.parametrize("join, said", [("stack", "unbind(g, dim)[1]"), ("cat", "split(g, sizes, dim)[1]")])
+def test_the_gradient_of_one_of_several_tensors_is_told_as_its_part(join, said):
+    x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2, requires_grad=True)
+    document = minigrad.record_of(getattr(minigrad, join)([x, y]).sum()).to_dict()
+    assert [edge["partial"] for op in forward(document) for edge in op["edges"] if op["name"] == join][1] == said
+
+
 def test_record_of_a_tensor_knows_its_graph_and_runs_backward():
     x, w, b = inputs()
     document = minigrad.record_of(layer(x, w, b)).to_dict()

@@ -83,7 +83,9 @@ class Call:
         if self.function:
             return f"{self.function}.backward"
         if self.primitive is not None and len(self.nodes) == 1:
-            texts = [self.primitive.partial_text(k) for k in range(len(self.primitive.names))]
+            star = self.primitive.variadic
+            count = len(self.primitive.names) if star is None else star + len(self.inputs)
+            texts = [self.primitive.partial_text(k) for k in range(count)]
             if getattr(self.primitive, "kernel", None) is None:  # its arguments stand in another order
                 i, texts = sum(isinstance(one, Noted) for one in self.inputs[:i]), [text for text in texts if text]
             if texts and (text := texts[min(i, len(texts) - 1)]):
