@@ -48,7 +48,7 @@ class Terms:
         >>> Terms("x**y", ["x", "y"], ["w", "3"], "v3").words("where(y == 0, 0.0, g * (y * x ** (y - 1)))")
         'g * (3 * w ** 2)'
         """
-        from minigrad.kernels.formula import folded  # whoever has a record has loaded minigrad
+        from minigrad.kernels.folding import folded  # whoever has a record has loaded minigrad
 
         new = {"g": "g", **dict(zip(self.own, self.operands)), "out": self.out, **others}
         if not mentioned(formula) <= {*new, "shape", "index"}:

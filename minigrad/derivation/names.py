@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.edges import Leaf, key
 from ..core.tensor import Tensor, history
-from ..kernels.formula import folded
+from ..kernels.folding import folded
 from ..program.recording import Record
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
