@@ -66,14 +66,21 @@ class Verdict:
         return f"<div style='border-left:4px solid {colour};padding:.2em .8em'>{head}: {text}{picture}</div>"
 
 
-def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Mark a function of exercises/NN_name.py as the check of the answer of the same name; hints come one at a time."""
+@dataclass(frozen=True)
+class Exercise:
+    """The check of an answer, and the hints to it."""
 
-    def marked(f: Callable[[Any], None]) -> Callable[[Any], None]:
-        f.hints = hints  # type: ignore[attr-defined]
-        return f
+    judge: Callable[[Any], None]
+    hints: tuple[str, ...]
 
-    return marked
+
+def exercise(*hints: str) -> Callable[[Callable[[Any], None]], Exercise]:
+    """Mark a function of exercises/NN_name.py as the check of the answer of the same name; hints come one at a time.
+
+    >>> exercise("Count again.")(print).hints
+    ('Count again.',)
+    """
+    return lambda judge: Exercise(judge, hints)
 
 
 def check(name: str, answer: Any) -> Verdict:
@@ -84,7 +91,7 @@ def check(name: str, answer: Any) -> Verdict:
     >>> check("three_uses", ...)
     ○ three_uses: not answered yet. Put your answer in the place of the dots; lessons.hint("three_uses") helps.
     """
-    judge = _judges(of_exercise(name).name)[name]
+    judge = _exercises(of_exercise(name).name)[name].judge
     with warnings.catch_warnings(record=True) as warned:  # said in the verdict, once each
         warnings.simplefilter("always", UserWarning)
         try:
@@ -183,7 +190,7 @@ def hints(name: str) -> list[str]:
     >>> len(hints("three_uses"))
     2
     """
-    return list(_judges(of_exercise(name).name)[name].hints)
+    return list(_exercises(of_exercise(name).name)[name].hints)
 
 
 def solution(name: str) -> Words:
@@ -197,10 +204,10 @@ def solution(name: str) -> Words:
 
 
 @functools.cache
-def _judges(lesson: str) -> dict[str, Any]:
-    """The checks of a lesson, by the names of their exercises."""
+def _exercises(lesson: str) -> dict[str, Exercise]:
+    """The exercises of a lesson by their names."""
     spec = importlib.util.spec_from_file_location(f"lessons.exercises.{lesson}", FOLDER / "exercises" / f"{lesson}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return {name: f for name, f in vars(module).items() if hasattr(f, "hints")}
+    return {name: one for name, one in vars(module).items() if isinstance(one, Exercise)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,10 @@ __all__ = [
     "tensor",
 ]
 
+NONE: Mapping = MappingProxyType({})  # of known mistakes
 
-def number(answer: Any, value: float, mistakes: Mapping[float, str] = {}, rtol: float = 1e-4) -> None:  # noqa: B006
+
+def number(answer: Any, value: float, mistakes: Mapping[float, str] = NONE, rtol: float = 1e-4) -> None:
     """A single number, given as one or as a tensor, array or list of one; `mistakes` say what others come from.
 
     >>> number(minigrad.tensor(2.0), 2.0)
@@ -56,7 +59,7 @@ def number(answer: Any, value: float, mistakes: Mapping[float, str] = {}, rtol: 
     raise Wrong(f"{given:g} is not right")
 
 
-def numbers(answer: Any, right: Iterable[float], mistakes: Mapping[tuple, str] = {}) -> None:  # noqa: B006
+def numbers(answer: Any, right: Iterable[float], mistakes: Mapping[tuple, str] = NONE) -> None:
     """A short list of numbers in their order, such as a shape; `mistakes` say what other lists come from.
 
     >>> numbers(minigrad.ones(3, 5).shape, [3, 5])
@@ -96,7 +99,7 @@ def tensor(answer: Any, value: Any, what: str = "the answer", rtol: float = 1e-4
         raise Wrong(f"{what} is {given[index]:.6g}{at}, expected {wanted[index]:.6g}")
 
 
-def choice(answer: Any, right: str | Iterable[Any], mistakes: Mapping[Any, str] = {}) -> None:  # noqa: B006
+def choice(answer: Any, right: str | Iterable[Any], mistakes: Mapping[Any, str] = NONE) -> None:
     """One of some words or values, or all of several in any order; capitals and spaces around words do not count.
 
     >>> choice("Backward ", "backward"), choice(["b", "a"], {"a", "b"})

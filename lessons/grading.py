@@ -29,6 +29,9 @@ class Limits:
     memory: int = 4 << 30
 
 
+USUAL = Limits()
+
+
 @dataclass
 class Graded:
     """What became of one notebook: by exercise its status and message, and what else has to be said."""
@@ -50,7 +53,7 @@ class Graded:
         return {**asdict(self), "points": self.points, "of": len(self.statuses)}
 
 
-def grade(path: Path, limits: Limits = Limits(), name: str = "", own_folder: bool = True) -> Graded:  # noqa: B008
+def grade(path: Path, limits: Limits = USUAL, name: str = "", own_folder: bool = True) -> Graded:
     """Run a notebook in a process of its own, and say what its answers are worth.
 
     With `own_folder` it runs in an empty folder that is removed afterwards, and no progress is remembered.  A notebook

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from . import DOCS, ROOT
 from .markup import fence, raw, svg
-from .programs import printed_by, written_by
-from .programs import put as put_file
+from .programs import append, printed_by, written_by
 from .slides import gallery
 
 LEFT_OUT = shutil.ignore_patterns("gen", "build", "__pycache__", "*.py")
@@ -107,7 +106,7 @@ def run(program: str, file: str) -> tuple[dict, str]:
 def output_of(command: str, file: str, program: str) -> str:
     """What a command writes in a folder that has this program in it; ValueError if that is nothing."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(Path(folder).resolve()):
-        put_file(file, program)
+        append(file, program)
         said = written_by(command)
     if not said:
         raise ValueError(f"{command} writes nothing")

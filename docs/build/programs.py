@@ -45,7 +45,7 @@ def run(page: Path, folder: Path) -> list[Written]:
         for language, title, text in BLOCK.findall(page.read_text()):
             promised = "\n".join(PROMISED.findall(text)) if language == "python" else text
             if language == "python" and title:
-                put(title, text)
+                append(title, text)
                 if promised and not missing(text):
                     found.append(Written(title, promised, written_by(f"python {title}")))
             elif language == "python":
@@ -64,7 +64,7 @@ def draw(page: Path, folder: Path) -> list[Path]:
     with contextlib.chdir(folder):
         for language, title, text in BLOCK.findall(page.read_text()):
             if language == "python" and title:
-                put(title, text)
+                append(title, text)
             elif language == "console":
                 for command, _ in COMMAND.findall(text):
                     if ".svg" in command:
@@ -82,7 +82,7 @@ def missing(program: str) -> list[str]:
     return [name for name in OTHERS.findall(program) if importlib.util.find_spec(name) is None]
 
 
-def put(name: str, text: str) -> None:
+def append(name: str, text: str) -> None:
     """Write a file, or more of it, into the current folder."""
     with open(name, "a") as file:
         file.write(text)

@@ -72,7 +72,7 @@ def inverse_permutation(answer):
     "What backward uses has to be a tensor that knows where it came from: save_for_backward.",
     "Save the output, and compute 1 - y**2 in backward with tensors.",
 )
-def NumpyTanh(answer):  # noqa: N802
+def NumpyTanh(answer):
     """The saved output belongs to the graph, so what is computed from it has a derivative as well."""
 
     class Expected(torch.autograd.Function):
@@ -99,7 +99,7 @@ def NumpyTanh(answer):  # noqa: N802
     "NumpyCumsum itself.",
     "return NumpyCumsum.apply(grad_output.flip(0)).flip(0)",
 )
-def NumpyCumsum(answer):  # noqa: N802
+def NumpyCumsum(answer):
     """A running sum from the other end, by the same Function."""
 
     class Expected(torch.autograd.Function):
@@ -122,7 +122,7 @@ def NumpyCumsum(answer):  # noqa: N802
     "The gradient by b is the solution of other equations: NumpySolve.apply(A.T, grad_output).",
     "return -torch.outer(grad_b, x), grad_b in backward, in the order of the arguments.",
 )
-def NumpySolve(answer):  # noqa: N802
+def NumpySolve(answer):
     """The backward pass solves with the transposed matrix, by the same Function."""
 
     class Expected(torch.autograd.Function):

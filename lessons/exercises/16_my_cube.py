@@ -57,7 +57,7 @@ def second_walk(answer):
     "The derivative of x**4 is dx, which is saved. The derivative of 4 * x**3 is 12 * x**2.",
     "return grad_output * dx + grad_dx * 12 * x**2",
 )
-def MyFourth(answer):  # noqa: N802
+def MyFourth(answer):
     """Both outputs depend on x, and both pay."""
     x = torch.tensor([2.0, -1.0, 0.5])
 
@@ -87,7 +87,7 @@ def MyFourth(answer):  # noqa: N802
     "The derivative of the cosine is -sine, and the sine is saved.",
     "return grad_sine * cosine - grad_cosine * sine",
 )
-def MySine(answer):  # noqa: N802
+def MySine(answer):
     """Each output is the other's derivative, up to the sign, so nothing more has to be saved."""
     x = torch.tensor([0.5, -1.0, 2.0])
 
@@ -124,7 +124,7 @@ def MySine(answer):  # noqa: N802
     "In backward: safe = torch.where(x > 0, x, torch.ones_like(x)), then grad_output * torch.where(x > 0, 0.5 / safe.sqrt(), "
     "torch.zeros_like(x)).",
 )
-def SafeSqrt(answer):  # noqa: N802
+def SafeSqrt(answer):
     """The other branch of where is kept finite too, so that its derivatives are."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")

@@ -68,7 +68,7 @@ def may_generate(answer):
     "A negative dim counts from the end, and stays as it is; another one becomes dim + 1.",
     "return CumsumRule.apply(x.movedim(in_dims[0], 0), dim if dim < 0 else dim + 1), 0",
 )
-def CumsumRule(answer):  # noqa: N802
+def CumsumRule(answer):
     """The batch goes to the front, and the dimension follows, unless it is counted from the end."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")
@@ -92,7 +92,7 @@ def CumsumRule(answer):  # noqa: N802
     "a, b = (t.expand(info.batch_size, *t.shape) if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims)); "
     "return DotRule.apply(a, b), 0",
 )
-def DotRule(answer):  # noqa: N802
+def DotRule(answer):
     """The batch stands at the front of both, and the gradient by an argument for all examples is the sum over them."""
     if not (isinstance(answer, type) and issubclass(answer, torch.autograd.Function)):
         raise Wrong(f"expected a subclass of autograd.Function, got {answer!r}")

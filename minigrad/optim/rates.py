@@ -70,7 +70,13 @@ class LRScheduler:
 
     def rate(self, i: int, now: float, first: float) -> float:
         """The rate of group number i at epoch `last_epoch`, from the one of the epoch before and the first one."""
-        raise NotImplementedError
+        raise error(
+            NotImplementedError,
+            type(self).__name__,
+            "it defines no rate",
+            "write `def rate(self, i, now, first)`, which returns the rate of group number i"
+            + "; PyTorch's get_lr gives those of all groups at once" * hasattr(self, "get_lr"),
+        )
 
     def get_last_lr(self) -> list:
         """The rates that the last step has set."""

@@ -16,26 +16,22 @@ import pytest
 from lessons import lesson, lessons
 from tests.viz.command import minigrad
 
+from .solved import solutions, solved
+
 pytest.importorskip("jupytext")
 ONE = lesson(1)
 WRITTEN = f"minigrad-lessons/{ONE.name}.ipynb"
 
 
-def solved(path):
+def solve(path):
     """Fill the gaps of the first lesson's notebook with its solutions."""
-    from lessons.catalogue import cells
-
     document = json.loads(path.read_text())
-    known = dict(cells(ONE.path.parent / "solutions" / ONE.path.name))
     for cell in document["cells"]:
-        text = "".join(cell["source"])
-        if found := re.search(r"lessons\.check\(\"(\w+)\"", text):
-            names = text.split("walking_order = ...")[0] if found[1] == "walking_order" else ""
-            cell["source"] = f"{names}{known[found[1]]}\n{found[0]}, {found[1]})"
+        cell["source"] = "\n".join(solved("".join(cell["source"]), solutions(ONE)))
     path.write_text(json.dumps(document))
 
 
-def test_the_list_shows_what_is_solved(tmp_path):
+def test_the_list_shows_what_is_solve(tmp_path):
     done = minigrad(tmp_path, "lessons")
     assert done.returncode == 0 and "○○○○" in done.stdout.decode()
     assert "Next: minigrad lessons open 1" in done.stdout.decode()
@@ -50,7 +46,7 @@ def test_a_learner_opens_solves_checks_and_resets(tmp_path):
     assert done.stdout.decode() == f"wrote {WRITTEN}\n", done.stderr.decode()
     done = minigrad(tmp_path, "lessons", "check", "1")
     assert done.returncode == 1 and "○ three_uses: not answered yet" in done.stdout.decode()
-    solved(tmp_path / WRITTEN)
+    solve(tmp_path / WRITTEN)
     before = (tmp_path / WRITTEN).read_text()
     assert b"there is already" in minigrad(tmp_path, "lessons", "open", ONE.name, "--no-lab").stdout
     assert (tmp_path / WRITTEN).read_text() == before
@@ -73,7 +69,7 @@ def test_check_takes_a_path_and_writes_json(tmp_path):
 
 def test_grade_writes_a_table(tmp_path):
     minigrad(tmp_path, "lessons", "open", "1", "--no-lab", "-d", "class/ann")
-    solved(tmp_path / "class" / "ann" / f"{ONE.name}.ipynb")
+    solve(tmp_path / "class" / "ann" / f"{ONE.name}.ipynb")
     done = minigrad(tmp_path, "lessons", "grade", "class")
     assert done.returncode == 0 and done.stdout.decode() == "wrote grades.csv: 1 notebooks\n", done.stderr.decode()
     (row,) = csv.DictReader((tmp_path / "grades.csv").read_text().splitlines())

@@ -12,6 +12,8 @@ from lessons import Lesson, lessons
 from lessons.catalogue import cells
 from lessons.notebook import notebook
 
+from .solved import solutions, solved
+
 ROOT = pathlib.Path(__file__).parent.parent.parent
 ANSWERS = pathlib.Path(__file__).parent / "answers"
 ENOUGH = 3  # other right answers, and wrong ones, to each exercise
@@ -27,23 +29,12 @@ def answers(one: Lesson) -> list[tuple[str, str, str, str]]:
     return found
 
 
-def solutions(one: Lesson) -> dict[str, str]:
-    """The solutions of a lesson, by the names of its exercises."""
-    return dict(cells(one.path.parent / "solutions" / one.path.name))
-
-
 def filled(one: Lesson) -> str:
-    """The lesson with the solutions in the place of its gaps."""
-    given, parts = solutions(one), []
+    """The lesson with the solutions in the place of its gaps, each asserted to be right."""
+    known, parts = solutions(one), []
     for title, text in cells(one.path):
-        checked = re.search(r"^lessons\.check\(\"(\w+)\".*$", text, re.MULTILINE)
-        if checked:
-            # what stands before the gap is there for the answers, too
-            before = text[
-                : re.search(rf"^(?:{checked[1]} = |(?:@.*\n)*(?:def|class) {checked[1]}\b)", text, re.MULTILINE).start()
-            ]
-            text = f"{before}{given[checked[1]]}\nassert {checked[0]}, {checked[0]}\n"
-        parts.append("" if title.startswith("[markdown]") else text)
+        text, check = solved(text, known)
+        parts.append("" if title.startswith("[markdown]") else f"{text}\nassert {check}, {check}\n" if check else text)
     return "\n".join(parts)
 
 

@@ -68,7 +68,6 @@ PLAIN = {
     "minigrad.nn.module": "names with an underscore, for which libraries ask every object",
     "minigrad.nn.sequences": "a method that the package's own classes define",
     "minigrad.nn.state": "a method that is only called where a subclass defines it",
-    "minigrad.optim.rates": "a method that the package's own classes define",
     "minigrad.optim.optimizer": "a method that the package's own classes define",
 }
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+import minigrad as torch
 from tests.refusals import check
 
 
@@ -72,3 +73,12 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_it_says_what_is_wrong_and_what_to_do(case):
     check(*case, lend=lend)
+
+
+@pytest.mark.parametrize("method, more", [("other", False), ("get_lr", True)])
+def test_a_schedule_without_a_rate_says_what_to_write(method, more):
+    schedule = type("Halved", (torch.optim.lr_scheduler.LRScheduler,), {method: lambda self: [0.5]})
+    with pytest.raises(NotImplementedError) as e:
+        schedule(torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0))
+    assert "Halved: it defines no rate" in str(e.value) and "def rate(self, i, now, first)" in str(e.value)
+    assert ("PyTorch's get_lr" in str(e.value)) is more
