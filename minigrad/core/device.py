@@ -106,7 +106,7 @@ class memory_format(Word):
     """
 
 
-CPU = device("cpu")
+CPU, CUDA = device("cpu"), device("cuda", 0)
 strided = layout("strided")
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import hooks, invalid
+from .arrays import KINDS, as_array
 from .context import OFF, current, enter
 from .edges import Leaf, Port, producer
 from .node import passed_over
@@ -128,7 +129,7 @@ def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> 
         and node.pull is not None
         and node.places is None
         and node._hooks is None
-        and type(g) is np.ndarray
+        and type(g) in KINDS
     ):
         return watch.pull(node, g, free)
     if node._hooks is None and node._fn.arrays:
@@ -216,7 +217,7 @@ def stripped(t: Tensor | None, watch: Any) -> Any:
 
 def boxed(g: Any) -> Tensor | None:
     """The Tensor of an array or scalar."""
-    return None if g is None else wrap(g if type(g) is np.ndarray else np.asarray(g))
+    return None if g is None else wrap(as_array(g))
 
 
 def hooked(node: Any, g: Any) -> Any:
@@ -239,7 +240,7 @@ def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
     if leaf._hooks is not None or t is None or t._edge is not leaf:
         reach(leaf, [boxed(g)])
     elif t._grad is None:
-        alone = type(g) is np.ndarray and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
+        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
         t._grad = wrap(g if alone else laid_out(g, t._a))
     elif t._grad._edge is None and t._grad._layer is None:
         t._grad._a += g
@@ -250,7 +251,7 @@ def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
 
 def laid_out(g: Any, like: np.ndarray) -> np.ndarray:
     """A copy of a gradient that lies in memory as its leaf does."""
-    if type(g) is np.ndarray and g.strides == like.strides:
+    if type(g) in KINDS and g.strides == like.strides:
         return g.copy("K")
     out = np.empty_like(like)
     out[...] = g

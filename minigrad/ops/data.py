@@ -16,6 +16,7 @@ from ..core.convert import storage
 from ..core.edges import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
+from . import devices
 from .memory import Clone, filled, on_device, to
 
 NUMBERS = {bool, int, float}
@@ -35,11 +36,10 @@ def tensor(
     >>> minigrad.tensor([1, 2.5]).dtype, minigrad.tensor([True, False]).dtype
     (minigrad.float32, minigrad.bool)
     """
-    on_device(device)
     if isinstance(data, Tensor):
         warn_copy("tensor(t)")
-        return copied(data, dtype, requires_grad)
-    return made(array_of(data, dtype, "tensor"), requires_grad)
+        return copied(data, dtype, requires_grad, device)
+    return made(array_of(data, dtype, "tensor"), requires_grad, device=device)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -54,10 +54,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """
     if isinstance(data, Tensor):
         return to(data, dtype=dtype, device=device)
-    on_device(device)
     if isinstance(data, np.ndarray):
-        return to(from_numpy(data), dtype=dtype)
-    return made(array_of(data, dtype, "as_tensor"))
+        return to(from_numpy(data), dtype=dtype, device=device)
+    return made(array_of(data, dtype, "as_tensor"), device=device)
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -175,11 +174,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     >>> minigrad.from_dlpack(np.ones(2))
     tensor([1., 1.], dtype=minigrad.float64)
     """
-    on_device(device)
     if isinstance(ext_tensor, Tensor):
         ext_tensor = ext_tensor.numpy()
     array = np.from_dlpack(ext_tensor)
-    return from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array)
+    return to(from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array), device=device)
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -189,8 +187,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     >>> minigrad.scalar_tensor(3)
     tensor(3.)
     """
-    on_device(device)
-    return made(np.array(s, chosen(dtype)), requires_grad)
+    return made(np.array(s, chosen(dtype)), requires_grad, device=device)
 
 
 def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
@@ -294,10 +291,10 @@ def inferred_dtype(found: set) -> np.dtype:
     return dtypes.default() if result is None else result
 
 
-def copied(t: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
+def copied(t: Tensor, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
     """A copy of t without its past."""
     t = t.detach()
-    out = Clone.apply(t) if dtype is None else to(t, dtype, copy=True)
+    out = to(t, device=device, dtype=dtype, copy=True)
     copy = out if type(out) is Box else made(out._a)
     return copy.requires_grad_() if requires_grad else copy
 
@@ -312,12 +309,12 @@ def warn_copy(what: str) -> None:
     )
 
 
-def made(array: np.ndarray, requires_grad: bool = False, batches: Any = ()) -> Tensor:
+def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), device: Any = None) -> Tensor:
     """The array as a leaf of its own, which inside transforms belongs to the innermost one.
 
     `batches` are the vmap layers among them, outermost first, for which the array has a dimension in front.
     """
-    t = wrap(array)
+    t = wrap(array if device is None else devices.placed(array, on_device(device)))
     if current().inference:
         t._ver = INFERENCE
     for layer in current().layers():
