@@ -1,0 +1,1 @@
+"""Kernels for a GPU, and a simulator that runs them without one."""
