@@ -1,0 +1,181 @@
+"""What kernels know as `cuda` when they are simulated: Numba's fake module, where a thread's number is a plain attribute.
+
+Numba's asks the operating system which thread runs.  Here one runs at a time, and whoever lets it run sets `threadIdx` and
+its like first.  To what Numba has, this adds the operations of a warp, and shared memory that belongs to its block, filled
+with garbage as on a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numba.cuda.simulator.kernelapi import Dim3, FakeCUDAAtomic, FakeCUDALocal, FakeCUDAModule
+
+from .block import WARP, Block
+
+GARBAGE = 0x7F  # the byte that memory is full of which nobody has written
+
+
+class Outside(IndexError):
+    """An access outside of an array: what was done ("reads", "writes", "updates"), to which array, at which index."""
+
+    def __init__(self, does: str, array: np.ndarray, index: Any):
+        super().__init__(does, array, index)
+        self.does, self.array, self.index = does, array, index
+
+
+class FakeCuda(FakeCUDAModule):
+    """The module as the thread sees it whose turn it is."""
+
+    threadIdx = blockIdx = None  # properties in Numba's
+    number = 0  # of the thread in its block
+
+    def __init__(self) -> None:
+        super().__init__((1, 1, 1), (1, 1, 1), 0)
+        self._local, self._shared, self._atomic = Local(), Shared(self), Atomic()
+        self.block: Any = None
+
+    def configure(self, grid: tuple, block: tuple) -> None:
+        """The sizes of a launch."""
+        self.gridDim, self.blockDim = Dim3(*grid), Dim3(*block)
+        self.indices = indices(block)
+
+    def become(self, number: int) -> None:
+        """Speak for this thread of the block from now on."""
+        self.number, self.threadIdx = number, self.indices[number]
+
+    @property
+    def laneid(self) -> int:
+        return self.number % WARP
+
+    # ------------------------------------------------------------------ barriers of a block
+    def syncthreads(self) -> None:
+        self.block.meet(self.number, self.block.everyone, "block")
+
+    def syncthreads_count(self, value: Any) -> int:
+        return sum(map(bool, self.block.meet(self.number, self.block.everyone, "block", value).values()))
+
+    def syncthreads_and(self, value: Any) -> int:
+        return int(all(self.block.meet(self.number, self.block.everyone, "block", value).values()))
+
+    def syncthreads_or(self, value: Any) -> int:
+        return int(any(self.block.meet(self.number, self.block.everyone, "block", value).values()))
+
+    # ------------------------------------------------------------------ operations of a warp
+    def members(self, mask: int) -> int:
+        """The threads of this warp that a mask names, as a set of the block's."""
+        if not int(mask) >> self.laneid & 1:
+            raise ValueError(f"the mask {int(mask):#x} leaves out lane {self.laneid}, which calls with it")
+        return (int(mask) & 0xFFFFFFFF) << self.number // WARP * WARP & self.block.everyone
+
+    def syncwarp(self, mask: int = 0xFFFFFFFF) -> None:
+        self.block.meet(self.number, self.members(mask), "warp")
+
+    def shfl_sync(self, mask: int, value: Any, lane: int) -> Any:
+        met = self.block.meet(self.number, self.members(mask), "warp", value)
+        return self.of_lane(met, lane % WARP, value)
+
+    def shfl_up_sync(self, mask: int, value: Any, delta: int) -> Any:
+        met = self.block.meet(self.number, self.members(mask), "warp", value)
+        return self.of_lane(met, self.laneid - delta, value)
+
+    def shfl_down_sync(self, mask: int, value: Any, delta: int) -> Any:
+        met = self.block.meet(self.number, self.members(mask), "warp", value)
+        return self.of_lane(met, self.laneid + delta, value)
+
+    def shfl_xor_sync(self, mask: int, value: Any, lanes: int) -> Any:
+        met = self.block.meet(self.number, self.members(mask), "warp", value)
+        return self.of_lane(met, self.laneid ^ lanes, value)
+
+    def of_lane(self, met: dict, lane: int, value: Any) -> Any:
+        """The value of another lane: the own one beyond the warp's ends, garbage of a lane that does not take part."""
+        if not 0 <= lane < WARP:
+            return value
+        number = self.number // WARP * WARP + int(lane)
+        return met[number] if number in met else garbage(np.empty(1, np.asarray(value).dtype))[0]
+
+    def all_sync(self, mask: int, value: Any) -> bool:
+        return all(self.block.meet(self.number, self.members(mask), "warp", value).values())
+
+    def any_sync(self, mask: int, value: Any) -> bool:
+        return any(self.block.meet(self.number, self.members(mask), "warp", value).values())
+
+    def ballot_sync(self, mask: int, value: Any) -> int:
+        met = self.block.meet(self.number, self.members(mask), "warp", value)
+        return sum(1 << number % WARP for number, voted in met.items() if voted)
+
+
+class Local(FakeCUDALocal):
+    """Arrays of one thread."""
+
+    def array(self, shape: Any, dtype: Any) -> np.ndarray:
+        return garbage(super().array(shape, dtype))
+
+
+class Shared(Local):
+    """Arrays of a block: the n-th that a thread asks for is the n-th of its block, on whatever line it stands."""
+
+    def __init__(self, cuda: FakeCuda):
+        self.cuda = cuda
+
+    def array(self, shape: Any, dtype: Any) -> Any:
+        block: Block = self.cuda.block
+        n = block.requests.get(self.cuda.number, 0)
+        block.requests[self.cuda.number] = n + 1
+        if n == len(block.shared):
+            block.shared.append(super().array(shape, dtype))
+        return block.shared[n]
+
+
+def garbage(array: np.ndarray) -> np.ndarray:
+    """Fill memory as nobody has written it: NaN, large integers, True."""
+    if array.dtype.kind in "fc":
+        array.fill(np.nan)
+    else:
+        array.reshape(-1).view(np.uint8).fill(1 if array.dtype.kind == "b" else GARBAGE)
+    return array
+
+
+class Atomic:
+    """Numba's atomic operations on elements; one at an index outside says so."""
+
+    def __init__(self) -> None:
+        for name in (name for name in dir(FakeCUDAAtomic) if not name.startswith("__")):
+            setattr(self, name, partial(self.apply, getattr(FakeCUDAAtomic(), name)))
+
+    @staticmethod
+    def apply(operation: Callable, array: Any, *args: Any) -> Any:
+        """Do it; an array that is watched wants to know of it as one access."""
+        index = (0,) * array.ndim if operation.__name__ == "compare_and_swap" else args[0]
+        try:
+            return array.atomic(operation, index, args) if hasattr(array, "atomic") else operation(array, *args)
+        except IndexError:
+            raise Outside("updates", array, index) from None
+
+
+@cache
+def indices(shape: tuple[int, int, int]) -> list:
+    """The index of each thread of a block, or of each block of a grid, in the order in which they are numbered."""
+    nx, ny, nz = shape
+    return [Dim3(x, y, z) for z in range(nz) for y in range(ny) for x in range(nx)]
+
+
+@cache
+def ieee(name: str) -> Any:
+    """What a GPU computes for a name of Python's `math`: of NumPy, which keeps float32 and has infinities for errors."""
+    from scipy import special
+
+    ours = {"fabs": np.abs, "erf": special.erf, "erfc": special.erfc, "gamma": special.gamma, "lgamma": special.gammaln}
+    return ours.get(name) or getattr(np, name, None) or getattr(math, name)
+
+
+class Math:
+    """Stands for the module `math` in kernels."""
+
+    def __getattr__(self, name: str) -> Any:
+        setattr(self, name, ieee(name))
+        return ieee(name)
