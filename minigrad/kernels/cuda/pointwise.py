@@ -147,7 +147,7 @@ def copy_into(out: DeviceArray, value: Any) -> None:
         device.current().copy(out.address, value.address, out.nbytes)
         return
     convert = IS_TRUE if out.dtype.kind == "b" and getattr(value, "dtype", out.dtype).kind != "b" else SAME
-    run("copy", [convert], {"x": value}, out.dtype, [out])
+    run("copy_elements", [convert], {"x": value}, out.dtype, [out])
 
 
 SAME = lambda x: x
@@ -159,4 +159,4 @@ def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, targ
     """out = kernel(*operands), broadcast; None where the formula has no text for single numbers."""
     if out is None:
         out = empty(np.broadcast_shapes(*[np.shape(a) for a in operands]), result)
-    return out if run(name, [kernel], dict(zip(names, operands)), target, [out]) else None
+    return out if run(f"{name}_forward", [kernel], dict(zip(names, operands)), target, [out]) else None
