@@ -124,13 +124,7 @@ invalid.LOOPS.add(walk.__code__)
 
 def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> list:
     """The backward of a node that has none written out, or has hooks, or runs a user's method under a recording."""
-    if (
-        watch is not None
-        and node.pull is not None
-        and node.places is None
-        and node._hooks is None
-        and type(g) in KINDS
-    ):
+    if watch is not None and node.pull is not None and node.places is None and node._hooks is None and type(g) in KINDS:
         return watch.pull(node, g, free)
     if node._hooks is None and node._fn.arrays:
         pairs = on_arrays(node, g, free)

@@ -19,7 +19,7 @@ from ..core.context import current
 from ..core.device import row_major
 from ..core.tensor import Box, Tensor, layers_of
 from ..errors import error
-from .data import array_of, chosen, copied, made, warn_copy
+from .data import array_of, chosen, copied, leaf, made, warn_copy
 from .memory import filled
 from .registry import TABLE, explained, named, op, write_out
 
@@ -82,7 +82,7 @@ def zeros(
     *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of zeros of the given size."""
-    return made(np.zeros(sizes(args, size, "zeros"), chosen(dtype)), requires_grad, device=device)
+    return leaf(np.zeros(sizes(args, size, "zeros"), chosen(dtype)), requires_grad, device)
 
 
 @factory("2, 3", "(2, 3)", "()", "3, dtype=torch.bool")
@@ -90,7 +90,7 @@ def ones(
     *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of ones of the given size."""
-    return made(np.ones(sizes(args, size, "ones"), chosen(dtype)), requires_grad, device=device)
+    return leaf(np.ones(sizes(args, size, "ones"), chosen(dtype)), requires_grad, device)
 
 
 UNSET = "what the memory happened to hold"
@@ -107,7 +107,7 @@ def empty(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor of the given size whose elements are not set."""
-    return made(np.empty(sizes(args, size, "empty"), chosen(dtype)), requires_grad, device=device)
+    return leaf(np.empty(sizes(args, size, "empty"), chosen(dtype)), requires_grad, device)
 
 
 @factory("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2")
@@ -124,7 +124,7 @@ def full(
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
     value = filled(number(fill_value, "full"), chosen(dtype), "full")
-    return made(np.full(whole_size(size, "full"), value), requires_grad, device=device)
+    return leaf(np.full(whole_size(size, "full"), value), requires_grad, device)
 
 
 def whole_size(size: Any, who: str) -> tuple:
@@ -190,7 +190,7 @@ def arange(
     target = dtypes.numpy_dtype(dtype) if dtype is not None else dtypes.I8 if whole else dtypes.default()
     if target.kind in "iu":
         start, step = int(start), int(step)
-    return made(steps_from(start, step, n, target), requires_grad, device=device)
+    return leaf(steps_from(start, step, n, target), requires_grad, device)
 
 
 def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
@@ -217,7 +217,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
-    return made(spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False), requires_grad, device=device)
+    return leaf(spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False), requires_grad, device)
 
 
 @factory("0, 2, 3", "-1, 1, 4, 2.0")
@@ -233,7 +233,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from `base**start` to `base**end`, at equal ratios."""
-    return made((base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype)), requires_grad, device=device)
+    return leaf((base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype)), requires_grad, device)
 
 
 def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
@@ -271,7 +271,7 @@ def eye(
             f"n and m must be greater or equal to 0, got {n} and {m}",
             "write eye(n) with n of at least 0",
         )
-    return made(np.eye(n, m, dtype=chosen(dtype)), requires_grad, device=device)
+    return leaf(np.eye(n, m, dtype=chosen(dtype)), requires_grad, device)
 
 
 def triangle(name: str, what: str, shift: int) -> Any:
@@ -287,7 +287,7 @@ def triangle(name: str, what: str, shift: int) -> Any:
         if chosen(dtype).kind not in "iu":
             raise error(NotImplementedError, name, f"not implemented for {dtype}", "use an integer dtype")
         ones = np.tri(row, col, offset + shift, bool)
-        return made(np.stack(np.nonzero(~ones if shift else ones)).astype(chosen(dtype)), device=device)
+        return leaf(np.stack(np.nonzero(~ones if shift else ones)).astype(chosen(dtype)), False, device)
 
     make.__doc__ = f"Row and column numbers of the {what} triangle of a (row, col) matrix, as a tensor of shape (2, n)."
     return op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)(named(make, name))
@@ -311,7 +311,7 @@ def empty_strided(
             "write empty_strided((2, 3), (3, 1))",
         )
     memory = np.empty(0 if 0 in shape else 1 + sum([(n - 1) * k for n, k in zip(shape, steps)]), kind)
-    return made(np.ndarray(shape, kind, memory, 0, [k * kind.itemsize for k in steps]), requires_grad, device=device)
+    return leaf(np.ndarray(shape, kind, memory, 0, [k * kind.itemsize for k in steps]), requires_grad, device)
 
 
 # ---------------------------------------------------------------------- like another tensor

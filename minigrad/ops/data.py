@@ -13,11 +13,12 @@ import numpy as np
 from ..core import debug, dtypes
 from ..core.context import current
 from ..core.convert import storage
+from ..core.device import default_device
 from ..core.edges import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from . import devices
-from .memory import Clone, filled, on_device, to
+from .memory import filled, on_device, to
 
 NUMBERS = {bool, int, float}
 
@@ -39,7 +40,7 @@ def tensor(
     if isinstance(data, Tensor):
         warn_copy("tensor(t)")
         return copied(data, dtype, requires_grad, device)
-    return made(array_of(data, dtype, "tensor"), requires_grad, device=device)
+    return leaf(array_of(data, dtype, "tensor"), requires_grad, device)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -55,8 +56,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return to(data, dtype=dtype, device=device)
     if isinstance(data, np.ndarray):
-        return to(from_numpy(data), dtype=dtype, device=device)
-    return made(array_of(data, dtype, "as_tensor"), device=device)
+        return to(from_numpy(data), dtype=dtype, device=device or default_device())
+    return leaf(array_of(data, dtype, "as_tensor"), False, device)
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -187,7 +188,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     >>> minigrad.scalar_tensor(3)
     tensor(3.)
     """
-    return made(np.array(s, chosen(dtype)), requires_grad, device=device)
+    return leaf(np.array(s, chosen(dtype)), requires_grad, device)
 
 
 def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
@@ -320,6 +321,11 @@ def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), devi
     for layer in current().layers():
         t = Box(layer, t, 0) if layer in batches else layer.adopt(t)
     return t.requires_grad_() if requires_grad else t
+
+
+def leaf(array: np.ndarray, requires_grad: bool, device: Any) -> Tensor:
+    """The array as a leaf on a device; on that where tensors are made at present, where none is named."""
+    return made(array, requires_grad, device=device or default_device())
 
 
 def chosen(dtype: Any) -> np.dtype:

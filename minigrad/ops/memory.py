@@ -203,7 +203,9 @@ def on_device(place: Any) -> device:
         devices.check()
         return CUDA
     devices.check()
-    raise error(RuntimeError, "device", f"tensors are on the first GPU, cuda:0; {where} was asked for", "use device='cuda'")
+    raise error(
+        RuntimeError, "device", f"tensors are on the first GPU, cuda:0; {where} was asked for", "use device='cuda'"
+    )
 
 
 @op("T(3), T(3)", torch="Tensor.type_as")

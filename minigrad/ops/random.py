@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.context import current
+from ..core.device import default_device
 from ..core.inplace import inplace
 from ..core.tensor import Tensor, layers_of
 from ..errors import error
@@ -178,7 +179,8 @@ def randperm(
 
 def tracked(t: Tensor, requires_grad: bool, device: Any) -> Tensor:
     """A fresh tensor where it is wanted, asked for its gradient where that is wanted."""
-    t = t if device is None else to(t, device=device)
+    place = device or default_device()
+    t = t if place is None else to(t, device=place)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -199,7 +201,9 @@ def rand_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, uniform in [0, 1), in input's shape and dtype."""
-    return tracked(uniform(input.shape, dtype_like(input, dtype), generator, "rand_like"), requires_grad, device or input.device)
+    return tracked(
+        uniform(input.shape, dtype_like(input, dtype), generator, "rand_like"), requires_grad, device or input.device
+    )
 
 
 @op("T(2, 3)", "T(), dtype=torch.float32", **RANDOM)
@@ -214,7 +218,9 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
-    return tracked(gaussian(input.shape, dtype_like(input, dtype), generator, "randn_like"), requires_grad, device or input.device)
+    return tracked(
+        gaussian(input.shape, dtype_like(input, dtype), generator, "randn_like"), requires_grad, device or input.device
+    )
 
 
 @op("T(2, 3), 5", "I(2, 3, 4), -2, 2", **RANDOM)
@@ -233,7 +239,9 @@ def randint_like(
     """Random integers below `low`, or from `low` up to but without `high`, in input's shape and dtype."""
     low, high = (0, low) if high is None else (low or 0, high)
     return tracked(
-        integers(low, high, input.shape, dtype_like(input, dtype), generator, "randint_like"), requires_grad, device or input.device
+        integers(low, high, input.shape, dtype_like(input, dtype), generator, "randint_like"),
+        requires_grad,
+        device or input.device,
     )
 
 

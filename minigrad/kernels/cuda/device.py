@@ -46,7 +46,13 @@ class Simulator:
 
     def host(self, address: int, shape: tuple, dtype: np.dtype, strides: tuple) -> np.ndarray:
         """The array that stands for a part of device memory."""
-        interface = {"data": (address - SHIFT, False), "shape": shape, "typestr": dtype.str, "strides": strides, "version": 3}
+        interface = {
+            "data": (address - SHIFT, False),
+            "shape": shape,
+            "typestr": dtype.str,
+            "strides": strides,
+            "version": 3,
+        }
         return np.asarray(Interface(interface, self))
 
     def upload(self, address: int, a: np.ndarray) -> None:
@@ -88,7 +94,9 @@ class GPU:
         self.name = self.device.name
         self.arch = f"sm_{self.device.arch}"
         self.processors = self.device.properties.multiprocessor_count
-        self.queue = self.device.create_stream()  # waits for the default stream and is waited for: other libraries' is that
+        self.queue = (
+            self.device.create_stream()
+        )  # waits for the default stream and is waited for: other libraries' is that
         self.stream = int(self.queue.handle)
 
     def call(self, name: str, *args: Any) -> Any:
@@ -96,7 +104,9 @@ class GPU:
         status, *results = getattr(self.driver, name)(*args)
         if status != self.driver.CUresult.CUDA_SUCCESS:
             kind = MemoryError if status == self.driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY else RuntimeError
-            raise error(kind, "cuda", f"{name} says {status.name}", "minigrad.cuda.memory_summary() shows what is in use")
+            raise error(
+                kind, "cuda", f"{name} says {status.name}", "minigrad.cuda.memory_summary() shows what is in use"
+            )
         return results[0] if len(results) == 1 else results
 
     def allocate(self, nbytes: int) -> int:
@@ -137,8 +147,8 @@ def count() -> int:
     if simulator.SIMULATED:
         return 1
     try:
-        from cuda.bindings import driver
         import numba_cuda  # noqa: F401
+        from cuda.bindings import driver
     except ImportError:
         return 0
     try:

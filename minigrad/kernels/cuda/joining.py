@@ -11,7 +11,9 @@ from .protocol import of_arrays
 
 
 @of_arrays(np.concatenate)
-def concatenate(arrays: Any, axis: int | None = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind") -> Any:
+def concatenate(
+    arrays: Any, axis: int | None = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
     arrays = [a.reshape(-1) for a in arrays] if axis is None else list(arrays)
     axis = (axis or 0) % arrays[0].ndim
     target = np.result_type(*[a.dtype for a in arrays]) if dtype is None else np.dtype(dtype)

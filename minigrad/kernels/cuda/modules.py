@@ -47,7 +47,9 @@ def load(name: str, source: str) -> Any:
 def build(key: str, source: str) -> types.ModuleType:
     """Run the text as a module."""
     place = cache.folder()
-    shown = place is not None and (cache.read(f"{key}.py") == source.encode() or cache.write(f"{key}.py", source.encode()))
+    shown = place is not None and (
+        cache.read(f"{key}.py") == source.encode() or cache.write(f"{key}.py", source.encode())
+    )
     module = types.ModuleType(key)
     module.__file__ = str(place / f"{key}.py") if shown else f"<{key}>"  # type: ignore[operator]
     sys.modules[key] = module
@@ -163,7 +165,9 @@ def assembly(function: Any, signature: tuple, arch: str) -> str:
 
     args, _ = sigutils.normalize_signature(f"void({', '.join(signature)})")
     capability = int(arch[3:-1]), int(arch[-1])
-    text, _ = cuda.compile(getattr(function, "py_func", function), args, cc=capability, device=False, abi="numba", output="ptx")
+    text, _ = cuda.compile(
+        getattr(function, "py_func", function), args, cc=capability, device=False, abi="numba", output="ptx"
+    )
     return text
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from ...errors import error
 from .. import formula
 from . import functions, pointwise
-from .array import DeviceArray, empty, like, to_device
+from .array import DeviceArray, like, to_device
 
 FUNCTIONS: dict[Any, Callable] = {}
 REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
@@ -68,7 +67,10 @@ def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) 
     table = {"reduce": REDUCTIONS, "accumulate": SCANS, "at": SCATTERS}.get(method, {})
     if ufunc is np.matmul or ufunc not in table:
         raise error(
-            NotImplementedError, f"{ufunc.__name__}.{method}", "there is no kernel for this on the device", "use x.cpu()"
+            NotImplementedError,
+            f"{ufunc.__name__}.{method}",
+            "there is no kernel for this on the device",
+            "use x.cpu()",
         )
     return table[ufunc](*inputs, **options)
 
@@ -123,7 +125,13 @@ def formulas() -> dict[np.ufunc, Callable]:
     return found
 
 
-isnan, isinf, isfinite, exp, log1p = functions.isnan, functions.isinf, functions.isfinite, functions.exp, functions.log1p
+isnan, isinf, isfinite, exp, log1p = (
+    functions.isnan,
+    functions.isinf,
+    functions.isfinite,
+    functions.exp,
+    functions.log1p,
+)
 where, floor, ceil, trunc, rint = functions.where, functions.floor, functions.ceil, functions.trunc, functions.round
 MORE: dict[np.ufunc, Callable] = {
     np.equal: lambda x, y: x == y,
@@ -135,7 +143,9 @@ MORE: dict[np.ufunc, Callable] = {
     np.positive: lambda x: x,
     np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
     np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
-    np.logaddexp: lambda x, y: where(x == y, x + 0.6931471805599453, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))),
+    np.logaddexp: lambda x, y: where(
+        x == y, x + 0.6931471805599453, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))
+    ),
 }
 
 
@@ -147,7 +157,11 @@ def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
         return FUNCTIONS[np.nonzero](condition)
     refuse_others("where", (condition, x, y))
     given = [a for a in (x, y) if isinstance(a, (np.ndarray, np.generic))]
-    target = np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)]) if given else np.result_type(x, y)
+    target = (
+        np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
+        if given
+        else np.result_type(x, y)
+    )
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
     mask = condition if condition.dtype.kind == "b" else condition != 0
     f = lambda c, x, y: where(c, x, y)
@@ -173,22 +187,30 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 
 @of_arrays(np.zeros_like)
-def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None) -> Any:
+def zeros_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
+) -> Any:
     return full_like(a, 0, dtype, order, subok, shape)
 
 
 @of_arrays(np.ones_like)
-def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None) -> Any:
+def ones_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
+) -> Any:
     return full_like(a, 1, dtype, order, subok, shape)
 
 
 @of_arrays(np.empty_like)
-def empty_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None) -> Any:
+def empty_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
+) -> Any:
     return like(a, shape, dtype, order)
 
 
 @of_arrays(np.full_like)
-def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None) -> Any:
+def full_like(
+    a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
+) -> Any:
     out = like(a, shape, dtype, order)
     out.fill(value)
     return out

@@ -26,8 +26,6 @@ for function in (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.rol
     of_arrays(function)(on_shadows(function))
 
 
-
-
 of_arrays(np.shape)(lambda a: a.shape)
 of_arrays(np.ndim)(lambda a: a.ndim)
 of_arrays(np.size)(lambda a, axis=None: a.size if axis is None else a.shape[axis])
