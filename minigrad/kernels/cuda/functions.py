@@ -1,4 +1,4 @@
-"""Functions of single numbers for kernels: on a GPU CUDA's own (libdevice), in the simulator NumPy's, which are never an exception.
+"""Functions of single numbers for kernels: on a GPU CUDA's own (libdevice), in the simulator NumPy's, which never raise.
 
 The generated modules import them by the names that formulas use.  float32 stays float32 in both.  What neither library has is
 written here once, for both.

@@ -1,9 +1,9 @@
 """NumPy's functions for arrays on the device: what `__array_ufunc__` and `__array_function__` of DeviceArray come to.
 
 A ufunc is a pointwise kernel whose formula is that of the operation it belongs to; the dtypes are those that NumPy would
-choose.  The other functions are in the table FUNCTIONS, which the files of kernels fill: `@of_arrays(np.concatenate)`.  Functions
-that only look at shapes run on the arrays' shadows.  There is no way for NumPy to compute on the device's memory by mistake,
-and none to copy it unasked: what is in no table raises NotImplementedError.
+choose.  The other functions are in the table FUNCTIONS, which the files of kernels fill: `@of_arrays(np.concatenate)`.
+Functions that only look at shapes run on the arrays' shadows.  There is no way for NumPy to compute on the device's memory by
+mistake, and none to copy it unasked: what is in no table raises NotImplementedError.
 """
 
 from __future__ import annotations
@@ -164,9 +164,8 @@ def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
     )
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
     mask = condition if condition.dtype.kind == "b" else condition != 0
-    f = lambda c, x, y: where(c, x, y)
     made = pointwise.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
-    assert made is not None, f
+    assert made is not None
     return made
 
 
@@ -187,30 +186,22 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 
 @of_arrays(np.zeros_like)
-def zeros_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
-) -> Any:
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     return full_like(a, 0, dtype, order, subok, shape)
 
 
 @of_arrays(np.ones_like)
-def ones_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
-) -> Any:
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     return full_like(a, 1, dtype, order, subok, shape)
 
 
 @of_arrays(np.empty_like)
-def empty_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
-) -> Any:
+def empty_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     return like(a, shape, dtype, order)
 
 
 @of_arrays(np.full_like)
-def full_like(
-    a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
-) -> Any:
+def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     out = like(a, shape, dtype, order)
     out.fill(value)
     return out
