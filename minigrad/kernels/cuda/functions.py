@@ -15,6 +15,13 @@ import numpy as np
 from . import simulator
 
 if simulator.SIMULATED:
+    from numpy import arccos as acos
+    from numpy import arccosh as acosh
+    from numpy import arcsin as asin
+    from numpy import arcsinh as asinh
+    from numpy import arctan as atan
+    from numpy import arctan2 as atan2
+    from numpy import arctanh as atanh
     from numpy import (
         ceil,
         copysign,
@@ -40,13 +47,6 @@ if simulator.SIMULATED:
         tanh,
         trunc,
     )
-    from numpy import arccos as acos
-    from numpy import arccosh as acosh
-    from numpy import arcsin as asin
-    from numpy import arcsinh as asinh
-    from numpy import arctan as atan
-    from numpy import arctan2 as atan2
-    from numpy import arctanh as atanh
     from numpy import power as pow
     from numpy import rint as round
     from scipy.special import erf, erfc, erfinv
