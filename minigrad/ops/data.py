@@ -119,7 +119,7 @@ def asarray(
             "leave copy=False away",
         )
     if copy and same:
-        out = Clone.apply(out)
+        out = to(out, copy=True)
     if requires_grad is None or requires_grad == out.requires_grad:
         return out
     return (out.detach() if isinstance(obj, Tensor) else out).requires_grad_(requires_grad)

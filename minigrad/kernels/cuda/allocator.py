@@ -1,8 +1,8 @@
 """Device memory, kept for the next tensor: asking the driver for memory waits for the GPU, so freed blocks are used again.
 
-Sizes are rounded up, so that blocks fit more often: to a multiple of 512 bytes, above 1 MiB to one of 2 MiB.  A freed block may be
-handed out at once though kernels that read it are still waiting in the stream: there is one stream, and whoever writes to
-the block next comes later in it.  Where the GPU has no room left, all free blocks go back to it before that is an error.
+Sizes are rounded up, so that blocks fit more often: to a multiple of 512 bytes, above 1 MiB to one of 2 MiB.  A freed block
+may be handed out at once though kernels that read it are still waiting in the stream: there is one stream, and whoever writes
+to the block next comes later in it.  Where the GPU has no room left, all free blocks go back to it before that is an error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """DeviceArray: an n-dimensional array in the memory of a GPU, of which NumPy knows where it lies, and nothing more.
 
-`shadow` is a NumPy array over the device's addresses.  It is never read.  It is there for what NumPy knows about arrays without
-looking at a number: shapes and strides of views, their order in memory, whether two overlap.  So a view here is a view of the
-shadow.  What is computed goes through NumPy's protocols (protocol.py) to kernels, which is why the formulas of operations, written for
-NumPy's arrays, run here as they stand; `isinstance(a, np.ndarray)` holds for the same reason.
+`shadow` is a NumPy array over the device's addresses.  It is never read.  It is there for what NumPy knows about arrays
+without looking at a number: shapes and strides of views, their order in memory, whether two overlap.  So a view here is a view
+of the shadow.  What is computed goes through NumPy's protocols (protocol.py) to kernels, which is why the formulas of
+operations, written for NumPy's arrays, run here as they stand; `isinstance(a, np.ndarray)` holds for the same reason.
 
 Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np.asarray` raises.
 """

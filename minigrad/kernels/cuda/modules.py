@@ -1,8 +1,8 @@
 """Kernels as small readable modules: their text, their compiled form for a GPU, and their launch.
 
-The text of a module is Python with `@cuda.jit` functions, as a reader would write them.  On a GPU each is compiled once for the
-types of its arguments, through PTX to a cubin, which is kept in the cache folder beside the text.  In the simulator the functions run
-as they stand.
+The text of a module is Python with `@cuda.jit` functions, as a reader would write them.  On a GPU each is compiled once for
+the types of its arguments, through PTX to a cubin, which is kept in the cache folder beside the text.  In the simulator the
+functions run as they stand.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """NumPy's functions for arrays on the device: what `__array_ufunc__` and `__array_function__` of DeviceArray come to.
 
 A ufunc is a pointwise kernel whose formula is that of the operation it belongs to; the dtypes are those that NumPy would
-choose.  The other functions are in the table FUNCTIONS, which the files of kernels fill: `@of_arrays(np.concatenate)`.  Functions
-that only look at shapes run on the arrays' shadows.  There is no way for NumPy to compute on the device's memory by mistake,
-and none to copy it unasked: what is in no table raises NotImplementedError.
+choose.  The other functions are in the table FUNCTIONS, which the files of kernels fill: `@of_arrays(np.concatenate)`.
+Functions that only look at shapes run on the arrays' shadows.  There is no way for NumPy to compute on the device's memory by
+mistake, and none to copy it unasked: what is in no table raises NotImplementedError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import error
 from .. import formula
-from . import functions, pointwise
+from . import pointwise
 from .array import DeviceArray, like, to_device
 
 FUNCTIONS: dict[Any, Callable] = {}
@@ -92,6 +92,8 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     if ufunc is np.matmul:
         fill_tables()
         return FUNCTIONS[np.matmul](*inputs, out=out)
+    from .ufuncs import formulas
+
     if ufunc not in formulas():
         raise error(NotImplementedError, ufunc.__name__, "there is no kernel for this on the device", "use x.cpu()")
     f = formulas()[ufunc]
@@ -111,44 +113,6 @@ def kind(a: Any) -> Any:
     return a.dtype if isinstance(a, (np.ndarray, np.generic)) else type(a)
 
 
-@functools.cache
-def formulas() -> dict[np.ufunc, Callable]:
-    """The scalar formula of each ufunc: that of the operation it stands for, or one that only arrays need."""
-    from ...ops.families import Pointwise
-
-    found: dict[np.ufunc, Callable] = dict(MORE)
-    classes = [Pointwise]
-    for cls in classes:
-        classes += cls.__subclasses__()
-        if isinstance(cls.__dict__.get("ufunc"), np.ufunc) and cls.kernel is not None:
-            found.setdefault(cls.ufunc, cls.kernel)
-    return found
-
-
-isnan, isinf, isfinite, exp, log1p = (
-    functions.isnan,
-    functions.isinf,
-    functions.isfinite,
-    functions.exp,
-    functions.log1p,
-)
-where, floor, ceil, trunc, rint = functions.where, functions.floor, functions.ceil, functions.trunc, functions.round
-MORE: dict[np.ufunc, Callable] = {
-    np.equal: lambda x, y: x == y,
-    np.not_equal: lambda x, y: x != y,
-    np.logical_and: lambda x, y: (x != 0) & (y != 0),
-    np.logical_or: lambda x, y: (x != 0) | (y != 0),
-    np.logical_xor: lambda x, y: (x != 0) ^ (y != 0),
-    np.logical_not: lambda x: x == 0,
-    np.positive: lambda x: x,
-    np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
-    np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
-    np.logaddexp: lambda x, y: where(
-        x == y, x + 0.6931471805599453, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))
-    ),
-}
-
-
 # ---------------------------------------------------------------------- what every calculation needs
 @of_arrays(np.where)
 def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -156,21 +120,14 @@ def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None:
         return FUNCTIONS[np.nonzero](condition)
     refuse_others("where", (condition, x, y))
-    given = [a for a in (x, y) if isinstance(a, (np.ndarray, np.generic))]
-    target = (
-        np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
-        if given
-        else np.result_type(x, y)
-    )
+    target = np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
     mask = condition if condition.dtype.kind == "b" else condition != 0
-    f = lambda c, x, y: where(c, x, y)
+    from .ufuncs import WHERE
+
     made = pointwise.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
-    assert made is not None, f
+    assert made is not None
     return made
-
-
-WHERE = lambda c, x, y: where(c, x, y)
 
 
 @of_arrays(np.copyto)
@@ -187,30 +144,22 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 
 @of_arrays(np.zeros_like)
-def zeros_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
-) -> Any:
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     return full_like(a, 0, dtype, order, subok, shape)
 
 
 @of_arrays(np.ones_like)
-def ones_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
-) -> Any:
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     return full_like(a, 1, dtype, order, subok, shape)
 
 
 @of_arrays(np.empty_like)
-def empty_like(
-    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
-) -> Any:
+def empty_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     return like(a, shape, dtype, order)
 
 
 @of_arrays(np.full_like)
-def full_like(
-    a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
-) -> Any:
+def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     out = like(a, shape, dtype, order)
     out.fill(value)
     return out
