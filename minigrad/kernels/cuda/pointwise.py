@@ -72,7 +72,8 @@ def kernel(name: str, formulas: Sequence, inputs: list, target: np.dtype, rank: 
     head = formula.prelude(list(formulas), target, formula.CUDA)
     if head is None:
         return None
-    names = ["out"] if len(formulas) == 1 and not scaled else [f"d{k}" for k in range(len(formulas))]
+    alone = len(formulas) == 1 and not scaled and "out" not in dict(inputs)  # gradients may read what forward has made
+    names = ["out"] if alone else [f"d{k}" for k in range(len(formulas))]
     expressions = [formula.scalar_text(f, target) for f in formulas]
     results = [(n, f"g * ({e})" if f in scaled else e) for n, e, f in zip(names, expressions, formulas)]
     title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in zip(names, formulas)) + f"  [{target.name}]"
