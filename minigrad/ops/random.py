@@ -179,7 +179,7 @@ def randperm(
 
 def tracked(t: Tensor, requires_grad: bool, device: Any) -> Tensor:
     """A fresh tensor where it is wanted, asked for its gradient where that is wanted."""
-    place = device or default_device()
+    place = default_device() if device is None else device
     t = t if place is None else to(t, device=place)
     return t.requires_grad_() if requires_grad else t
 
@@ -202,7 +202,7 @@ def rand_like(
 ) -> Tensor:
     """Random numbers, uniform in [0, 1), in input's shape and dtype."""
     return tracked(
-        uniform(input.shape, dtype_like(input, dtype), generator, "rand_like"), requires_grad, device or input.device
+        uniform(input.shape, dtype_like(input, dtype), generator, "rand_like"), requires_grad, input.device if device is None else device
     )
 
 
@@ -219,7 +219,7 @@ def randn_like(
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
     return tracked(
-        gaussian(input.shape, dtype_like(input, dtype), generator, "randn_like"), requires_grad, device or input.device
+        gaussian(input.shape, dtype_like(input, dtype), generator, "randn_like"), requires_grad, input.device if device is None else device
     )
 
 
@@ -241,7 +241,7 @@ def randint_like(
     return tracked(
         integers(low, high, input.shape, dtype_like(input, dtype), generator, "randint_like"),
         requires_grad,
-        device or input.device,
+        input.device if device is None else device,
     )
 
 
