@@ -1,7 +1,7 @@
 """Runs kernels without a GPU, thread by thread, and says which of them reads or writes where it must not.
 
 It takes over from Numba's simulator where the process was started with NUMBA_ENABLE_CUDASIM=1, whose fake module it keeps.
-Numba's starts a thread of the operating system for every thread of a grid; here (block.py) most kernels are one plain loop.
+Numba's starts a thread of the operating system for every thread of a grid; here (block.py) one loop runs them all.
 Arrays are NumPy's, and the kernels' text is run as it is: what a kernel computes is what it would compute on a GPU, in
 another order.
 """
@@ -25,6 +25,7 @@ import numpy as np
 
 from ...errors import error
 from .block import Block, Divergence
+from .generators import waiting
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 MOST_THREADS = 1024  # of a block
@@ -39,22 +40,33 @@ def fake() -> Any:
     return FakeCuda()
 
 
-def prepare(module: ModuleType) -> None:
-    """Make the kernels and device functions of a module that has been executed plain functions over the fake `cuda`."""
+def prepare(module: ModuleType, source: str | None = None) -> None:
+    """Make the kernels and device functions of a module that has been executed plain functions over the fake `cuda`.
+
+    Those that wait at barriers become generators, for which the text is needed: it is read from `module.__file__`.
+    """
     from numba import cuda
     from numba.cuda.simulator.kernel import FakeCUDAKernel
 
     from .fake import Math, ieee
 
-    for name, value in list(vars(module).items()):
+    file, names = getattr(module, "__file__", None) or module.__name__, vars(module)
+    source = source or "".join(linecache.getlines(file))
+    if not source:
+        raise error(
+            ValueError, "prepare", f"the text of {module.__name__} is not in {file}", "pass it as the second argument"
+        )
+    linecache.cache.setdefault(file, (len(source), None, source.splitlines(True), file))  # errors quote it
+    exec(compile(waiting(source, names), file, "exec"), names)
+    for name, value in list(names.items()):
         if isinstance(value, FakeCUDAKernel):
-            setattr(module, name, value.fn)
+            names[name] = value.fn
         elif value is cuda:
-            setattr(module, name, fake())
+            names[name] = fake()
         elif value is math:
-            setattr(module, name, Math())
+            names[name] = Math()
         elif inspect.isbuiltin(value) and value.__module__ == "math":
-            setattr(module, name, ieee(value.__name__))
+            names[name] = ieee(value.__name__)
 
 
 def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
@@ -69,12 +81,14 @@ def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
     cuda, size = fake(), math.prod(block)
     with _one_at_a_time, np.errstate(all="ignore"):
         cuda.configure(grid, block)
-        for cuda.blockIdx in indices(grid):
-            cuda.block = Block(size, function, tuple(args), cuda.become, None)
-            cuda.block.run()
-            if cuda.block.failure is not None:
-                e, number = cuda.block.failure
-                raise explained(e, function, args, tuple(cuda.indices[number]), tuple(cuda.blockIdx)) from None
+        try:
+            for cuda.blockIdx in indices(grid):
+                cuda.block = Block(size, function, tuple(args), cuda.become)
+                cuda.block.run()
+        except Exception as e:
+            raise explained(e, function, args, tuple(cuda.threadIdx), tuple(cuda.blockIdx)) from None
+        finally:
+            cuda.block = None  # holds the arrays
 
 
 def three(who: str, what: str, sizes: Any) -> tuple[int, int, int]:
