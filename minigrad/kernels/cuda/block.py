@@ -98,7 +98,7 @@ class Block:
         del self.barriers[key]
         met = {w.number: w.barrier.value for w in waiting}
         if self.met is not None and waiting:
-            self.met(waiting[0].barrier.name, met)
+            self.met(waiting[0].barrier.name, list(met))
         self.ready.extend((w, met) for w in waiting)
 
     def described(self, waiting: list[Waiting]) -> str:

@@ -8,6 +8,7 @@ with garbage as on a GPU.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -24,9 +25,9 @@ GARBAGE = 0x7F  # the byte that memory is full of which nobody has written
 class Outside(IndexError):
     """An access outside of an array: what was done ("reads", "writes", "updates"), to which array, at which index."""
 
-    def __init__(self, does: str, array: np.ndarray, index: Any):
-        super().__init__(does, array, index)
-        self.does, self.array, self.index = does, array, index
+    def __init__(self, does: str, array: np.ndarray, index: Any, name: str = "an array"):
+        super().__init__(does, array, index, name)
+        self.does, self.array, self.index, self.name = does, array, index, name
 
 
 class FakeCuda(FakeCUDAModule):
@@ -39,6 +40,7 @@ class FakeCuda(FakeCUDAModule):
         super().__init__((1, 1, 1), (1, 1, 1), 0)
         self._local, self._shared, self._atomic = Local(), Shared(self), Atomic()
         self.block: Any = None
+        self.launch: Any = None  # where what threads do is noted, if somebody watches
 
     def configure(self, grid: tuple, block: tuple) -> None:
         """The sizes of a launch."""
@@ -134,7 +136,8 @@ class Shared(Local):
         n = block.requests.get(self.cuda.number, 0)
         block.requests[self.cuda.number] = n + 1
         if n == len(block.shared):
-            block.shared.append(super().array(shape, dtype))
+            made, launch = super().array(shape, dtype), self.cuda.launch
+            block.shared.append(made if launch is None else launch.shared(made, sys._getframe(1)))
         return block.shared[n]
 
 
@@ -158,8 +161,10 @@ class Atomic:
     def apply(operation: Callable, array: Any, *args: Any) -> Any:
         """Do it; an array that is watched wants to know of it as one access."""
         index = (0,) * array.ndim if operation.__name__ == "compare_and_swap" else args[0]
+        if hasattr(array, "atomic"):
+            return array.atomic(operation, index, args)
         try:
-            return array.atomic(operation, index, args) if hasattr(array, "atomic") else operation(array, *args)
+            return operation(array, *args)
         except IndexError:
             raise Outside("updates", array, index) from None
 

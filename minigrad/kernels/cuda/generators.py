@@ -20,11 +20,9 @@ BARRIERS = frozenset(
 def waiting(source: str, names: Mapping[str, Any]) -> ast.Module:
     """The text of a module with those of its functions as generators that reach a barrier; `names` are what it imports.
 
-    >>> print(ast.unparse(waiting("def f(x):\\n    cuda.syncwarp()\\ndef g(x):\\n    return f(x) + 1", {})))
+    >>> print(ast.unparse(waiting("def f(x): return cuda.any_sync(1, x)", {})))
     def f(x):
-        (yield cuda.syncwarp())
-    def g(x):
-        return (yield from f(x)) + 1
+        return (yield cuda.any_sync(1, x))
     """
     tree = ast.parse(source)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
