@@ -25,7 +25,17 @@ from .autograd import (  # fmt: skip
     no_grad,
     set_grad_enabled,
 )
-from .core.device import Size, contiguous_format, device, layout, memory_format, preserve_format, strided
+from .core.device import (
+    Size,
+    contiguous_format,
+    device,
+    get_default_device,
+    layout,
+    memory_format,
+    preserve_format,
+    set_default_device,
+    strided,
+)
 from .core.dtypes import bool_ as bool
 from .core.dtypes import (  # fmt: skip
     can_cast,

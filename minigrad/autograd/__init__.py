@@ -260,6 +260,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             return t.new_ones(shape)
         if (
             type(t) is Tensor
+            and type(t._a) is np.ndarray  # a GPU would have to be waited for
             and t._a.size
             and not math.isfinite(number := t._a.item())
             and (
@@ -267,6 +268,8 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             )
         ):
             hint_at_loss(t)
+        if type(t) is Tensor and type(t._a) is not np.ndarray:
+            return t.new_ones(shape)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
     if not isinstance(g, Tensor):
         raise error(TypeError, what, f"gradients can be either tensors or None, but got {type(g).__name__}")

@@ -83,6 +83,15 @@ class Conversions:
                     else "a backward that computes in NumPy is marked with @once_differentiable"
                 ),
             )
+        if type(self._a) is not np.ndarray:
+            if force:
+                return self._a.to_host()
+            raise error(
+                TypeError,
+                "numpy",
+                f"can't convert a tensor on {self.device} of shape {tuple(self.shape)} to numpy, which has no memory there",
+                "copy it to the computer's memory first: x.cpu().numpy()",
+            )
         if type(self._ver) is Lent:
             self._ver.exposed = True
         if debug.mode.on:
@@ -281,7 +290,7 @@ def copied(a: np.ndarray, memo: dict) -> np.ndarray:
 
 def address(a: np.ndarray) -> int:
     """Where an array's first element lies in memory."""
-    return a.__array_interface__["data"][0]
+    return a.__array_interface__["data"][0] if type(a) is np.ndarray else a.address
 
 
 def storage(a: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextvars import ContextVar
 from typing import Any
 
 from ..errors import error
@@ -38,8 +39,13 @@ class Size(tuple):
         return Size(found) if isinstance(i, slice) else found
 
 
+_defaults: ContextVar[tuple] = ContextVar("minigrad.device", default=())  # the last one is where new tensors go
+
+
 class device:
     """A place for memory: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`.
+
+    In `with device("cuda"):` tensors are made there, unless they are told otherwise.
 
     >>> import minigrad
     >>> minigrad.device("cpu")
@@ -62,6 +68,13 @@ class device:
             raise error(RuntimeError, "device", f"{type!r} is no device", "use 'cpu', 'cuda' or 'cuda:0'")
         self.type, self.index = name, int(number) if number else index
 
+    def __enter__(self) -> device:
+        _defaults.set((*_defaults.get(), self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _defaults.set(_defaults.get()[:-1])
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
 
@@ -73,6 +86,31 @@ class device:
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
+
+
+def default_device() -> device | None:
+    """Where tensors are made that are not told; None is the computer's own memory."""
+    chosen = _defaults.get()
+    return chosen[-1] if chosen else None
+
+
+def get_default_device() -> device:
+    """Where tensors are made that are not told where.
+
+    >>> get_default_device()
+    device(type='cpu')
+    """
+    return default_device() or CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Make tensors there from now on, unless they are told otherwise; None is the computer's own memory.
+
+    >>> set_default_device("cpu")
+    """
+    from ..ops.memory import on_device
+
+    _defaults.set(() if device is None else (on_device(device),))
 
 
 class Word:
@@ -106,7 +144,7 @@ class memory_format(Word):
     """
 
 
-CPU = device("cpu")
+CPU, CUDA = device("cpu"), device("cuda", 0)
 strided = layout("strided")
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 

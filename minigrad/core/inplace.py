@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import error, user_place, warn
+from .arrays import KINDS
 from .context import EAGER, OFF, ON, Frame, current, use
 from .edges import INFERENCE, Leaf, ViewOf, name_of
 from .fast import GENERIC
@@ -66,7 +67,7 @@ def write_plain(fn: Any, x: Tensor, others: tuple) -> bool:
     a, values = x._a, []
     for o in others:
         v = o._a if isinstance(o, Tensor) and o._layer is None else o
-        if type(v) is np.ndarray and v.dtype is a.dtype or type(v) is float or type(v) is int:
+        if type(v) in KINDS and v.dtype is a.dtype or type(v) is float or type(v) is int:
             values.append(v)
         else:
             return False

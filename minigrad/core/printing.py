@@ -153,7 +153,7 @@ def ends(a: np.ndarray) -> np.ndarray:
 def text(t: Any) -> str:
     """The repr of a tensor."""
     prefix = f"{type(t).__name__}(" if type(t).__name__ not in ("Tensor", "Parameter") else "tensor("
-    a = t._a
+    a = t._a if type(t._a) is np.ndarray else t._a.to_host()
     if a.size:
         summarise = a.size > OPTIONS.threshold
         numbers = body(a, len(prefix), summarise, Format(ends(a) if summarise else a))

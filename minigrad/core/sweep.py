@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import hooks, invalid
+from .arrays import KINDS, as_array
 from .context import OFF, current, enter
 from .edges import Leaf, Port, producer
 from .node import passed_over
@@ -123,13 +124,7 @@ invalid.LOOPS.add(walk.__code__)
 
 def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> list:
     """The backward of a node that has none written out, or has hooks, or runs a user's method under a recording."""
-    if (
-        watch is not None
-        and node.pull is not None
-        and node.places is None
-        and node._hooks is None
-        and type(g) is np.ndarray
-    ):
+    if watch is not None and node.pull is not None and node.places is None and node._hooks is None and type(g) in KINDS:
         return watch.pull(node, g, free)
     if node._hooks is None and node._fn.arrays:
         pairs = on_arrays(node, g, free)
@@ -216,7 +211,7 @@ def stripped(t: Tensor | None, watch: Any) -> Any:
 
 def boxed(g: Any) -> Tensor | None:
     """The Tensor of an array or scalar."""
-    return None if g is None else wrap(g if type(g) is np.ndarray else np.asarray(g))
+    return None if g is None else wrap(as_array(g))
 
 
 def hooked(node: Any, g: Any) -> Any:
@@ -239,7 +234,7 @@ def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
     if leaf._hooks is not None or t is None or t._edge is not leaf:
         reach(leaf, [boxed(g)])
     elif t._grad is None:
-        alone = type(g) is np.ndarray and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
+        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
         t._grad = wrap(g if alone else laid_out(g, t._a))
     elif t._grad._edge is None and t._grad._layer is None:
         t._grad._a += g
@@ -250,7 +245,7 @@ def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
 
 def laid_out(g: Any, like: np.ndarray) -> np.ndarray:
     """A copy of a gradient that lies in memory as its leaf does."""
-    if type(g) is np.ndarray and g.strides == like.strides:
+    if type(g) in KINDS and g.strides == like.strides:
         return g.copy("K")
     out = np.empty_like(like)
     out[...] = g

@@ -18,7 +18,7 @@ from . import debug, dtypes, ends
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .debug import made
-from .device import CPU, Size, device, strided
+from .device import CPU, CUDA, Size, device, strided
 from .edges import INFERENCE, Leaf, Lent, Port, Version, name_of, place_of, producer
 
 new = object.__new__
@@ -57,9 +57,10 @@ class Tensor(Conversions):
         __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = _binary
 
     def __init__(self, *data: Any, device: Any = None):
-        from ..ops.legacy import array_of
+        from ..ops.legacy import array_of, to
 
-        self._a = array_of(data, dtypes.default(), "Tensor", device)
+        a = array_of(data, dtypes.default(), "Tensor")
+        self._a = a if device is None else to(wrap(a), device=device)._a
         self._edge: Any = None
         self._ver: Any = memory(data[0]) if data and isinstance(data[0], Tensor) else None
         self._view: Any = None
@@ -83,7 +84,7 @@ class Tensor(Conversions):
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return CPU
+        return CPU if type(example(self)) is np.ndarray else CUDA
 
     def size(self, dim: int | None = None):
         """The shape, or the size of one dimension."""

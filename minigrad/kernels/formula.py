@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,23 @@ SCALARS |= {"float32": "numpy"}
 DIVISIONS = {ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}  # exact for floats, and faster than Numba's
 F64 = np.dtype(np.float64)
 BUILTINS = ("abs", "round")
-HELPER = '\n\n@njit(error_model="numpy", forceinline=True)\ndef {name}({args}):\n    return {body}'
+
+
+class Target(NamedTuple):
+    """Where a generated module runs: what it imports from Numba, where its functions come from, how it marks its helpers."""
+
+    imported: str
+    functions: str
+    helper: str
+
+    def import_of(self, module: str) -> str:
+        """The module that functions of single numbers come from."""
+        return self.functions if module in (CPU.functions, "math") and self is not CPU else module
+
+
+HELPER = "\n\n@{mark}\ndef {{name}}({{args}}):\n    return {{body}}"
+CPU = Target("njit", "minigrad.kernels.vecmath", HELPER.format(mark='njit(error_model="numpy", forceinline=True)'))
+CUDA = Target("cuda", "minigrad.kernels.cuda.functions", HELPER.format(mark="cuda.jit(device=True)"))
 
 # The same names on arrays; each Pointwise class adds its own.
 ARRAYS: dict[str, Any] = {
@@ -153,20 +169,20 @@ def call(name: str, *args: Any) -> ast.Call:
     return ast.Call(ast.Name(name), list(args), [])
 
 
-def prelude(formulas: list, dtype: np.dtype = F64) -> str | None:
+def prelude(formulas: list, dtype: np.dtype = F64, target: Target = CPU) -> str | None:
     """Imports, constants and helper functions for the names that the formulas use; None if one has no scalar form."""
-    found = needs(formulas, dtype)
+    found = needs(formulas, dtype, target)
     if found is None:
         return None
-    imports: dict[str, list] = {"numba": ["njit"]}
+    imports: dict[str, list] = {"numba": [target.imported]}
     for module, name in sorted(k for k in found if isinstance(k, tuple)):
-        imports.setdefault(module, []).append(name)
+        imports.setdefault(target.import_of(module), []).append(name)
     lines = [f"from {module} import {', '.join(names)}" for module, names in sorted(imports.items())]
     constants = [k for k in found if isinstance(k, str)]
     return "\n".join([*lines, *[""] * bool(constants), *constants])
 
 
-def needs(formulas: list, dtype: np.dtype) -> dict | None:
+def needs(formulas: list, dtype: np.dtype, target: Target = CPU) -> dict | None:
     """What the names in formulas stand for, in order: (module, name) to import, or the text of a definition."""
     found: dict[Any, None] = {}
     for f in formulas:
@@ -175,14 +191,14 @@ def needs(formulas: list, dtype: np.dtype) -> dict | None:
             return None
         for node in ast.walk(ast.parse(body)):
             if isinstance(node, ast.Name) and node.id not in parameters(f):
-                more = definition(node.id, f.__globals__, dtype)
+                more = definition(node.id, f.__globals__, dtype, target)
                 if more is None:
                     return None
                 found.update(dict.fromkeys(more))
     return found
 
 
-def definition(name: str, scope: dict, dtype: np.dtype) -> list | None:
+def definition(name: str, scope: dict, dtype: np.dtype, target: Target) -> list | None:
     """What defines one name in a generated module, after what that needs itself."""
     value, op = scope.get(name), OPERATIONS.get(name)
     if isinstance(value, (int, float)):
@@ -194,6 +210,7 @@ def definition(name: str, scope: dict, dtype: np.dtype) -> list | None:
         return []
     if name in SCALARS:
         return [(SCALARS[name], name)]
-    if op is None or (inner := needs([op.kernel], dtype)) is None:
+    if op is None or (inner := needs([op.kernel], dtype, target)) is None:
         return None
-    return [*inner, HELPER.format(name=name, args=", ".join(parameters(op.kernel)), body=scalar_text(op.kernel, dtype))]
+    args, body = ", ".join(parameters(op.kernel)), scalar_text(op.kernel, dtype)
+    return [*inner, target.helper.format(name=name, args=args, body=body)]

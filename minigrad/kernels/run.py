@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.arrays import on_device
 from ..core.context import OFF, current
 from ..core.edges import meta
 from ..core.tensor import Tensor, wrap
@@ -36,10 +37,25 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     n = len(args) - op.statics
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
+    if any(map(on_device, operands)):
+        return device_forward(op, operands, statics, target, result)
     size = math.prod([a.size for a in operands if isinstance(a, np.ndarray) and a.ndim])  # of the result, at most
     worth = size >= (FUSE_FROM if op.ufunc is None else QUICK_FROM) and plain(statics) and not cache.without.get()
     out = by_kernel(op, operands, statics, target, result) if worth else None
     return cast((op.ufunc or formula.on_arrays(op.kernel))(*operands, *statics), result) if out is None else out
+
+
+def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> Any:
+    """op.kernel in the memory of a GPU: one kernel, or one for each of its steps where it has no text."""
+    from .cuda import pointwise
+    from .cuda.protocol import refuse_others
+
+    refuse_others(op.name, tuple(operands))
+    out = (
+        pointwise.apply(op.name, op.kernel, op.names, [*operands, *statics], target, result) if plain(statics) else None
+    )
+    out = (op.ufunc or formula.on_arrays(op.kernel))(*operands, *statics) if out is None else out
+    return out if out.dtype == result else out.astype(result)
 
 
 def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray | None:
@@ -190,7 +206,8 @@ def compiled(name: str, source: str | None) -> Any:
 
 def fusable(g: Any) -> bool:
     """Whether a gradient is one that a fused kernel may work on: plain, large, and not to be differentiated again."""
-    return type(g) is Tensor and g._a.size >= FUSE_FROM and current() is OFF and g._tan is None
+    large = type(g) is Tensor and (g._a.size >= FUSE_FROM or on_device(g._a))
+    return large and current() is OFF and g._tan is None
 
 
 def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
@@ -211,6 +228,8 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
         return None
     if any(meta(edges[i])[1] != g._a.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
         return None
+    if on_device(g._a):
+        return device_backward(op, n, wanted, g._a, dict(zip([(*op.names, "out")[k] for k in read], values)))
     same = not any(g._a.strides)  # one number throughout, as sums send it back: no need to lay it out
     is_array = (not same, *[isinstance(v, np.ndarray) and v.ndim > 0 for v in values])
     dtype = g._a.dtype
@@ -226,6 +245,20 @@ def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
     inputs = [flat(scalar(v, dtype), g._a.shape) for v in values]
     upstream = g._a[(0,) * g._a.ndim] if same else g._a.reshape(-1)
     launch(_kernels[key], [upstream, *inputs, *[o.reshape(-1) for o in outs]])
+    found = dict(zip(wanted, outs))
+    return tuple([wrap(found[i]) if i in found else None for i in range(n)])
+
+
+def device_backward(op: Any, n: int, wanted: list, g: Any, values: dict) -> tuple | None:
+    """The same in the memory of a GPU."""
+    from .cuda import pointwise
+    from .cuda.array import empty
+
+    formulas = [op.formulas[i] for i in wanted]
+    scaled = [f for f in formulas if "g" not in formula.parameters(f) and formula.text(f) != "0"]
+    outs = [empty(g.shape, g.dtype) for _ in wanted]
+    if not pointwise.run(f"{op.name}_backward", formulas, {"g": g, **values}, g.dtype, outs, scaled):
+        return None
     found = dict(zip(wanted, outs))
     return tuple([wrap(found[i]) if i in found else None for i in range(n)])
 

@@ -19,8 +19,8 @@ from ..core.context import current
 from ..core.device import row_major
 from ..core.tensor import Box, Tensor, layers_of
 from ..errors import error
-from .data import array_of, chosen, copied, made, warn_copy
-from .memory import filled, on_device
+from .data import array_of, chosen, copied, leaf, made, warn_copy
+from .memory import filled
 from .registry import TABLE, explained, named, op, write_out
 
 
@@ -82,8 +82,7 @@ def zeros(
     *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of zeros of the given size."""
-    on_device(device)
-    return made(np.zeros(sizes(args, size, "zeros"), chosen(dtype)), requires_grad)
+    return leaf(np.zeros(sizes(args, size, "zeros"), chosen(dtype)), requires_grad, device)
 
 
 @factory("2, 3", "(2, 3)", "()", "3, dtype=torch.bool")
@@ -91,8 +90,7 @@ def ones(
     *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of ones of the given size."""
-    on_device(device)
-    return made(np.ones(sizes(args, size, "ones"), chosen(dtype)), requires_grad)
+    return leaf(np.ones(sizes(args, size, "ones"), chosen(dtype)), requires_grad, device)
 
 
 UNSET = "what the memory happened to hold"
@@ -109,8 +107,7 @@ def empty(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor of the given size whose elements are not set."""
-    on_device(device)
-    return made(np.empty(sizes(args, size, "empty"), chosen(dtype)), requires_grad)
+    return leaf(np.empty(sizes(args, size, "empty"), chosen(dtype)), requires_grad, device)
 
 
 @factory("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2")
@@ -124,11 +121,10 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of the given size with `fill_value` everywhere, whose kind (bool, int, float) decides the dtype."""
-    on_device(device)
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
     value = filled(number(fill_value, "full"), chosen(dtype), "full")
-    return made(np.full(whole_size(size, "full"), value), requires_grad)
+    return leaf(np.full(whole_size(size, "full"), value), requires_grad, device)
 
 
 def whole_size(size: Any, who: str) -> tuple:
@@ -167,7 +163,6 @@ def arange(
 
     Raises RuntimeError for step 0 and for an end on the wrong side.
     """
-    on_device(device)
     if end is None:
         start, end = 0, start
     if end is None:
@@ -195,7 +190,7 @@ def arange(
     target = dtypes.numpy_dtype(dtype) if dtype is not None else dtypes.I8 if whole else dtypes.default()
     if target.kind in "iu":
         start, step = int(start), int(step)
-    return made(steps_from(start, step, n, target), requires_grad)
+    return leaf(steps_from(start, step, n, target), requires_grad, device)
 
 
 def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
@@ -222,8 +217,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
-    on_device(device)
-    return made(spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False), requires_grad)
+    return leaf(spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False), requires_grad, device)
 
 
 @factory("0, 2, 3", "-1, 1, 4, 2.0")
@@ -239,8 +233,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from `base**start` to `base**end`, at equal ratios."""
-    on_device(device)
-    return made((base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype)), requires_grad)
+    return leaf((base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype)), requires_grad, device)
 
 
 def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
@@ -271,7 +264,6 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """The matrix of n rows and m (n) columns with ones on the diagonal."""
-    on_device(device)
     if n < 0 or m is not None and m < 0:
         raise error(
             RuntimeError,
@@ -279,7 +271,7 @@ def eye(
             f"n and m must be greater or equal to 0, got {n} and {m}",
             "write eye(n) with n of at least 0",
         )
-    return made(np.eye(n, m, dtype=chosen(dtype)), requires_grad)
+    return leaf(np.eye(n, m, dtype=chosen(dtype)), requires_grad, device)
 
 
 def triangle(name: str, what: str, shift: int) -> Any:
@@ -288,7 +280,6 @@ def triangle(name: str, what: str, shift: int) -> Any:
     def make(
         row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64, layout: Any = None, device: Any = None
     ) -> Tensor:
-        on_device(device)
         if row < 0 or col < 0:
             raise error(
                 RuntimeError, name, f"row and col must be non-negative, got {row} and {col}", "pass sizes of at least 0"
@@ -296,7 +287,7 @@ def triangle(name: str, what: str, shift: int) -> Any:
         if chosen(dtype).kind not in "iu":
             raise error(NotImplementedError, name, f"not implemented for {dtype}", "use an integer dtype")
         ones = np.tri(row, col, offset + shift, bool)
-        return made(np.stack(np.nonzero(~ones if shift else ones)).astype(chosen(dtype)))
+        return leaf(np.stack(np.nonzero(~ones if shift else ones)).astype(chosen(dtype)), False, device)
 
     make.__doc__ = f"Row and column numbers of the {what} triangle of a (row, col) matrix, as a tensor of shape (2, n)."
     return op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)(named(make, name))
@@ -311,7 +302,6 @@ def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of the given size and strides (in elements) whose elements are not set."""
-    on_device(device)
     shape, steps, kind = whole_size(size, "empty_strided"), tuple(stride), chosen(dtype)
     if len(shape) != len(steps) or any(n < 0 for n in steps):
         raise error(
@@ -321,13 +311,12 @@ def empty_strided(
             "write empty_strided((2, 3), (3, 1))",
         )
     memory = np.empty(0 if 0 in shape else 1 + sum([(n - 1) * k for n, k in zip(shape, steps)]), kind)
-    return made(np.ndarray(shape, kind, memory, 0, [k * kind.itemsize for k in steps]), requires_grad)
+    return leaf(np.ndarray(shape, kind, memory, 0, [k * kind.itemsize for k in steps]), requires_grad, device)
 
 
 # ---------------------------------------------------------------------- like another tensor
 def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """A tensor of `value` with input's dtype; where input differs between the examples of a vmap, so may the result."""
-    on_device(device)
     batches: list = []
     if type(input) is Box:
         own = layers_of(input)
@@ -336,7 +325,7 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, req
     array = np.zeros(shape, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype))
     if value:
         array.fill(filled(value, array.dtype, "full"))
-    return made(array, requires_grad, batches)
+    return made(array, requires_grad, batches, device or input.device)
 
 
 def filled_like(
@@ -349,12 +338,11 @@ def filled_like(
         )
     if type(input) is Box:
         return beside(input, tuple(input.shape), value, dtype, device, requires_grad)
-    on_device(device)
     rows = memory_format is not None and row_major(memory_format, who) or 0 in input._a.strides
     array = np.empty_like(input._a, None if dtype is None else dtypes.numpy_dtype(dtype), "C" if rows else "K")
     if value is not None:
         array.fill(filled(value, array.dtype, who))
-    return made(array, requires_grad)
+    return made(array, requires_grad, device=device)
 
 
 def like(name: str, value: Any, meaning: str) -> Any:
@@ -402,12 +390,11 @@ def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A new leaf with a copy of `data`, of this tensor's dtype unless another is given."""
-    on_device(device)
     dtype = self.dtype if dtype is None else dtype
     if isinstance(data, Tensor):
         warn_copy("new_tensor(t)")
-        return copied(data, dtype, requires_grad)
-    return made(array_of(data, dtype, "new_tensor"), requires_grad)
+        return copied(data, dtype, requires_grad, device or self.device)
+    return made(array_of(data, dtype, "new_tensor"), requires_grad, device=device or self.device)
 
 
 def new_zeros(

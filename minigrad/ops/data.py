@@ -13,10 +13,12 @@ import numpy as np
 from ..core import debug, dtypes
 from ..core.context import current
 from ..core.convert import storage
+from ..core.device import default_device
 from ..core.edges import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
-from .memory import Clone, filled, on_device, to
+from . import devices
+from .memory import filled, on_device, to
 
 NUMBERS = {bool, int, float}
 
@@ -35,11 +37,10 @@ def tensor(
     >>> minigrad.tensor([1, 2.5]).dtype, minigrad.tensor([True, False]).dtype
     (minigrad.float32, minigrad.bool)
     """
-    on_device(device)
     if isinstance(data, Tensor):
         warn_copy("tensor(t)")
-        return copied(data, dtype, requires_grad)
-    return made(array_of(data, dtype, "tensor"), requires_grad)
+        return copied(data, dtype, requires_grad, device)
+    return leaf(array_of(data, dtype, "tensor"), requires_grad, device)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -54,10 +55,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """
     if isinstance(data, Tensor):
         return to(data, dtype=dtype, device=device)
-    on_device(device)
     if isinstance(data, np.ndarray):
-        return to(from_numpy(data), dtype=dtype)
-    return made(array_of(data, dtype, "as_tensor"))
+        return to(from_numpy(data), dtype=dtype, device=device or default_device())
+    return leaf(array_of(data, dtype, "as_tensor"), False, device)
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -119,7 +119,7 @@ def asarray(
             "leave copy=False away",
         )
     if copy and same:
-        out = Clone.apply(out)
+        out = to(out, copy=True)
     if requires_grad is None or requires_grad == out.requires_grad:
         return out
     return (out.detach() if isinstance(obj, Tensor) else out).requires_grad_(requires_grad)
@@ -175,11 +175,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     >>> minigrad.from_dlpack(np.ones(2))
     tensor([1., 1.], dtype=minigrad.float64)
     """
-    on_device(device)
     if isinstance(ext_tensor, Tensor):
         ext_tensor = ext_tensor.numpy()
     array = np.from_dlpack(ext_tensor)
-    return from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array)
+    return to(from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array), device=device)
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -189,8 +188,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     >>> minigrad.scalar_tensor(3)
     tensor(3.)
     """
-    on_device(device)
-    return made(np.array(s, chosen(dtype)), requires_grad)
+    return leaf(np.array(s, chosen(dtype)), requires_grad, device)
 
 
 def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
@@ -294,10 +292,10 @@ def inferred_dtype(found: set) -> np.dtype:
     return dtypes.default() if result is None else result
 
 
-def copied(t: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
+def copied(t: Tensor, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
     """A copy of t without its past."""
     t = t.detach()
-    out = Clone.apply(t) if dtype is None else to(t, dtype, copy=True)
+    out = to(t, device=device, dtype=dtype, copy=True)
     copy = out if type(out) is Box else made(out._a)
     return copy.requires_grad_() if requires_grad else copy
 
@@ -312,17 +310,22 @@ def warn_copy(what: str) -> None:
     )
 
 
-def made(array: np.ndarray, requires_grad: bool = False, batches: Any = ()) -> Tensor:
+def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), device: Any = None) -> Tensor:
     """The array as a leaf of its own, which inside transforms belongs to the innermost one.
 
     `batches` are the vmap layers among them, outermost first, for which the array has a dimension in front.
     """
-    t = wrap(array)
+    t = wrap(array if device is None else devices.placed(array, on_device(device)))
     if current().inference:
         t._ver = INFERENCE
     for layer in current().layers():
         t = Box(layer, t, 0) if layer in batches else layer.adopt(t)
     return t.requires_grad_() if requires_grad else t
+
+
+def leaf(array: np.ndarray, requires_grad: bool, device: Any) -> Tensor:
+    """The array as a leaf on a device; on that where tensors are made at present, where none is named."""
+    return made(array, requires_grad, device=device or default_device())
 
 
 def chosen(dtype: Any) -> np.dtype:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import debug
+from ..core.arrays import on_device
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error
 from ..kernels.run import NUMERIC
@@ -33,7 +34,10 @@ def explanation(cls: Any, arrays: tuple, cause: Exception) -> Any:
         for k, a in list(named.items())[: len(cls.names) - cls.statics]:
             if not isinstance(a, NUMERIC):
                 return error(TypeError, name, *no_tensor(k, a, " or a number"))
-    shapes = {k: a.shape for k, a in named.items() if isinstance(a, np.ndarray)}
+    tensors = {k: a for k, a in named.items() if isinstance(a, np.ndarray)}
+    shapes = {k: a.shape for k, a in tensors.items()}
+    if len({on_device(a) for a in tensors.values() if a.ndim}) > 1:
+        return error(RuntimeError, name, *on_two_devices(tensors))
     if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:
         return error(RuntimeError, name, apart(shapes.values()), meeting(shapes), notes=[sketch(shapes)])
     if isinstance(cause, MemoryError):
@@ -48,6 +52,16 @@ def explanation(cls: Any, arrays: tuple, cause: Exception) -> Any:
     )
     unclear.unclear = True  # the function that was called knows more (registry.explained)
     return unclear
+
+
+def on_two_devices(arrays: dict[str, Any]) -> tuple[str, str]:
+    """What is wrong, and what to do, where tensors do not lie on one device."""
+    where = [f"{name} of shape {a.shape} on {'cuda:0' if on_device(a) else 'cpu'}" for name, a in arrays.items()]
+    other = next(name for name, a in arrays.items() if a.ndim and not on_device(a))
+    return (
+        f"expected all tensors to be on the same device, but found {' and '.join(where)}",
+        f"move one of them: {other}.cuda(), or the other one with .cpu()",
+    )
 
 
 def no_tensor(name: str, given: Any, also: str = "") -> tuple[str, str]:

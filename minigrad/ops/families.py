@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.arrays import KINDS
 from ..core.batching import lift
 from ..core.context import OFF, ON, current
 from ..core.inplace import inplace
@@ -172,7 +173,7 @@ class Pointwise(Primitive):
     @staticmethod
     def plain(v: Any, dtype: np.dtype) -> Any:
         """An array of floats as it is, integers and numbers as floats (see operand); None for what was not saved."""
-        if type(v) is np.ndarray:
+        if type(v) in KINDS:
             return v if v.dtype.kind == "f" else v.astype(dtype)
         return dtype.type(v) if isinstance(v, (int, float)) else None if type(v) is ShapeOf else v
 

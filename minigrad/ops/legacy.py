@@ -13,7 +13,7 @@ from ..errors import error
 from .create import sizes
 from .data import array_of as array_of_data
 from .data import made
-from .memory import on_device, to
+from .memory import to
 
 KINDS = {
     "float32": "Float",
@@ -33,7 +33,7 @@ class TensorType(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
-        return made(array_of(data, cls.dtype.dtype, cls.__name__, device))
+        return made(array_of(data, cls.dtype.dtype, cls.__name__), device=device)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
@@ -130,9 +130,8 @@ class BoolTensor(metaclass=TensorType):
     dtype = dtypes.bool_
 
 
-def array_of(data: tuple, target: np.dtype, who: str, device: Any) -> np.ndarray:
+def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
     """What the constructors make of their arguments: sizes, a Size, nested lists, an array, or a tensor, whose memory it is."""
-    on_device(device)
     if not data:
         return np.zeros(0, target)
     first = data[0]
@@ -164,7 +163,7 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     """A tensor of this one's dtype from sizes or from data, as FloatTensor and the others make it."""
-    return made(array_of(data, self._np_dtype, "new", device))
+    return made(array_of(data, self._np_dtype, "new"), device=device or self.device)
 
 
 METHODS = {"type": type_of, "new": new}

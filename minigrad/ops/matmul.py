@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import KINDS
 from ..core.batching import lift
 from ..core.engine import sum_to
 from ..core.sweep import sum_down
@@ -325,12 +326,12 @@ def right_gradient(g: Any, x: Any, shape: tuple) -> Any:
 
 def multiply(x: Any, y: Any) -> Any:
     """x @ y."""
-    return product(x, y) if type(x) is np.ndarray else MatMul.apply(x, y)
+    return product(x, y) if type(x) in KINDS else MatMul.apply(x, y)
 
 
 def summed(g: Any, shape: tuple) -> Any:
     """The gradient of an operand of that shape, which was broadcast."""
-    return sum_down(g, shape) if type(g) is np.ndarray else sum_to(g, shape)
+    return sum_down(g, shape) if type(g) in KINDS else sum_to(g, shape)
 
 
 def column(x: Any) -> Any:

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.device import CPU, device, row_major
+from ..core.arrays import KINDS, as_array
+from ..core.device import CPU, CUDA, device, row_major
 from ..core.engine import sum_to
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
+from . import devices
 from .families import Linear, View
 from .primitive import Primitive
 from .registry import op
@@ -45,6 +47,24 @@ class To(Linear):
     batch = lambda x, dtype: (x, dtype)
 
 
+class ToCuda(Linear):
+    """The elements in a GPU's memory."""
+
+    node = "ToCopy"
+    impl = lambda x: devices.upload(x)
+    dx = lambda g: ToCpu.apply(g)
+    batch = lambda x: (x,)
+
+
+class ToCpu(Linear):
+    """The elements in the computer's memory."""
+
+    node = "ToCopy"
+    impl = lambda x: x.to_host()
+    dx = lambda g: ToCuda.apply(g)
+    batch = lambda x: (x,)
+
+
 class Alias(View):
     """The same memory as another tensor."""
 
@@ -64,7 +84,7 @@ class Copy(Primitive):
     @classmethod
     def write_short(cls, a: np.ndarray, *others: Any) -> bool:
         (y,) = others
-        if type(y) is np.ndarray and y.ndim > a.ndim:
+        if type(y) in KINDS and y.ndim > a.ndim:
             return False
         a[...] = y
         return True
@@ -87,7 +107,7 @@ def written(y: Any, dtype: np.dtype) -> np.ndarray:
     """What is to be written into an array of this dtype; into integers, a number has to fit."""
     if dtype.kind in "iu" and isinstance(y, (int, float)):
         return filled(y, dtype, "copy")
-    return np.asarray(y).astype(dtype, copy=False)
+    return as_array(y).astype(dtype, copy=False)
 
 
 def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
@@ -147,8 +167,8 @@ def to(
         dtype = args[0]
     elif args:
         device, dtype, copy = wanted(args, device, dtype, copy)
-    if device is not None:
-        on_device(device)
+    if device is not None and (place := on_device(device)) != input.device:
+        input, copy = (ToCuda if place.type == "cuda" else ToCpu).apply(input), False
     if memory_format is not None and row_major(memory_format, "to"):
         input, copy = contiguous(input), copy and input.is_contiguous()
     target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
@@ -176,9 +196,16 @@ def wanted(args: tuple, device: Any, dtype: Any, copy: bool) -> tuple:
 def on_device(place: Any) -> device:
     """The device that a user named; RuntimeError for one that is not there."""
     where = CPU if place is None else device(place)
-    if where.type == "cuda":
-        raise error(RuntimeError, "device", "there is no CUDA device in this version", "use device='cpu'")
-    return where
+    if where.type == "cpu":
+        return CPU
+    found = devices.count()
+    if where.index is None or where.index == 0 and found:
+        devices.check()
+        return CUDA
+    devices.check()
+    raise error(
+        RuntimeError, "device", f"tensors are on the first GPU, cuda:0; {where} was asked for", "use device='cuda'"
+    )
 
 
 @op("T(3), T(3)", torch="Tensor.type_as")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import debug, ends, invalid, suspects
+from ..core.arrays import as_array
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
 from ..core.dual import push_tangents
@@ -283,7 +284,7 @@ def read_by(cls: type[Primitive], tracked: tuple, n_outputs: int) -> tuple:
 
 def as_tensor(raw: Any) -> Tensor:
     """A result of impl as a tensor."""
-    return wrap(raw if type(raw) is np.ndarray else np.asarray(raw))
+    return wrap(as_array(raw))
 
 
 def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.context import current
+from ..core.device import default_device
 from ..core.inplace import inplace
 from ..core.tensor import Tensor, layers_of
 from ..errors import error
@@ -22,7 +23,7 @@ from .create import factory, number, sizes
 from .data import chosen, made
 from .families import NonDifferentiable, Operation
 from .generator import Generator, default_generator
-from .memory import Copy, on_device
+from .memory import Copy, to
 from .registry import op, with_keywords
 
 
@@ -109,8 +110,7 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
-    on_device(device)
-    return tracked(uniform(sizes(args, size, "rand"), chosen(dtype), generator), requires_grad)
+    return tracked(uniform(sizes(args, size, "rand"), chosen(dtype), generator), requires_grad, device)
 
 
 @factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN)
@@ -124,8 +124,7 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1."""
-    on_device(device)
-    return tracked(gaussian(sizes(args, size, "randn"), chosen(dtype), generator), requires_grad)
+    return tracked(gaussian(sizes(args, size, "randn"), chosen(dtype), generator), requires_grad, device)
 
 
 @factory("5, (2, 3)", "-2, 4, (6,)", differs=DRAWN)
@@ -141,7 +140,6 @@ def randint(
     requires_grad: bool = False,
 ) -> Tensor:
     """Random integers from `low` up to but without `high`: `randint(high, size)` or `randint(low, high, size)`."""
-    on_device(device)
     if size is None and isinstance(high, (tuple, list)):
         high, size = None, high
     if low is None:
@@ -156,7 +154,7 @@ def randint(
     if high is None:
         low, high = 0, low
     target = dtypes.I8 if dtype is None else dtypes.numpy_dtype(dtype)
-    return tracked(integers(low, high, sizes((), size, "randint"), target, generator), requires_grad)
+    return tracked(integers(low, high, sizes((), size, "randint"), target, generator), requires_grad, device)
 
 
 @factory("5", "0", differs=DRAWN)
@@ -170,24 +168,24 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
-    on_device(device)
     (n,) = sizes((n,), None, "randperm")
     target = dtypes.numpy_dtype(dtypes.int64 if dtype is None else dtype)
     if n - 1 > largest(target):
         raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype away")
 
     shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
-    return tracked(draw("randperm", (n,), generator, shuffled), requires_grad)
+    return tracked(draw("randperm", (n,), generator, shuffled), requires_grad, device)
 
 
-def tracked(t: Tensor, requires_grad: bool) -> Tensor:
-    """A fresh tensor, asked for its gradient where that is wanted."""
+def tracked(t: Tensor, requires_grad: bool, device: Any) -> Tensor:
+    """A fresh tensor where it is wanted, asked for its gradient where that is wanted."""
+    place = device or default_device()
+    t = t if place is None else to(t, device=place)
     return t.requires_grad_() if requires_grad else t
 
 
-def dtype_like(input: Tensor, dtype: Any, device: Any) -> np.dtype:
+def dtype_like(input: Tensor, dtype: Any) -> np.dtype:
     """The dtype of a tensor made like `input`."""
-    on_device(device)
     return input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
 
 
@@ -203,7 +201,9 @@ def rand_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, uniform in [0, 1), in input's shape and dtype."""
-    return tracked(uniform(input.shape, dtype_like(input, dtype, device), generator, "rand_like"), requires_grad)
+    return tracked(
+        uniform(input.shape, dtype_like(input, dtype), generator, "rand_like"), requires_grad, device or input.device
+    )
 
 
 @op("T(2, 3)", "T(), dtype=torch.float32", **RANDOM)
@@ -218,7 +218,9 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
-    return tracked(gaussian(input.shape, dtype_like(input, dtype, device), generator, "randn_like"), requires_grad)
+    return tracked(
+        gaussian(input.shape, dtype_like(input, dtype), generator, "randn_like"), requires_grad, device or input.device
+    )
 
 
 @op("T(2, 3), 5", "I(2, 3, 4), -2, 2", **RANDOM)
@@ -237,7 +239,9 @@ def randint_like(
     """Random integers below `low`, or from `low` up to but without `high`, in input's shape and dtype."""
     low, high = (0, low) if high is None else (low or 0, high)
     return tracked(
-        integers(low, high, input.shape, dtype_like(input, dtype, device), generator, "randint_like"), requires_grad
+        integers(low, high, input.shape, dtype_like(input, dtype), generator, "randint_like"),
+        requires_grad,
+        device or input.device,
     )
 
 
@@ -359,7 +363,6 @@ def normal(
 
     Gradients by mean and std are zero (write mean + std * randn_like(std) to have them).
     """
-    on_device(device)
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors and size is None:
         raise error(
@@ -370,7 +373,7 @@ def normal(
         )
     shape = broadcast_shapes(*[t.shape for t in tensors]) if tensors else sizes((size,), None, "normal")
     target = tensors[0]._np_dtype if tensors else chosen(dtype)
-    return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal")), requires_grad)
+    return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal")), requires_grad, device)
 
 
 @op("P(2, 3)", method=False, differentiable=False, differs=DRAWN)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import KINDS, as_array
 from ...core.context import EAGER, apply_at, current
 from ...core.dtypes import F4, F8
 from ...core.edges import ViewOf, next_number
@@ -90,7 +91,8 @@ NAMES = {
     **{"Tensor": Tensor, "ViewOf": ViewOf, "next_number": next_number, "history": history, "save": save},
     **{
         "ndarray": np.ndarray,
-        "asarray": np.asarray,
+        "ARRAYS": KINDS,
+        "as_array": as_array,
         "silence": listening,
         "restore": restore,
         "numbers": nodes.numbers,

@@ -40,7 +40,7 @@ ONE = """
 if type(result) is not ndarray:
     if type(result) is tuple:
         return several(cls, frame, ({args},), result)
-    result = asarray(result)
+    result = as_array(result)
 out = new(Tensor)
 out._a = result
 out._edge = out._ver = out._view = out._tan = out._grad = None"""
@@ -167,7 +167,7 @@ def write_pull(plan: Plan) -> str:
         prepare.append("g = g0")
     if reduction:
         shape = f"kept_shape(node.s{plan.names[0]}, dims)"
-        prepare.append(f"if type(g) is ndarray and not node.keepdim:\n    g = g.reshape({shape})")
+        prepare.append(f"if type(g) in ARRAYS and not node.keepdim:\n    g = g.reshape({shape})")
     if kind == "by function":
         prepare.append(f"found = on_arrays({'g' if several else '(g,)'}, ({bound(plan)},))")
         prepare.append("if found is None:\n    return None")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import KINDS
 from ...core.dtypes import F4, F8
 from ...core.edges import Port, Version
 from ...core.node import Node
@@ -140,7 +141,7 @@ def sent(d: Any, edge: Any) -> Any:
 
 def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list) -> Any:
     """All partials of large arrays in one compiled pass, else by the formulas."""
-    by_name = {k: wrap(v) if type(v) is np.ndarray else v for k, v in zip(read, values)}
+    by_name = {k: wrap(v) if type(v) in KINDS else v for k, v in zip(read, values)}
     bound = tuple([by_name.get(k) for k in (*cls.names, "out")])
     grads = run.backward(cls, edges, wrap(g), bound)
     if grads is None:

@@ -61,7 +61,7 @@ def pull(node, g, free):
     {read}
     {forget}
     if type(g) is not ndarray:
-        {scalars}
+        {on_device}{scalars}
     {fused}
     return {gradients},
 """
@@ -151,12 +151,14 @@ def write_pull(plan: Plan, scope: dict) -> str:
             f"(n{k}, None if n{k} is None else d if (d := {body}).shape == n{k}._shape else fit(d, n{k}._shape))"
         )
     large = f"large_pull(cls, ({plan.edges()},), g, ({', '.join(read)},), {read!r})"
+    fused = read and not run.light(plan.cls)
     return PULL.format(
         edges=plan.edges(),
         node_edges=", ".join(f"node.n{k}" for k in plan.names),
         read="\n    ".join(plan.restore(VALUE)) or "pass",
         forget=plan.forget(),
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
-        fused=f"elif g.size >= {run.FUSE_FROM}:\n        return {large}" if read and not run.light(plan.cls) else "",
+        on_device=f"if type(g) in ARRAYS:  # memory of a GPU\n            return {large}\n        " if fused else "",
+        fused=f"elif g.size >= {run.FUSE_FROM}:\n        return {large}" if fused else "",
         gradients=", ".join(pairs),
     )

@@ -1,0 +1,104 @@
+"""Device memory, kept for the next tensor: asking the driver for memory waits for the GPU, so freed blocks are used again.
+
+Sizes are rounded up, so that blocks fit more often: to a multiple of 512 bytes, above 1 MiB to one of 2 MiB.  A freed block
+may be handed out at once though kernels that read it are still waiting in the stream: there is one stream, and whoever writes
+to the block next comes later in it.  Where the GPU has no room left, all free blocks go back to it before that is an error.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from typing import Any
+
+from ...errors import error
+from . import device
+
+SMALL, LARGE = 512, 2 << 20
+LARGE_FROM = 1 << 20
+
+
+class Block:
+    """Memory on the device; it returns to the allocator when nobody holds it any more.
+
+    Memory of another library is a Block too: `owner` keeps it alive, and it is not given to anybody else.
+    """
+
+    __slots__ = ("__weakref__", "address", "nbytes", "owner", "reserved")
+
+    def __init__(self, address: int, nbytes: int, reserved: int, owner: Any = None):
+        self.address, self.nbytes, self.reserved, self.owner = address, nbytes, reserved, owner
+
+    def __del__(self):
+        if self.owner is None:
+            ALLOCATOR.give_back(self)
+
+
+class Allocator:
+    """Blocks by size, and counts of them.  Safe in several threads: memory may be freed in any of them."""
+
+    def __init__(self):
+        self.lock = threading.RLock()  # a Block may be freed while this thread is inside
+        self.free: dict[int, list[int]] = defaultdict(list)
+        self.pinned: list | None = None  # while a graph is captured, whose launches keep their addresses
+        self.allocated = self.reserved = self.most_allocated = self.most_reserved = self.allocations = self.reused = 0
+
+    def take(self, nbytes: int) -> Block:
+        """A block of at least so many bytes.  Raises MemoryError where the device has no room."""
+        size = rounded(nbytes)
+        with self.lock:
+            if self.free[size]:
+                address, self.reused = self.free[size].pop(), self.reused + 1
+            else:
+                address = self.fresh(size)
+                self.reserved += size
+                self.most_reserved = max(self.most_reserved, self.reserved)
+            self.allocations += 1
+            self.allocated += size
+            self.most_allocated = max(self.most_allocated, self.allocated)
+        return Block(address, nbytes, size)
+
+    def fresh(self, size: int) -> int:
+        """Memory from the device."""
+        place = device.current()
+        try:
+            return place.allocate(size)
+        except MemoryError:
+            self.empty()
+        try:
+            return place.allocate(size)
+        except MemoryError:
+            free, total = place.free_memory()
+            raise error(
+                MemoryError,
+                "cuda",
+                f"out of memory: {size} bytes were asked for, {free} of {total} are free, tensors here hold {self.allocated}",
+                "delete tensors that are not needed, use smaller batches, or compute under no_grad where no gradient is "
+                "wanted; minigrad.cuda.memory_summary() shows what is in use",
+            ) from None
+
+    def give_back(self, block: Block) -> None:
+        """A block that nobody holds."""
+        with self.lock:
+            self.allocated -= block.reserved
+            self.free[block.reserved].append(block.address)
+
+    def empty(self) -> None:
+        """Give the free blocks back to the device."""
+        with self.lock:
+            place = device.current()
+            place.synchronize()
+            for size, addresses in self.free.items():
+                for address in addresses:
+                    place.free(address)
+                self.reserved -= size * len(addresses)
+            self.free.clear()
+
+
+def rounded(nbytes: int) -> int:
+    """The size of the block for so many bytes."""
+    unit = LARGE if nbytes >= LARGE_FROM else SMALL
+    return max(-(-nbytes // unit), 1) * unit
+
+
+ALLOCATOR = Allocator()

@@ -1,0 +1,173 @@
+"""The machine that kernels run on: a GPU, driven through cuda.core, or the simulator where NUMBA_ENABLE_CUDASIM=1 is set.
+
+Both offer the same few things: raw memory by address, copies, launches, and waiting.  Everything goes through one stream, in
+the order in which it was asked for, so nothing else has to wait.
+
+Addresses in the simulator are moved by `SHIFT`, to where no memory is.  So a program that reads device memory as if it were
+the computer's own fails there as it would with a GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...errors import error
+from . import simulator
+
+SHIFT = 1 << 47
+
+
+class Simulator:
+    """Device memory is the computer's own, and kernels run thread by thread in Python."""
+
+    name = "simulator"
+    arch = "sim"
+
+    def __init__(self):
+        self.blocks: dict[int, np.ndarray] = {}
+
+    def allocate(self, nbytes: int) -> int:
+        """Memory of so many bytes, filled with what no program should rely on; its address."""
+        block = np.full(max(nbytes, 1), 0x7F, np.uint8)
+        address = block.ctypes.data + SHIFT
+        self.blocks[address] = block
+        return address
+
+    def free(self, address: int) -> None:
+        """Give memory back."""
+        del self.blocks[address]
+
+    def free_memory(self) -> tuple[int, int]:
+        """Bytes that are free, and bytes in all; there is no limit here."""
+        return 1 << 40, 1 << 40
+
+    def host(self, address: int, shape: tuple, dtype: np.dtype, strides: tuple) -> np.ndarray:
+        """The array that stands for a part of device memory."""
+        interface = {
+            "data": (address - SHIFT, False),
+            "shape": shape,
+            "typestr": dtype.str,
+            "strides": strides,
+            "version": 3,
+        }
+        return np.asarray(Interface(interface, self))
+
+    def upload(self, address: int, a: np.ndarray) -> None:
+        """Copy a contiguous array into device memory."""
+        self.host(address, a.shape, a.dtype, a.strides)[...] = a
+
+    def download(self, address: int, a: np.ndarray) -> None:
+        """Copy device memory into a contiguous array."""
+        a[...] = self.host(address, a.shape, a.dtype, a.strides)
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy bytes from one place in device memory to another."""
+        bytes_ = np.dtype(np.uint8)
+        self.host(target, (nbytes,), bytes_, (1,))[...] = self.host(source, (nbytes,), bytes_, (1,))
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    stream = 0
+
+
+class Interface:
+    """An array by its address; `owner` lives as long."""
+
+    def __init__(self, interface: dict, owner: Any):
+        self.__array_interface__, self.owner = interface, owner
+
+
+class GPU:
+    """The first GPU, in the context that other libraries use as well."""
+
+    def __init__(self):
+        from cuda.bindings import driver
+        from cuda.core import Device
+
+        self.driver = driver
+        self.device = Device(0)
+        self.device.set_current()
+        self.name = self.device.name
+        self.arch = f"sm_{self.device.arch}"
+        self.processors = self.device.properties.multiprocessor_count
+        self.queue = (
+            self.device.create_stream()
+        )  # waits for the default stream and is waited for: other libraries' is that
+        self.stream = int(self.queue.handle)
+
+    def call(self, name: str, *args: Any) -> Any:
+        """A function of the driver; its results, or RuntimeError with what it says."""
+        status, *results = getattr(self.driver, name)(*args)
+        if status != self.driver.CUresult.CUDA_SUCCESS:
+            kind = MemoryError if status == self.driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY else RuntimeError
+            raise error(
+                kind, "cuda", f"{name} says {status.name}", "minigrad.cuda.memory_summary() shows what is in use"
+            )
+        return results[0] if len(results) == 1 else results
+
+    def allocate(self, nbytes: int) -> int:
+        """Memory of so many bytes; its address."""
+        return int(self.call("cuMemAlloc", max(nbytes, 1)))
+
+    def free(self, address: int) -> None:
+        """Give memory back."""
+        self.call("cuMemFree", address)
+
+    def free_memory(self) -> tuple[int, int]:
+        """Bytes that are free, and bytes in all."""
+        free, total = self.call("cuMemGetInfo")
+        return free, total
+
+    def upload(self, address: int, a: np.ndarray) -> None:
+        """Copy a contiguous array into device memory."""
+        self.call("cuMemcpyHtoDAsync", address, a.ctypes.data, a.nbytes, self.stream)
+        self.synchronize()  # the array may be changed as soon as this returns
+
+    def download(self, address: int, a: np.ndarray) -> None:
+        """Copy device memory into a contiguous array."""
+        self.call("cuMemcpyDtoHAsync", a.ctypes.data, address, a.nbytes, self.stream)
+        self.synchronize()
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy bytes from one place in device memory to another."""
+        self.call("cuMemcpyDtoDAsync", target, source, nbytes, self.stream)
+
+    def synchronize(self) -> None:
+        """Wait until all that was asked for is done."""
+        self.queue.sync()
+
+
+@functools.cache
+def count() -> int:
+    """How many devices there are: GPUs that can be driven, or the one that is simulated."""
+    if simulator.SIMULATED:
+        return 1
+    try:
+        import numba_cuda  # noqa: F401
+        from cuda.bindings import driver
+    except ImportError:
+        return 0
+    try:
+        (status,) = driver.cuInit(0)
+        status, found = driver.cuDeviceGetCount() if int(status) == 0 else (status, 0)
+    except RuntimeError:  # no driver library
+        return 0
+    return found if int(status) == 0 else 0
+
+
+@functools.cache
+def current() -> Any:
+    """The device.  Raises RuntimeError where there is none."""
+    if not count():
+        raise error(
+            RuntimeError,
+            "device",
+            "there is no CUDA device: no GPU was found, or the package that drives one is not installed",
+            "pip install 'minigrad-viz[cuda12]' on a machine with an NVIDIA driver, set NUMBA_ENABLE_CUDASIM=1 to simulate "
+            "one, or use device='cpu'",
+        )
+    return Simulator() if simulator.SIMULATED else GPU()

@@ -1,0 +1,157 @@
+"""Functions of single numbers for kernels: on a GPU CUDA's own (libdevice), in the simulator NumPy's, which never raise.
+
+The generated modules import them by the names that formulas use.  float32 stays float32 in both.  What neither library has is
+written here once, for both.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import simulator
+
+if simulator.SIMULATED:
+    from numpy import (
+        ceil,
+        copysign,
+        exp,
+        floor,
+        fmod,
+        isinf,
+        isnan,
+        log,
+        sin,
+        sqrt,
+        tan,
+        trunc,
+    )
+    from numpy import power as pow
+    from numpy import rint as round
+    from scipy.special import erfinv
+
+    def function(f):
+        """A function that kernels may call."""
+        return f
+
+else:
+    from math import (
+        copysign,
+        exp,
+        fmod,
+        isinf,
+        isnan,
+        log,
+        sin,
+        sqrt,
+        tan,
+    )
+
+    from numba import cuda, types
+    from numba.cuda import libdevice
+    from numba.cuda.extending import overload
+
+    def function(f):
+        """A function that kernels may call."""
+        return cuda.jit(device=True)(f)
+
+    def of_library(name):
+        """libdevice's function of that name; the one for float32 has an f behind its name."""
+
+        def chosen(x):
+            raise NotImplementedError(f"{name} is for kernels")
+
+        single, double = getattr(libdevice, name + "f"), getattr(libdevice, name)
+        overload(chosen)(lambda x: (lambda x: single(x)) if x == types.float32 else (lambda x: double(x)))
+        return chosen
+
+    ceil, floor, trunc, round, erfinv = [of_library(n) for n in ("ceil", "floor", "trunc", "rint", "erfinv")]
+
+    def pow(x, y):
+        """x to the power of y."""
+        raise NotImplementedError("pow is for kernels")
+
+    @overload(pow)
+    def pow_of_library(x, y):
+        if x == types.float64 or y == types.float64:
+            return lambda x, y: libdevice.pow(x, y)
+        return lambda x, y: libdevice.powf(x, y)
+
+
+@function
+def where(condition, x, y):
+    """x where the condition holds, else y."""
+    return x if condition else y
+
+
+@function
+def rsqrt(x):
+    """1 / sqrt(x)."""
+    return type(x)(1) / sqrt(x)
+
+
+@function
+def sigmoid(x):
+    """1 / (1 + exp(-x))."""
+    return type(x)(1) / (type(x)(1) + exp(-x))
+
+
+@function
+def remainder(x, y):
+    """What is left of x when whole multiples of y are taken away: of the sign of y."""
+    rest = fmod(x, y)
+    if rest != 0 and (rest < 0) != (y < 0):
+        return rest + y
+    return copysign(rest, y) if rest == 0 else rest
+
+
+@function
+def floor_divide(x, y):
+    """The largest whole number of times that y fits into x: exact, where the rounded quotient x / y may be one too many."""
+    if y == 0 or isinf(x) or isnan(x) or isnan(y):
+        return x / y
+    quotient = (x - remainder(x, y)) / y
+    nearest = round(quotient)
+    return copysign(nearest, x / y) if nearest == 0 else nearest
+
+
+@function
+def digamma(x):
+    """The derivative of lgamma.  Below 6 by the recurrence, then by the asymptotic series (Abramowitz and Stegun, 6.3.18).
+
+    float32 is computed in float64.  Infinite at 0, NaN at -1, -2, ..., as in PyTorch.
+    """
+    z = np.float64(x)
+    if z == 0:
+        return type(x)(copysign(math.inf, -z))
+    if z < 0 and z == floor(z):
+        return type(x)(math.nan)
+    total = 0.0
+    if z < 0:  # reflection
+        total = -math.pi / tan(math.pi * (z - floor(z)))
+        z = 1.0 - z
+    while z < 10.0:
+        total -= 1.0 / z
+        z += 1.0
+    s = 1.0 / (z * z)
+    series = s * (1 / 12 - s * (1 / 120 - s * (1 / 252 - s * (1 / 240 - s * (1 / 132 - s * (691 / 32760 - s / 12))))))
+    return type(x)(total + log(z) - 0.5 / z - series)
+
+
+@function
+def trigamma(x):
+    """The derivative of digamma (Abramowitz and Stegun, 6.4.12), by recurrence, reflection and the asymptotic series."""
+    z = np.float64(x)
+    sign, total = 1.0, 0.0
+    if z < 0.5:
+        sine = sin(math.pi * (z - floor(z)))
+        total = math.pi * math.pi / (sine * sine) if sine != 0 else math.inf
+        sign, z = -1.0, 1.0 - z
+    rest = 0.0
+    while z < 10.0:
+        rest += 1.0 / (z * z)
+        z += 1.0
+    s = 1.0 / (z * z)
+    series = s * (1 / 6 - s * (1 / 30 - s * (1 / 42 - s * (1 / 30 - s * (5 / 66 - s * (691 / 2730 - s * 7 / 6))))))
+    return type(x)(total + sign * (rest + 1.0 / z + 0.5 * s + series / z))

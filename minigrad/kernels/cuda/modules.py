@@ -1,0 +1,187 @@
+"""Kernels as small readable modules: their text, their compiled form for a GPU, and their launch.
+
+The text of a module is Python with `@cuda.jit` functions, as a reader would write them.  On a GPU each is compiled once for
+the types of its arguments, through PTX to a cubin, which is kept in the cache folder beside the text.  In the simulator the
+functions run as they stand.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pathlib
+import pickle
+import re
+import sys
+import types
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import cache
+from . import device, simulator
+from .array import DeviceArray
+
+NUMBERS = {bool: "boolean", int: "int64", float: "float64"}
+_modules: dict[str, types.ModuleType] = {}
+launched: dict[tuple, Launched] | None = None  # what `cuda-build` compiles: all that was launched, in the simulator
+
+
+class Launched(NamedTuple):
+    """A kernel, and the types of the arguments that it was launched with."""
+
+    module: str
+    source: str
+    function: str
+    signature: tuple
+
+
+def load(name: str, source: str) -> Any:
+    """The module with this text: its `@cuda.jit` functions that are kernels are objects of Kernel."""
+    key = f"minigrad_cuda_{name}_{hashlib.sha256((source + stamp()).encode()).hexdigest()[:16]}"
+    if key not in _modules:
+        _modules[key] = build(key, source)
+    return _modules[key]
+
+
+def build(key: str, source: str) -> types.ModuleType:
+    """Run the text as a module."""
+    place = cache.folder()
+    shown = place is not None and (
+        cache.read(f"{key}.py") == source.encode() or cache.write(f"{key}.py", source.encode())
+    )
+    module = types.ModuleType(key)
+    module.__file__ = str(place / f"{key}.py") if shown else f"<{key}>"  # type: ignore[operator]
+    sys.modules[key] = module
+    exec(compile(source, module.__file__, "exec"), module.__dict__)
+    if simulator.SIMULATED:
+        simulator.prepare(module)
+    kernels = re.findall(r"^@cuda\.jit\ndef (\w+)", source, re.M)
+    for name in kernels:
+        setattr(module, name, Kernel(key, source, name, getattr(module, name)))
+    return module
+
+
+@functools.cache
+def stamp() -> str:
+    """What besides a module's text decides about its machine code: our functions, and the versions of what compiles them."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    def found(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return ""
+
+    functions = pathlib.Path(__file__).with_name("functions.py").read_bytes()
+    versions = [found(p) for p in ("numba", "numba-cuda", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12", "numpy")]
+    return f"{hashlib.sha256(functions).hexdigest()} {versions} {sys.version_info[:2]}"
+
+
+class Kernel:
+    """A kernel: `kernel[grid, block](*args)`, as in Numba.
+
+    Arrays among the arguments are DeviceArrays, which a kernel sees as Numba's arrays: of C order where they lie so, else of
+    any.  A 0-d one comes as an array of one element.  Numbers keep their type: NumPy's as they are, Python's ints are int64 and
+    floats float64.
+    """
+
+    def __init__(self, module: str, source: str, name: str, function: Any):
+        self.module, self.source, self.name, self.function = module, source, name, function
+        self.compiled: dict[tuple, Any] = {}
+
+    def __getitem__(self, shape: tuple) -> Any:
+        return functools.partial(self.launch, *shape)
+
+    def launch(self, grid: Any, block: Any, *args: Any) -> None:
+        """Run it in so many blocks of so many threads."""
+        args = tuple([a.reshape(1) if isinstance(a, DeviceArray) and not a.ndim else a for a in args])
+        signature = tuple([type_name(a) for a in args])
+        if launched is not None:
+            launched[self.module, self.name, signature] = Launched(self.module, self.source, self.name, signature)
+        if simulator.SIMULATED:
+            simulator.run(self.function, grid, block, [a.host() if isinstance(a, DeviceArray) else a for a in args])
+            return
+        from cuda.core import LaunchConfig, launch
+
+        if signature not in self.compiled:
+            self.compiled[signature] = compiled(self, signature)
+        launch(device.current().queue, LaunchConfig(grid=grid, block=block), self.compiled[signature], *fields(args))
+
+
+def type_name(a: Any) -> str:
+    """The type of an argument in Numba's notation: float32[::1] is in C order, float32[:] need not be."""
+    if isinstance(a, DeviceArray):
+        row = ", ".join([":"] * (a.ndim - 1) + ["::1" if a.flags.c_contiguous else ":"])
+        return f"{NUMBA.get(a.dtype.name, a.dtype.name)}[{row}]"
+    return NUMBERS.get(type(a)) or NUMBA.get(a.dtype.name, a.dtype.name)
+
+
+NUMBA = {"bool": "boolean"}
+
+
+def fields(args: tuple) -> list:
+    """The arguments as compiled code takes them; of an array: two pointers for Numba itself, its size, and where it lies."""
+    found: list = []
+    for a in args:
+        if isinstance(a, DeviceArray):
+            found += [0, 0, a.size, a.itemsize, a.address, *a.shape, *a.strides]
+        else:
+            found.append(a)
+    return found
+
+
+def compiled(kernel: Kernel, signature: tuple) -> Any:
+    """The kernel for these types, ready to launch; its cubin is kept in the cache folder."""
+    from cuda.core import ObjectCode
+
+    arch = device.current().arch
+    name = f"{kernel.module}.{kernel.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
+    kept = cache.read(name)
+    if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
+        data = pickle.dumps(machine_code(kernel.function, signature, arch))
+        cache.write(name, hashlib.sha256(data).digest() + data)
+    else:
+        data = kept[32:]
+    entry, cubin = pickle.loads(data)
+    return ObjectCode.from_cubin(cubin).get_kernel(entry)
+
+
+def machine_code(function: Any, signature: tuple, arch: str) -> tuple[str, bytes]:
+    """The entry's name and the cubin of a `@cuda.jit` function; this needs the compiler, but no GPU."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    ptx = assembly(function, signature, arch)
+    entry = re.search(r"\.visible \.entry (\w+)", ptx)
+    assert entry is not None
+    code = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch)).link("cubin").code
+    return entry[1], bytes(code)
+
+
+def assembly(function: Any, signature: tuple, arch: str) -> str:
+    """The PTX of a `@cuda.jit` function for these types."""
+    from numba import cuda
+    from numba.core import sigutils
+
+    args, _ = sigutils.normalize_signature(f"void({', '.join(signature)})")
+    capability = int(arch[3:-1]), int(arch[-1])
+    text, _ = cuda.compile(
+        getattr(function, "py_func", function), args, cc=capability, device=False, abi="numba", output="ptx"
+    )
+    return text
+
+
+def threads(size: int, block: int = 256) -> tuple[int, int]:
+    """Blocks and threads for a kernel that gives each thread one element after another.
+
+    Fewer blocks than elements need: a thread goes on to further ones.  In the simulator, where each costs time, as few as show
+    the same: blocks of a warp.
+    """
+    if simulator.SIMULATED:
+        return min(-(-size // 32), 2) or 1, 32
+    return min(-(-size // block), 32 * device.current().processors) or 1, block
+
+
+def number(value: Any, dtype: np.dtype) -> Any:
+    """A number as a kernel's argument in the dtype of the arrays: a float64 would widen all that it meets."""
+    return dtype.type(value)

@@ -1,0 +1,162 @@
+"""Pointwise kernels on the device: a formula's text around which threads go through the elements.
+
+Each thread computes one element, then the one that lies as many elements on as there are threads, and so on: neighbouring
+threads touch neighbouring memory at every step, whatever the size.  Where operands are repeated or lie in another order, the
+dimensions that can be walked as one are joined first, and what is left is counted out of the element's number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import formula
+from . import modules
+from .array import DeviceArray, empty
+
+_kernels: dict[tuple, Any] = {}
+
+HEAD = '"""{title}"""\n\n{prelude}\n\n\n@cuda.jit\ndef {name}({args}):\n'
+LOOP = "    for i in range(cuda.grid(1), {out}_.size, cuda.gridsize(1)):\n"
+
+
+def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, rank: int) -> str:
+    """The module of one kernel: `inputs` are names and whether they are arrays, `results` names and expressions.
+
+    At rank 0 all arrays are flat memory; else they have that many dimensions, of which each may have steps of its own.
+    """
+    out = results[0][0]
+    args = [n + "_" if is_array else n for n, is_array in inputs] + [n + "_" for n, _ in results]
+    at = ", ".join(f"i{d}" for d in range(rank)) or "i"
+    lines = []
+    if rank > 1:
+        lines.append("rest = i")
+        for d in range(rank - 1, 0, -1):
+            lines += [f"i{d} = rest % {out}_.shape[{d}]", f"rest = rest // {out}_.shape[{d}]"]
+        lines.append("i0 = rest")
+    elif rank:
+        lines.append("i0 = i")
+    lines += [f"{n} = {n}_[{at}]" for n, is_array in inputs if is_array]
+    lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
+    body = "".join(f"        {line}\n" for line in lines)
+    return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
+
+
+def run(name: str, formulas: Sequence, values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()) -> bool:
+    """outs[k] = formulas[k](...), whose parameters are `values` by name: arrays, or numbers.
+
+    A formula among `scaled` is multiplied by g.  False, and nothing done, where a formula has no text for single numbers.
+    """
+    values = {k: one(v, target) for k, v in values.items()}
+    arrays = [v for v in values.values() if isinstance(v, DeviceArray)] + list(outs)
+    shape, steps = walked(outs[0].shape, arrays)
+    rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
+    kinds = tuple([isinstance(v, DeviceArray) for v in values.values()])
+    key = (name, *formulas, tuple(scaled), tuple(values), kinds, target, rank)
+    if key not in _kernels:
+        _kernels[key] = kernel(name, formulas, list(zip(values, kinds)), target, rank, scaled)
+    if _kernels[key] is None:
+        return False
+    if math.prod(shape):
+        laid = iter([strided(a, shape, s, rank) for a, s in zip(arrays, steps)])
+        args = [next(laid) if is_array else v for v, is_array in zip(values.values(), kinds)]
+        _kernels[key][modules.threads(math.prod(shape))](*args, *laid)
+    return True
+
+
+def kernel(name: str, formulas: Sequence, inputs: list, target: np.dtype, rank: int, scaled: Sequence) -> Any:
+    """The kernel of these formulas; None where one has no text for single numbers."""
+    head = formula.prelude(list(formulas), target, formula.CUDA)
+    if head is None:
+        return None
+    names = ["out"] if len(formulas) == 1 and not scaled else [f"d{k}" for k in range(len(formulas))]
+    expressions = [formula.scalar_text(f, target) for f in formulas]
+    results = [(n, f"g * ({e})" if f in scaled else e) for n, e, f in zip(names, expressions, formulas)]
+    title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in zip(names, formulas)) + f"  [{target.name}]"
+    return getattr(modules.load(name, text(name, title, head, inputs, results, rank)), name)
+
+
+def one(v: Any, target: np.dtype) -> Any:
+    """A number, or an array of the computer's that holds a single one, in the dtype of the calculation; arrays as they are."""
+    if isinstance(v, DeviceArray):
+        return v
+    if isinstance(v, np.ndarray):
+        v = v[()]
+    if isinstance(v, (bool, np.bool_)):
+        return bool(v)
+    return modules.number(v, target)
+
+
+# ---------------------------------------------------------------------- dimensions
+def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
+    """The shape with as few dimensions as do, and in it the steps of each array, in bytes: 0 where it is repeated."""
+    steps = [repeated_steps(a, shape) for a in arrays]
+    sizes: list[int] = []
+    kept: list[list[int]] = [[] for _ in arrays]
+    for d, n in enumerate(shape):
+        if n == 1:
+            continue
+        if sizes and all([k[-1] == s[d] * n for k, s in zip(kept, steps)]):
+            sizes[-1] *= n
+            for k, s in zip(kept, steps):
+                k[-1] = s[d]
+            continue
+        sizes.append(n)
+        for k, s in zip(kept, steps):
+            k.append(s[d])
+    return tuple(sizes), [tuple(k) for k in kept]
+
+
+def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
+    """The steps of an array that is broadcast to a shape."""
+    lead = len(shape) - a.ndim
+    return [0] * lead + [0 if n == 1 and m != 1 else s for n, m, s in zip(a.shape, shape[lead:], a.strides)]
+
+
+def is_whole(steps: tuple, shape: tuple, itemsize: int) -> bool:
+    """Whether steps are those of memory without gaps, in order."""
+    return not shape or len(shape) == 1 and steps[0] == itemsize
+
+
+def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArray:
+    """The array as a kernel of that rank takes it."""
+    if not rank:
+        return a.reshape(-1)
+    return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, steps))
+
+
+# ---------------------------------------------------------------------- copies
+def copy_into(out: DeviceArray, value: Any) -> None:
+    """Write an array, converted and broadcast, or a number, into memory."""
+    from . import device
+    from .array import to_device
+
+    if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
+        value = value[()] if value.size == 1 else to_device(value)
+    if not isinstance(value, DeviceArray):
+        value = np.asarray(value).astype(out.dtype)[()]
+    elif value.ndim > out.ndim:  # NumPy lets go of leading ones
+        value = value.reshape(value.shape[value.ndim - out.ndim :])
+    if isinstance(value, DeviceArray) and np.may_share_memory(value.shadow, out.shadow):
+        value = value.copy()
+    whole = isinstance(value, DeviceArray) and value.shape == out.shape and value.dtype == out.dtype
+    if whole and value.flags.c_contiguous and out.flags.c_contiguous:
+        device.current().copy(out.address, value.address, out.nbytes)
+        return
+    convert = IS_TRUE if out.dtype.kind == "b" and getattr(value, "dtype", out.dtype).kind != "b" else SAME
+    run("copy_elements", [convert], {"x": value}, out.dtype, [out])
+
+
+SAME = lambda x: x
+IS_TRUE = lambda x: x != 0
+
+
+def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,
+          out: DeviceArray | None = None) -> DeviceArray | None:  # fmt: skip
+    """out = kernel(*operands), broadcast; None where the formula has no text for single numbers."""
+    if out is None:
+        out = empty(np.broadcast_shapes(*[np.shape(a) for a in operands]), result)
+    return out if run(f"{name}_forward", [kernel], dict(zip(names, operands)), target, [out]) else None

@@ -1,0 +1,212 @@
+"""NumPy's functions for arrays on the device: what `__array_ufunc__` and `__array_function__` of DeviceArray come to.
+
+A ufunc is a pointwise kernel whose formula is that of the operation it belongs to; the dtypes are those that NumPy would
+choose.  The other functions are in the table FUNCTIONS, which the files of kernels fill: `@of_arrays(np.concatenate)`.
+Functions that only look at shapes run on the arrays' shadows.  There is no way for NumPy to compute on the device's memory by
+mistake, and none to copy it unasked: what is in no table raises NotImplementedError.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import error
+from .. import formula
+from . import functions, pointwise
+from .array import DeviceArray, like, to_device
+
+FUNCTIONS: dict[Any, Callable] = {}
+REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
+SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
+SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
+KERNELS = ("views", "joining")  # the files that fill them
+
+
+def of_arrays(*known_as: Any) -> Callable:
+    """Enter a function as what NumPy's functions of these names do on the device."""
+
+    def enter(f: Callable) -> Callable:
+        FUNCTIONS.update(dict.fromkeys(known_as, f))
+        return f
+
+    return enter
+
+
+@functools.cache
+def fill_tables() -> None:
+    """Import the files of kernels."""
+    for name in KERNELS:
+        importlib.import_module(f"{__package__}.{name}")
+
+
+def function_of_arrays(function: Any, args: tuple, kwargs: dict) -> Any:
+    """A function of NumPy, called with arrays on the device."""
+    fill_tables()
+    found = FUNCTIONS.get(function)
+    if found is None:
+        raise error(
+            NotImplementedError,
+            getattr(function, "__name__", "numpy"),
+            "there is no kernel for this on the device",
+            "compute it on the processor: x.cpu()",
+        )
+    return found(*args, **kwargs)
+
+
+def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) -> Any:
+    """A ufunc, or one of its methods, called with arrays on the device."""
+    refuse_others(ufunc.__name__, inputs)
+    if method == "__call__":
+        return elementwise(ufunc, inputs, options.get("out"))
+    fill_tables()
+    table = {"reduce": REDUCTIONS, "accumulate": SCANS, "at": SCATTERS}.get(method, {})
+    if ufunc is np.matmul or ufunc not in table:
+        raise error(
+            NotImplementedError,
+            f"{ufunc.__name__}.{method}",
+            "there is no kernel for this on the device",
+            "use x.cpu()",
+        )
+    return table[ufunc](*inputs, **options)
+
+
+def refuse_others(name: str, inputs: tuple) -> None:
+    """Arrays of the computer's memory do not meet those of the device, but for single numbers."""
+    for a in inputs:
+        if isinstance(a, np.ndarray) and type(a) is not DeviceArray and a.ndim:
+            raise OnAnotherDevice(f"{name}: an array of shape {a.shape} is on the cpu, another one on cuda:0")
+
+
+class OnAnotherDevice(ValueError):
+    """Arrays of one operation lie on different devices; ops/explain.py names them."""
+
+
+# ---------------------------------------------------------------------- ufuncs
+def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
+    """A ufunc of arrays and numbers."""
+    if ufunc is np.matmul:
+        fill_tables()
+        return FUNCTIONS[np.matmul](*inputs, out=out)
+    if ufunc not in formulas():
+        raise error(NotImplementedError, ufunc.__name__, "there is no kernel for this on the device", "use x.cpu()")
+    f = formulas()[ufunc]
+    *loop, result = ufunc.resolve_dtypes((*[kind(a) for a in inputs], None))
+    target = next((d for d in loop if d.kind != "b"), loop[0])
+    operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
+    given = out[0] if isinstance(out, tuple) else out
+    if given is Ellipsis or given is None:
+        given = None
+    made = pointwise.apply(ufunc.__name__, f, formula.parameters(f), operands, target, result, given)
+    assert made is not None, ufunc
+    return made
+
+
+def kind(a: Any) -> Any:
+    """What NumPy's promotion asks of an operand: the dtype, of Python's numbers the type."""
+    return a.dtype if isinstance(a, (np.ndarray, np.generic)) else type(a)
+
+
+@functools.cache
+def formulas() -> dict[np.ufunc, Callable]:
+    """The scalar formula of each ufunc: that of the operation it stands for, or one that only arrays need."""
+    from ...ops.families import Pointwise
+
+    found: dict[np.ufunc, Callable] = dict(MORE)
+    classes = [Pointwise]
+    for cls in classes:
+        classes += cls.__subclasses__()
+        if isinstance(cls.__dict__.get("ufunc"), np.ufunc) and cls.kernel is not None:
+            found.setdefault(cls.ufunc, cls.kernel)
+    return found
+
+
+isnan, isinf, isfinite, exp, log1p = (
+    functions.isnan,
+    functions.isinf,
+    functions.isfinite,
+    functions.exp,
+    functions.log1p,
+)
+where, floor, ceil, trunc, rint = functions.where, functions.floor, functions.ceil, functions.trunc, functions.round
+MORE: dict[np.ufunc, Callable] = {
+    np.equal: lambda x, y: x == y,
+    np.not_equal: lambda x, y: x != y,
+    np.logical_and: lambda x, y: (x != 0) & (y != 0),
+    np.logical_or: lambda x, y: (x != 0) | (y != 0),
+    np.logical_xor: lambda x, y: (x != 0) ^ (y != 0),
+    np.logical_not: lambda x: x == 0,
+    np.positive: lambda x: x,
+    np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
+    np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
+    np.logaddexp: lambda x, y: where(
+        x == y, x + 0.6931471805599453, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))
+    ),
+}
+
+
+# ---------------------------------------------------------------------- what every calculation needs
+@of_arrays(np.where)
+def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, else y; with the condition alone, where it holds."""
+    if x is None:
+        return FUNCTIONS[np.nonzero](condition)
+    refuse_others("where", (condition, x, y))
+    given = [a for a in (x, y) if isinstance(a, (np.ndarray, np.generic))]
+    target = (
+        np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
+        if given
+        else np.result_type(x, y)
+    )
+    operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
+    mask = condition if condition.dtype.kind == "b" else condition != 0
+    made = pointwise.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
+    assert made is not None
+    return made
+
+
+WHERE = lambda c, x, y: where(c, x, y)
+
+
+@of_arrays(np.copyto)
+def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Write a value over an array, where `where` holds."""
+    if where is not True:
+        value = choose(where, value, out)
+    pointwise.copy_into(out, value)
+
+
+@of_arrays(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return a.copy(order)
+
+
+@of_arrays(np.zeros_like)
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return full_like(a, 0, dtype, order, subok, shape)
+
+
+@of_arrays(np.ones_like)
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return full_like(a, 1, dtype, order, subok, shape)
+
+
+@of_arrays(np.empty_like)
+def empty_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return like(a, shape, dtype, order)
+
+
+@of_arrays(np.full_like)
+def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    out = like(a, shape, dtype, order)
+    out.fill(value)
+    return out
+
+
+def near(a: Any, like: Any) -> Any:
+    """An array that was made beside a calculation, indices say, on the device where `like` is there."""
+    return to_device(a) if type(like) is DeviceArray else a

@@ -1,0 +1,10 @@
+"""The tests of this folder compute on a device: a GPU, or the simulator, which is chosen before Numba is imported.
+
+    NUMBA_ENABLE_CUDASIM=1 python -m pytest tests/kernels/cuda
+
+Where there is neither they are left out; `make test` runs them in a process of their own.
+"""
+
+from minigrad.kernels.cuda.device import count
+
+collect_ignore_glob = [] if count() else ["test_*.py"]

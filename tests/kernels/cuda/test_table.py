@@ -1,0 +1,74 @@
+"""Every operation of the table on every sample: on the device it gives what it gives on the processor, and so do its
+derivatives.  A new operation is covered by its declaration alone."""
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.autograd import forward_ad, grad
+from minigrad.ops.create import UNSET
+from minigrad.ops.random import DRAWN
+from minigrad.ops.registry import TABLE
+from tests.table import NAMES, SMOOTH, floats, run, tensors
+
+
+def twice(work, name, sample):
+    """What `work` finds on the processor and on the device, with the same numbers."""
+    with minigrad.device("cuda"):
+        there = work(name, sample)
+    return work(name, sample), there
+
+
+def check(name, sample, here, there):
+    """Whether results agree: as exactly as float32 and float64 allow."""
+    assert len(here) == len(there), f"{name}({sample})"
+    for a, b in zip(here, there):
+        assert b.is_cuda, f"{name}({sample}) left the device"
+        assert a.dtype is b.dtype and a.shape == b.shape, f"{name}({sample}): {a.dtype}{a.shape} {b.dtype}{b.shape}"
+        a, b, tolerance = a.detach().numpy(), b.detach().cpu().numpy(), 1e-5 if a.dtype is minigrad.float32 else 1e-9
+        assert np.allclose(a, b, tolerance, tolerance, equal_nan=True), f"{name}({sample}):\n{a}\n{b}"
+
+
+def leaves_of(name, sample):
+    """The leaves of a sample, tracked."""
+    return [leaf.detach().requires_grad_() for leaf in run(name, sample)[1]]
+
+
+def results(name, sample):
+    return tensors(run(name, sample)[0])
+
+
+def gradients(name, sample):
+    """The gradients of the weighted sum of the results."""
+    leaves = leaves_of(name, sample)
+    outs = [o for o in floats(run(name, sample, leaves=leaves)[0]) if o.requires_grad]
+    random = np.random.default_rng(1)
+    weights = [minigrad.tensor(np.asarray(random.standard_normal(tuple(o.shape))), dtype=o.dtype) for o in outs]
+    return list(grad(outs, leaves, weights, materialize_grads=True)) if outs else []
+
+
+def tangents(name, sample):
+    """The tangents of the results, where each leaf moves as its own numbers say."""
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(leaf.detach(), leaf.detach().clone()) for leaf in run(name, sample)[1]]
+        outs = floats(run(name, sample, leaves=duals)[0])
+        found = [forward_ad.unpack_dual(o).tangent for o in outs]
+    return [t for t in found if t is not None]
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if TABLE[n].differs not in (UNSET, DRAWN)])
+def test_results_are_those_of_the_processor(name):
+    for sample in TABLE[name].samples:
+        check(name, sample, *twice(results, name, sample))
+
+
+@pytest.mark.parametrize("name", [n for n in SMOOTH if TABLE[n].differs != DRAWN])
+def test_gradients_are_those_of_the_processor(name):
+    for sample in TABLE[name].samples:
+        check(name, sample, *twice(gradients, name, sample))
+
+
+@pytest.mark.parametrize("name", [n for n in SMOOTH if TABLE[n].differs != DRAWN])
+def test_tangents_are_those_of_the_processor(name):
+    for sample in TABLE[name].samples:
+        check(name, sample, *twice(tangents, name, sample))
