@@ -4,57 +4,92 @@ The generated modules import them by the names that formulas use.  float32 stays
 written here once, for both.
 """
 
+# ruff: noqa: F401  kernels import them from here
+
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 
 import numpy as np
 
 from . import simulator
 
 if simulator.SIMULATED:
+    from numpy import arccos as acos
+    from numpy import arccosh as acosh
+    from numpy import arcsin as asin
+    from numpy import arcsinh as asinh
+    from numpy import arctan as atan
+    from numpy import arctan2 as atan2
+    from numpy import arctanh as atanh
     from numpy import (
         ceil,
         copysign,
+        cos,
+        cosh,
         exp,
+        exp2,
+        expm1,
         floor,
         fmod,
+        hypot,
+        isfinite,
         isinf,
         isnan,
         log,
+        log1p,
+        log2,
+        log10,
         sin,
+        sinh,
         sqrt,
         tan,
+        tanh,
         trunc,
     )
     from numpy import power as pow
     from numpy import rint as round
-    from scipy.special import erfinv
+    from scipy.special import erf, erfc, erfinv
+    from scipy.special import gammaln as lgamma
 
-    def function(f):
-        """A function that kernels may call."""
-        return f
-
-else:
+elif find_spec("numba_cuda"):  # without it there is no device, and nothing of this is called
     from math import (
+        acos,
+        acosh,
+        asin,
+        asinh,
+        atan,
+        atan2,
+        atanh,
         copysign,
+        cos,
+        cosh,
+        erf,
+        erfc,
         exp,
+        exp2,
+        expm1,
         fmod,
+        hypot,
+        isfinite,
         isinf,
         isnan,
+        lgamma,
         log,
+        log1p,
+        log2,
+        log10,
         sin,
+        sinh,
         sqrt,
         tan,
+        tanh,
     )
 
     from numba import cuda, types
     from numba.cuda import libdevice
     from numba.cuda.extending import overload
-
-    def function(f):
-        """A function that kernels may call."""
-        return cuda.jit(device=True)(f)
 
     def of_library(name):
         """libdevice's function of that name; the one for float32 has an f behind its name."""
@@ -77,6 +112,11 @@ else:
         if x == types.float64 or y == types.float64:
             return lambda x, y: libdevice.pow(x, y)
         return lambda x, y: libdevice.powf(x, y)
+
+
+def function(f):
+    """A function that kernels may call."""
+    return f if simulator.SIMULATED or not find_spec("numba_cuda") else cuda.jit(device=True)(f)
 
 
 @function
