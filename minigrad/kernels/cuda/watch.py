@@ -64,6 +64,7 @@ class Array(NamedTuple):
     name: str
     shape: Index
     dtype: np.dtype
+    strides: Index
     shared: bool
 
 
@@ -183,7 +184,7 @@ class Launch:
 
     def watched(self, name: str, data: np.ndarray, shared: bool = False) -> Watched:
         """An array that notes what is done with its elements."""
-        array = Array(name, data.shape, data.dtype, shared)
+        array = Array(name, data.shape, data.dtype, data.strides, shared)
         if array not in self.arrays:
             self.arrays.append(array)
         start, _ = np.lib.array_utils.byte_bounds(data) if data.size else (0, 0)

@@ -8,11 +8,11 @@ import types
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda.simulator import prepare, run
+from minigrad.kernels.cuda.simulator import SIMULATED, prepare, run
 
 from .kernels import HISTOGRAM, SCALE, TRANSPOSE, TREE, module
 
-pytestmark = pytest.mark.cuda
+pytestmark = pytest.mark.skipif(not SIMULATED, reason="the simulator is off: set NUMBA_ENABLE_CUDASIM=1")
 
 X = np.linspace(-2, 3, 21, dtype=np.float32)
 

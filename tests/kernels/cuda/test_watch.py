@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda.simulator import run
+from minigrad.kernels.cuda.simulator import SIMULATED, run
 from minigrad.kernels.cuda.watch import watch
 
 from .kernels import HISTOGRAM, SCALE, TRANSPOSE, TREE, module
 
-pytestmark = pytest.mark.cuda
+pytestmark = pytest.mark.skipif(not SIMULATED, reason="the simulator is off: set NUMBA_ENABLE_CUDASIM=1")
 
 X = np.arange(21, dtype=np.float32)
 
