@@ -1,4 +1,4 @@
-"""Functions of single numbers for kernels: on a GPU CUDA's own (libdevice), in the simulator NumPy's, which never raise.
+"""Functions of single numbers for kernels: on a GPU CUDA's own (libdevice), in the simulator NumPy's, which raise nothing.
 
 The generated modules import them by the names that formulas use.  float32 stays float32 in both.  What neither library has is
 written here once, for both.
@@ -13,23 +13,42 @@ import numpy as np
 from . import simulator
 
 if simulator.SIMULATED:
+    from numpy import arccos as acos
+    from numpy import arccosh as acosh
+    from numpy import arcsin as asin
+    from numpy import arcsinh as asinh
+    from numpy import arctan as atan
+    from numpy import arctan2 as atan2
+    from numpy import arctanh as atanh
     from numpy import (
         ceil,
         copysign,
+        cos,
+        cosh,
         exp,
+        exp2,
+        expm1,
         floor,
         fmod,
+        hypot,
+        isfinite,
         isinf,
         isnan,
         log,
+        log1p,
+        log2,
+        log10,
         sin,
+        sinh,
         sqrt,
         tan,
+        tanh,
         trunc,
     )
     from numpy import power as pow
     from numpy import rint as round
-    from scipy.special import erfinv
+    from scipy.special import erf, erfc, erfinv
+    from scipy.special import gammaln as lgamma
 
     def function(f):
         """A function that kernels may call."""
@@ -37,15 +56,36 @@ if simulator.SIMULATED:
 
 else:
     from math import (
+        acos,
+        acosh,
+        asin,
+        asinh,
+        atan,
+        atan2,
+        atanh,
         copysign,
+        cos,
+        cosh,
+        erf,
+        erfc,
         exp,
+        exp2,
+        expm1,
         fmod,
+        hypot,
+        isfinite,
         isinf,
         isnan,
+        lgamma,
         log,
+        log1p,
+        log2,
+        log10,
         sin,
+        sinh,
         sqrt,
         tan,
+        tanh,
     )
 
     from numba import cuda, types
