@@ -4,6 +4,8 @@ The generated modules import them by the names that formulas use.  float32 stays
 written here once, for both.
 """
 
+# ruff: noqa: F401  kernels import them from here
+
 from __future__ import annotations
 
 import math

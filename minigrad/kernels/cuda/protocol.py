@@ -156,12 +156,7 @@ def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None:
         return FUNCTIONS[np.nonzero](condition)
     refuse_others("where", (condition, x, y))
-    given = [a for a in (x, y) if isinstance(a, (np.ndarray, np.generic))]
-    target = (
-        np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
-        if given
-        else np.result_type(x, y)
-    )
+    target = np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
     mask = condition if condition.dtype.kind == "b" else condition != 0
     made = pointwise.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
