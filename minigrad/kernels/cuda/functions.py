@@ -9,6 +9,7 @@ written here once, for both.
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -52,11 +53,7 @@ if simulator.SIMULATED:
     from scipy.special import erf, erfc, erfinv
     from scipy.special import gammaln as lgamma
 
-    def function(f):
-        """A function that kernels may call."""
-        return f
-
-else:
+elif find_spec("numba_cuda"):  # without it there is no device, and nothing of this is called
     from math import (
         acos,
         acosh,
@@ -94,10 +91,6 @@ else:
     from numba.cuda import libdevice
     from numba.cuda.extending import overload
 
-    def function(f):
-        """A function that kernels may call."""
-        return cuda.jit(device=True)(f)
-
     def of_library(name):
         """libdevice's function of that name; the one for float32 has an f behind its name."""
 
@@ -119,6 +112,11 @@ else:
         if x == types.float64 or y == types.float64:
             return lambda x, y: libdevice.pow(x, y)
         return lambda x, y: libdevice.powf(x, y)
+
+
+def function(f):
+    """A function that kernels may call."""
+    return f if simulator.SIMULATED or not find_spec("numba_cuda") else cuda.jit(device=True)(f)
 
 
 @function
