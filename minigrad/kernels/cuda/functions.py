@@ -56,6 +56,10 @@ if simulator.SIMULATED:
         """A function that kernels may call."""
         return f
 
+    def umul64hi(x, y):
+        """The upper half of the product of two unsigned numbers of 64 bits."""
+        return np.uint64(int(x) * int(y) >> 64)
+
 else:
     from math import (
         acos,
@@ -97,6 +101,11 @@ else:
     def function(f):
         """A function that kernels may call."""
         return cuda.jit(device=True)(f)
+
+    @function
+    def umul64hi(x, y):
+        """The upper half of the product of two unsigned numbers of 64 bits."""
+        return np.uint64(libdevice.umul64hi(x, y))  # which Numba knows as signed
 
     def of_library(name):
         """libdevice's function of that name; the one for float32 has an f behind its name."""
