@@ -9,6 +9,7 @@ written here once, for both.
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -52,15 +53,11 @@ if simulator.SIMULATED:
     from scipy.special import erf, erfc, erfinv
     from scipy.special import gammaln as lgamma
 
-    def function(f):
-        """A function that kernels may call."""
-        return f
-
     def umul64hi(x, y):
         """The upper half of the product of two unsigned numbers of 64 bits."""
         return np.uint64(int(x) * int(y) >> 64)
 
-else:
+elif find_spec("numba_cuda"):  # without it there is no device, and nothing of this is called
     from math import (
         acos,
         acosh,
@@ -98,11 +95,7 @@ else:
     from numba.cuda import libdevice
     from numba.cuda.extending import overload
 
-    def function(f):
-        """A function that kernels may call."""
-        return cuda.jit(device=True)(f)
-
-    @function
+    @cuda.jit(device=True)
     def umul64hi(x, y):
         """The upper half of the product of two unsigned numbers of 64 bits."""
         return np.uint64(libdevice.umul64hi(x, y))  # which Numba knows as signed
@@ -128,6 +121,11 @@ else:
         if x == types.float64 or y == types.float64:
             return lambda x, y: libdevice.pow(x, y)
         return lambda x, y: libdevice.powf(x, y)
+
+
+def function(f):
+    """A function that kernels may call."""
+    return f if simulator.SIMULATED or not find_spec("numba_cuda") else cuda.jit(device=True)(f)
 
 
 @function

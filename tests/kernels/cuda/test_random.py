@@ -1,4 +1,4 @@
-"""Random numbers on the device: those that the same seed gives on the processor, and the same place in the stream after them."""
+"""Random numbers on the device: those that the seed gives on the processor, and the same place in the stream after them."""
 
 import numpy as np
 import pytest
