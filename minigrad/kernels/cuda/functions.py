@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
+from math import e, inf, nan, pi, tau
 
 import numpy as np
 
