@@ -121,7 +121,7 @@ class FakeCuda(FakeCUDAModule):
 class Local(FakeCUDALocal):
     """Arrays of one thread."""
 
-    def array(self, shape: Any, dtype: Any) -> np.ndarray:
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> np.ndarray:
         return garbage(super().array(shape, dtype))
 
 
@@ -131,7 +131,7 @@ class Shared(Local):
     def __init__(self, cuda: FakeCuda):
         self.cuda = cuda
 
-    def array(self, shape: Any, dtype: Any) -> Any:
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
         block: Block = self.cuda.block
         n = block.requests.get(self.cuda.number, 0)
         block.requests[self.cuda.number] = n + 1
