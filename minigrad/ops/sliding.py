@@ -10,8 +10,8 @@ from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from ..core.arrays import strided
 from ..core.tensor import Tensor
 from ..errors import error
 
@@ -73,7 +73,7 @@ def windows(x: np.ndarray, kernel: tuple, number: tuple, stride: tuple, dilation
     """A view (..., *kernel, *number) of the last dimensions of x."""
     lead, steps = x.ndim - len(kernel), x.strides[x.ndim - len(kernel) :]
     strides = (*x.strides[:lead], *[s * d for s, d in zip(steps, dilation)], *[s * d for s, d in zip(steps, stride)])
-    return as_strided(x, (*x.shape[:lead], *kernel, *number), strides)
+    return strided(x, (*x.shape[:lead], *kernel, *number), strides)
 
 
 def add_windows(columns: np.ndarray, size: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
