@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -35,3 +37,9 @@ def as_array(raw: Any) -> Any:
 def on_device(a: Any) -> bool:
     """Whether it is an array in a GPU's memory."""
     return type(a) is not np.ndarray and type(a) in KINDS
+
+
+@cache
+def kernels_there(name: str) -> Any:
+    """The file of that name in minigrad/kernels/cuda, which nobody loads who stays on the processor."""
+    return import_module(f"minigrad.kernels.cuda.{name}")
