@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.fast import GENERIC
+from ..errors import error
 from .cache import load
 from .threads import launch
 
@@ -172,6 +173,16 @@ def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
     """Whether `index`, of int64, is as large as x in all other dimensions."""
     same = all(n == m for d, (n, m) in enumerate(zip(x.shape, index.shape)) if d != dim)
     return same and x.ndim == index.ndim and index.dtype == np.int64
+
+
+def out_of_range(index: int, dim: int, n: int) -> Exception:
+    """The error for an index that may count from the end."""
+    return error(
+        IndexError,
+        "index",
+        f"index {index} is out of bounds for dimension {dim} with size {n}",
+        f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
+    )
 
 
 def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..core.batching import front, lift
 from ..core.tensor import Tensor, wrap
-from ..errors import error
 from ..kernels import places as kernels
 
 WHOLE = slice(None)
@@ -40,12 +39,7 @@ def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
         n = shape[d]
         low, high = (i.min(), i.max()) if i.size else (0, -1)
         if low < -n or high >= n:
-            raise error(
-                IndexError,
-                "index",
-                f"index {low if low < -n else high} is out of bounds for dimension {d} with size {n}",
-                f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
-            )
+            raise kernels.out_of_range(low if low < -n else high, d, n)
         step = math.prod(shape[d + 1 :])
         flat = flat + (np.where(i < 0, i + n, i) if low < 0 else i).astype(np.int64, copy=False) * step
     for d, n in enumerate(shape):

@@ -56,6 +56,14 @@ if simulator.SIMULATED:
         """A function that kernels may call."""
         return f
 
+    def bits(x):
+        """A float's bits as an integer of its size."""
+        return x.view(f"i{x.itemsize}")
+
+    def of_bits(n):
+        """The float of these bits."""
+        return n.view(f"f{n.itemsize}")
+
 else:
     from math import (
         acos,
@@ -119,6 +127,22 @@ else:
         if x == types.float64 or y == types.float64:
             return lambda x, y: libdevice.pow(x, y)
         return lambda x, y: libdevice.powf(x, y)
+
+    def bits(x):
+        """A float's bits as an integer of its size."""
+        raise NotImplementedError("bits is for kernels")
+
+    @overload(bits)
+    def bits_of_library(x):
+        return (lambda x: libdevice.float_as_int(x)) if x == types.float32 else lambda x: libdevice.double_as_longlong(x)
+
+    def of_bits(n):
+        """The float of these bits."""
+        raise NotImplementedError("of_bits is for kernels")
+
+    @overload(of_bits)
+    def of_bits_of_library(n):
+        return (lambda n: libdevice.int_as_float(n)) if n == types.int32 else lambda n: libdevice.longlong_as_double(n)
 
 
 @function

@@ -31,18 +31,19 @@ def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, 
     out = results[0][0]
     args = [n + "_" if is_array else n for n, is_array in inputs] + [n + "_" for n, _ in results]
     at = ", ".join(f"i{d}" for d in range(rank)) or "i"
-    lines = []
-    if rank > 1:
-        lines.append("rest = i")
-        for d in range(rank - 1, 0, -1):
-            lines += [f"i{d} = rest % {out}_.shape[{d}]", f"rest = rest // {out}_.shape[{d}]"]
-        lines.append("i0 = rest")
-    elif rank:
-        lines.append("i0 = i")
+    lines = coordinates(f"{out}_", rank)
     lines += [f"{n} = {n}_[{at}]" for n, is_array in inputs if is_array]
     lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
     body = "".join(f"        {line}\n" for line in lines)
     return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
+
+
+def coordinates(array: str, rank: int) -> list[str]:
+    """The lines that count out i0, i1, ..., where an array has its element number i."""
+    lines = ["rest = i"] if rank > 1 else []
+    for d in range(rank - 1, 0, -1):
+        lines += [f"i{d} = rest % {array}.shape[{d}]", f"rest = rest // {array}.shape[{d}]"]
+    return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
 
 
 def run(name: str, formulas: Sequence, values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()) -> bool:

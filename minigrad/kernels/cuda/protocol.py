@@ -24,7 +24,7 @@ FUNCTIONS: dict[Any, Callable] = {}
 REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
 SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
 SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
-KERNELS = ("views", "joining")  # the files that fill them
+KERNELS = ("views", "joining", "indexing", "scatter", "searching", "scans", "sorting", "moves")  # the files that fill them
 
 
 def of_arrays(*known_as: Any) -> Callable:
@@ -203,5 +203,5 @@ def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bo
 
 
 def near(a: Any, like: Any) -> Any:
-    """An array that was made beside a calculation, indices say, on the device where `like` is there."""
-    return to_device(a) if type(like) is DeviceArray else a
+    """What was made beside a calculation, indices say, as an array on the device where `like` is there."""
+    return to_device(a) if type(like) is DeviceArray and type(a) is not DeviceArray else a
