@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import MinigradRuntimeError, error, user_place
 from . import debug, dtypes, ends
+from .arrays import on_device
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .debug import made
@@ -84,7 +85,7 @@ class Tensor(Conversions):
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return CPU if type(example(self)) is np.ndarray else CUDA
+        return CUDA if on_device(bottom(self)._a) else CPU
 
     def size(self, dim: int | None = None):
         """The shape, or the size of one dimension."""

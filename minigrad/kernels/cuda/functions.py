@@ -9,6 +9,7 @@ written here once, for both.
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -52,10 +53,6 @@ if simulator.SIMULATED:
     from scipy.special import erf, erfc, erfinv
     from scipy.special import gammaln as lgamma
 
-    def function(f):
-        """A function that kernels may call."""
-        return f
-
     def bits(x):
         """A float's bits as an integer of its size."""
         return x.view(f"i{x.itemsize}")
@@ -64,7 +61,7 @@ if simulator.SIMULATED:
         """The float of these bits."""
         return n.view(f"f{n.itemsize}")
 
-else:
+elif find_spec("numba_cuda"):  # without it there is no device, and nothing of this is called
     from math import (
         acos,
         acosh,
@@ -101,10 +98,6 @@ else:
     from numba import cuda, types
     from numba.cuda import libdevice
     from numba.cuda.extending import overload
-
-    def function(f):
-        """A function that kernels may call."""
-        return cuda.jit(device=True)(f)
 
     def of_library(name):
         """libdevice's function of that name; the one for float32 has an f behind its name."""
@@ -143,6 +136,11 @@ else:
     @overload(of_bits)
     def of_bits_of_library(n):
         return (lambda n: libdevice.int_as_float(n)) if n == types.int32 else lambda n: libdevice.longlong_as_double(n)
+
+
+def function(f):
+    """A function that kernels may call."""
+    return f if simulator.SIMULATED or not find_spec("numba_cuda") else cuda.jit(device=True)(f)
 
 
 @function

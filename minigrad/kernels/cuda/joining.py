@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .array import empty
-from .protocol import of_arrays
+from .protocol import near, of_arrays
 
 
 @of_arrays(np.concatenate)
@@ -30,3 +30,8 @@ def concatenate(
 @of_arrays(np.stack)
 def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind") -> Any:
     return concatenate([np.expand_dims(a, axis) for a in arrays], axis, out, dtype)
+
+
+@of_arrays(np.append)
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    return concatenate([arr, near(values if isinstance(values, np.ndarray) else np.atleast_1d(values), arr)], axis)

@@ -132,7 +132,7 @@ def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArra
 # ---------------------------------------------------------------------- copies
 def copy_into(out: DeviceArray, value: Any) -> None:
     """Write an array, converted and broadcast, or a number, into memory."""
-    from . import device
+    from . import device, moves
     from .array import to_device
 
     if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
@@ -146,6 +146,8 @@ def copy_into(out: DeviceArray, value: Any) -> None:
     whole = isinstance(value, DeviceArray) and value.shape == out.shape and value.dtype == out.dtype
     if whole and value.flags.c_contiguous and out.flags.c_contiguous:
         device.current().copy(out.address, value.address, out.nbytes)
+        return
+    if whole and out.ndim > 1 and moves.transpose(out, value):
         return
     convert = IS_TRUE if out.dtype.kind == "b" and getattr(value, "dtype", out.dtype).kind != "b" else SAME
     run("copy_elements", [convert], {"x": value}, out.dtype, [out])

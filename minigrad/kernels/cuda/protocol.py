@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import error
 from .. import formula
-from . import functions, pointwise
+from . import pointwise
 from .array import DeviceArray, like, to_device
 
 FUNCTIONS: dict[Any, Callable] = {}
@@ -92,6 +92,8 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     if ufunc is np.matmul:
         fill_tables()
         return FUNCTIONS[np.matmul](*inputs, out=out)
+    from .ufuncs import formulas
+
     if ufunc not in formulas():
         raise error(NotImplementedError, ufunc.__name__, "there is no kernel for this on the device", "use x.cpu()")
     f = formulas()[ufunc]
@@ -111,44 +113,6 @@ def kind(a: Any) -> Any:
     return a.dtype if isinstance(a, (np.ndarray, np.generic)) else type(a)
 
 
-@functools.cache
-def formulas() -> dict[np.ufunc, Callable]:
-    """The scalar formula of each ufunc: that of the operation it stands for, or one that only arrays need."""
-    from ...ops.families import Pointwise
-
-    found: dict[np.ufunc, Callable] = dict(MORE)
-    classes = [Pointwise]
-    for cls in classes:
-        classes += cls.__subclasses__()
-        if isinstance(cls.__dict__.get("ufunc"), np.ufunc) and cls.kernel is not None:
-            found.setdefault(cls.ufunc, cls.kernel)
-    return found
-
-
-isnan, isinf, isfinite, exp, log1p = (
-    functions.isnan,
-    functions.isinf,
-    functions.isfinite,
-    functions.exp,
-    functions.log1p,
-)
-where, floor, ceil, trunc, rint = functions.where, functions.floor, functions.ceil, functions.trunc, functions.round
-MORE: dict[np.ufunc, Callable] = {
-    np.equal: lambda x, y: x == y,
-    np.not_equal: lambda x, y: x != y,
-    np.logical_and: lambda x, y: (x != 0) & (y != 0),
-    np.logical_or: lambda x, y: (x != 0) | (y != 0),
-    np.logical_xor: lambda x, y: (x != 0) ^ (y != 0),
-    np.logical_not: lambda x: x == 0,
-    np.positive: lambda x: x,
-    np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
-    np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
-    np.logaddexp: lambda x, y: where(
-        x == y, x + 0.6931471805599453, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))
-    ),
-}
-
-
 # ---------------------------------------------------------------------- what every calculation needs
 @of_arrays(np.where)
 def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -159,12 +123,11 @@ def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
     target = np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
     mask = condition if condition.dtype.kind == "b" else condition != 0
+    from .ufuncs import WHERE
+
     made = pointwise.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
     assert made is not None
     return made
-
-
-WHERE = lambda c, x, y: where(c, x, y)
 
 
 @of_arrays(np.copyto)

@@ -1,0 +1,39 @@
+"""The scalar formula of each of NumPy's ufuncs: that of the operation it stands for, or one that only arrays need."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from ...ops.compare import where
+from ...ops.elementary import exp, log1p
+from ...ops.families import Pointwise
+
+WHERE = lambda c, x, y: where(c, x, y)
+LOG_TWO = 0.6931471805599453
+MORE: dict[np.ufunc, Callable] = {
+    np.equal: lambda x, y: x == y,
+    np.not_equal: lambda x, y: x != y,
+    np.logical_and: lambda x, y: (x != 0) & (y != 0),
+    np.logical_or: lambda x, y: (x != 0) | (y != 0),
+    np.logical_xor: lambda x, y: (x != 0) ^ (y != 0),
+    np.logical_not: lambda x: x == 0,
+    np.positive: lambda x: x,
+    np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
+    np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
+    np.logaddexp: lambda x, y: where(x == y, x + LOG_TWO, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))),
+}
+
+
+@functools.cache
+def formulas() -> dict[np.ufunc, Callable]:
+    """The formulas by ufunc."""
+    found: dict[np.ufunc, Callable] = dict(MORE)
+    classes: list = [Pointwise]
+    for cls in classes:
+        classes += cls.__subclasses__()
+        if isinstance(cls.__dict__.get("ufunc"), np.ufunc) and cls.kernel is not None:
+            found.setdefault(cls.ufunc, cls.kernel)
+    return found
