@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import int8, int16, int32, int64, uint8
 
 from .. import formula
 from . import modules
@@ -149,12 +150,19 @@ def copy_into(out: DeviceArray, value: Any) -> None:
         return
     if whole and out.ndim > 1 and moves.transpose(out, value):
         return
-    convert = IS_TRUE if out.dtype.kind == "b" and getattr(value, "dtype", out.dtype).kind != "b" else SAME
+    convert = SAME if value.dtype == out.dtype else INTO.get(out.dtype.name, SAME)
     run("copy_elements", [convert], {"x": value}, out.dtype, [out])
 
 
 SAME = lambda x: x
-IS_TRUE = lambda x: x != 0
+INTO = {  # what does not fit is cut off; floats take what comes
+    "bool": lambda x: x != 0,
+    "uint8": lambda x: uint8(x),
+    "int8": lambda x: int8(x),
+    "int16": lambda x: int16(x),
+    "int32": lambda x: int32(x),
+    "int64": lambda x: int64(x),
+}
 
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,

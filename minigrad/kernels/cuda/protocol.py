@@ -24,7 +24,18 @@ FUNCTIONS: dict[Any, Callable] = {}
 REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
 SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
 SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
-KERNELS = ("views", "joining", "indexing", "scatter", "searching", "scans", "sorting", "moves")  # the files that fill them
+KERNELS = [  # the files that fill them
+    "indexing",
+    "joining",
+    "matmul",
+    "moves",
+    "reductions",
+    "scans",
+    "scatter",
+    "searching",
+    "sorting",
+    "views",
+]
 
 
 def of_arrays(*known_as: Any) -> Callable:
