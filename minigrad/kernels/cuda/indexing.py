@@ -84,7 +84,8 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
     seen = [a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, s)) for a, s in zip(arrays, steps)]
     seen[0] = x.seen(np.lib.stride_tricks.as_strided(x.shadow, (*shape, *sizes), (*steps[0], *jumps)))
     wrong = [zeros(len(sizes))] * checked
-    kernel(action, len(shape), len(sizes), checked, signed, is_array)[modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
+    chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
+    chosen[modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
     if checked:
         refuse(wrong[0], at.dims, sizes, signed)
 

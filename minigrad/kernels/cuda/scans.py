@@ -44,12 +44,12 @@ class Scan(NamedTuple):
 
 def number(combine: str, imports: str = "") -> Scan:
     """A scan of numbers."""
-    return Scan(("x",), "state(x_[o, i, j])", combine, imports=imports)
+    return Scan(("x",), "{state}(x_[o, i, j])", combine, imports=imports)
 
 
 def place(operator: str) -> Scan:
     """A scan of extremes with their places: the latest of equal ones, and of several NaN the latest."""
-    return Scan(("x",), "state(x_[o, i, j]), int64(i)", f"b if b[0] {operator} a[0] or b[0] != b[0] else a",
+    return Scan(("x",), "{state}(x_[o, i, j]), int64(i)", f"b if b[0] {operator} a[0] or b[0] != b[0] else a",
                 ("out", "place"), "out_[o, i, j], place_[o, i, j] = {v}", 2)  # fmt: skip
 
 
@@ -62,14 +62,13 @@ RUNNING = {
     np.logaddexp: number(LOGADDEXP, "from minigrad.kernels.cuda.functions import exp, log1p\n"),
 }
 PLACES = {np.maximum: place(">="), np.minimum: place("<=")}
-RECURRENCE = Scan(("a", "b"), "state(a_[o, i, j]), state(b_[o, i, j])", "(a[0] * b[0], b[0] * a[1] + b[1])",
+RECURRENCE = Scan(("a", "b"), "{state}(a_[o, i, j]), {state}(b_[o, i, j])", "(a[0] * b[0], b[0] * a[1] + b[1])",
                   write="out_[o, i, j] = {v}[1]", parts=2)  # fmt: skip
 
 HEAD = '''"""Scans: {combine}  [{state}]"""
 
 from numba import cuda
-from numpy import int64
-from numpy import {state} as state
+from numpy import float32, float64, int64
 {imports}
 ALL = 0xFFFFFFFF
 THREADS = {threads}
@@ -190,7 +189,7 @@ def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
         "outputs": ", ".join([f"{n}_" for n in scan.outputs]),
         "first": scan.inputs[-1],
         "combine": scan.combine,
-        "read": scan.read,
+        "read": scan.read.format(state=state),
         "state": state,
         "threads": threads,
         "imports": scan.imports,
