@@ -142,7 +142,9 @@ elif find_spec("numba_cuda"):  # without it there is no device, and nothing of t
 
     @overload(bits)
     def bits_of_library(x):
-        return (lambda x: libdevice.float_as_int(x)) if x == types.float32 else lambda x: libdevice.double_as_longlong(x)
+        return (
+            (lambda x: libdevice.float_as_int(x)) if x == types.float32 else lambda x: libdevice.double_as_longlong(x)
+        )
 
     def of_bits(n):
         """The float of these bits."""

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.arrays import near
 from .. import places
 from . import modules, pointwise
 from .array import DeviceArray, empty
-from .protocol import FUNCTIONS, copy_to, near, of_arrays
+from .protocol import FUNCTIONS, copy_to, of_arrays
 
 WHOLE = slice(None)
 
@@ -255,7 +256,44 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 
 def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
     """x and what the index selects, both broadcast to each other in the other dimensions."""
-    size = np.broadcast_shapes((*x.shape[:dim], 1, *x.shape[dim + 1 :]), (*index.shape[:dim], 1, *index.shape[dim + 1 :]))
+    size = np.broadcast_shapes(
+        (*x.shape[:dim], 1, *x.shape[dim + 1 :]), (*index.shape[:dim], 1, *index.shape[dim + 1 :])
+    )
     x = np.broadcast_to(x, (*size[:dim], x.shape[dim], *size[dim + 1 :]))
     index = np.broadcast_to(index, (*size[:dim], index.shape[dim], *size[dim + 1 :]))
     return x, along(x, dim, index)
+
+
+# ---------------------------------------------------------------------- what minigrad/kernels/places.py asks for
+def gather(x: DeviceArray, dim: int, index: DeviceArray) -> DeviceArray:
+    """The elements at `index` along dim; indices have been looked at before."""
+    return read(x, along(x, dim, index), checked=False, signed=False)
+
+
+def slices(x: DeviceArray, dim: int, index: Any, signed: bool) -> DeviceArray | None:
+    """The slices at indices along dim; None where one is out of range, and the caller has words for it."""
+    try:
+        return read(x, selected(x, (dim,), (index,)), signed=signed)
+    except IndexError:
+        return None
+
+
+IN_RANGE = '''"""Whether all indices lie from 0 to n - 1."""
+
+from numba import cuda
+
+
+@cuda.jit
+def look(n, index_, wrong_):
+    for i in range(cuda.grid(1), index_.size, cuda.gridsize(1)):
+        if index_[i] < 0 or index_[i] >= n:
+            cuda.atomic.exch(wrong_, 0, 1)
+'''
+
+
+def in_range(index: DeviceArray, n: int) -> bool:
+    """Whether all indices lie between 0 and n - 1; waits for the device."""
+    wrong = zeros(1)
+    if index.size:
+        modules.load("in_range", IN_RANGE).look[modules.threads(index.size)](n, index.reshape(-1), wrong)
+    return not index.size or not wrong.item()

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import near
 from .array import empty
-from .protocol import near, of_arrays
+from .protocol import of_arrays
 
 
 @of_arrays(np.concatenate)

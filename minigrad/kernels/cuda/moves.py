@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import near
 from . import modules, pointwise, simulator
 from .array import DeviceArray, empty
-from .protocol import near, of_arrays
+from .protocol import of_arrays
 
 SIDE = 8 if simulator.SIMULATED else 32  # of a tile
 LINES = 4 if simulator.SIMULATED else 8  # of it that a block moves at a time
@@ -127,6 +128,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 @of_arrays(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Each element, or slice along an axis, as often as one number or a number for each says."""
+    a = near(a, repeats)
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
     if np.ndim(repeats) == 0:
         n, shape = int(repeats), list(a.shape)
@@ -143,5 +145,7 @@ def tile(A: Any, reps: Any) -> Any:
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     n = max(A.ndim, len(reps))
     reps, shape = (1,) * (n - len(reps)) + reps, (1,) * (n - A.ndim) + A.shape
-    copies = np.broadcast_to(A.reshape([m for s in shape for m in (1, s)]), [m for r, s in zip(reps, shape) for m in (r, s)])
+    copies = np.broadcast_to(
+        A.reshape([m for s in shape for m in (1, s)]), [m for r, s in zip(reps, shape) for m in (r, s)]
+    )
     return copies.reshape([r * s for r, s in zip(reps, shape)])

@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import error
 from .. import formula
 from . import pointwise
-from .array import DeviceArray, like, to_device
+from .array import DeviceArray, like
 
 FUNCTIONS: dict[Any, Callable] = {}
 REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
@@ -174,8 +174,3 @@ def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bo
     out = like(a, shape, dtype, order)
     out.fill(value)
     return out
-
-
-def near(a: Any, like: Any) -> Any:
-    """What was made beside a calculation, indices say, as an array on the device where `like` is there."""
-    return to_device(a) if type(like) is DeviceArray and type(a) is not DeviceArray else a

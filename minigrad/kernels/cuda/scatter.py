@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import near
 from ...errors import error
 from . import indexing, modules
 from .array import DeviceArray, empty
 from .indexing import Action, visit
-from .protocol import SCATTERS, near, of_arrays
+from .protocol import SCATTERS, of_arrays
 
 COMBINE = {"multiply": "a * b", "maximum": "b if b > a or b != b else a", "minimum": "b if b < a or b != b else a"}
 ADD = Action("adding at indices", "cuda.atomic.add(x_, ({at}), {other})")
@@ -72,6 +73,22 @@ def at(ufunc: np.ufunc) -> Callable:
 
 
 SCATTERS.update({ufunc: at(ufunc) for ufunc in (np.add, np.multiply, np.maximum, np.minimum)})
+
+
+def scatter(x: DeviceArray, dim: int, index: DeviceArray, src: Any, how: str) -> bool:
+    """Write or combine elements of src at `index` along dim; indices have been looked at before."""
+    if how != "write":
+        combine(how, x, lambda x: indexing.along(x, dim, index), src, checked=False)
+    elif index.size:
+        places = indexing.along(x, dim, index)
+        visit(indexing.WRITE, x, places, indexing.partner(src, x, places), checked=False)
+    return True
+
+
+def add(x: DeviceArray, dims: tuple, indices: tuple, rows: Any, known: bool) -> bool:
+    """Add slices at indices along dims."""
+    combine("add", x, lambda x: indexing.selected(x, dims, indices), rows, checked=not known)
+    return True
 
 
 # ---------------------------------------------------------------------- counting

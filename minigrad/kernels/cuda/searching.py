@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import near
 from . import modules, pointwise
 from .array import DeviceArray, empty
-from .protocol import near, of_arrays
+from .protocol import of_arrays
 from .scans import running
 
 HEAD = '''"""The places of what holds, by a running sum of how many came before."""
@@ -103,12 +104,14 @@ def belonging(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArra
 
 @of_arrays(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    a = near(a, v)
-    return belonging(a if sorter is None else a[sorter], near(np.asarray(v) if isinstance(v, (int, float)) else v, a), side == "right")
+    a, v = near(a, v), near(v, a)
+    return belonging(a if sorter is None else a[sorter], v, side == "right")
 
 
 @of_arrays(np.isin)
-def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
     """By bisection in the sorted tests."""
     element, tests = near(element, test_elements), near(test_elements, element).reshape(-1)
     if not tests.size:
