@@ -58,7 +58,9 @@ def padded(x: np.ndarray, before: Any, after: Any, value: Any = 0) -> np.ndarray
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)
-    out = np.full((*x.shape[:lead], *[n + b + a for n, b, a in zip(x.shape[lead:], before, after)]), value, x.dtype)
+    out = np.full_like(
+        x, value, shape=(*x.shape[:lead], *[n + b + a for n, b, a in zip(x.shape[lead:], before, after)])
+    )
     out[(..., *[slice(b, b + n) for b, n in zip(before, x.shape[lead:])])] = x
     return out
 

@@ -18,16 +18,22 @@ import numpy as np
 from ...errors import error
 from .. import formula
 from . import pointwise
-from .array import DeviceArray, like, to_device
+from .array import DeviceArray, like
 
 FUNCTIONS: dict[Any, Callable] = {}
 REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
 SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
 SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
 KERNELS = [  # the files that fill them
+    "indexing",
     "joining",
     "matmul",
+    "moves",
     "reductions",
+    "scans",
+    "scatter",
+    "searching",
+    "sorting",
     "views",
 ]
 
@@ -168,8 +174,3 @@ def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bo
     out = like(a, shape, dtype, order)
     out.fill(value)
     return out
-
-
-def near(a: Any, like: Any) -> Any:
-    """An array that was made beside a calculation, indices say, on the device where `like` is there."""
-    return to_device(a) if type(like) is DeviceArray else a
