@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
+from math import e, inf, nan, pi, tau
 
 import numpy as np
 
@@ -57,6 +58,10 @@ if simulator.SIMULATED:
         """The function load(a, i): a tuple of n elements of a flat array, from i on."""
         return lambda a, i: tuple([a[i + q] for q in range(n)])
 
+    def umul64hi(x, y):
+        """The upper half of the product of two unsigned numbers of 64 bits."""
+        return np.uint64(int(x) * int(y) >> 64)
+
 elif find_spec("numba_cuda"):  # without it there is no device, and nothing of this is called
     from math import (
         acos,
@@ -95,6 +100,11 @@ elif find_spec("numba_cuda"):  # without it there is no device, and nothing of t
     from numba import cuda, types
     from numba.cuda import libdevice
     from numba.cuda.extending import intrinsic, overload
+
+    @cuda.jit(device=True)
+    def umul64hi(x, y):
+        """The upper half of the product of two unsigned numbers of 64 bits."""
+        return np.uint64(libdevice.umul64hi(x, y))  # which Numba knows as signed
 
     def of_library(name):
         """libdevice's function of that name; the one for float32 has an f behind its name."""
