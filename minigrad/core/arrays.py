@@ -17,3 +17,12 @@ def as_array(raw: Any) -> Any:
 def on_device(a: Any) -> bool:
     """Whether it is an array in a GPU's memory."""
     return type(a) is not np.ndarray and type(a) in KINDS
+
+
+def near(a: np.ndarray, other: Any) -> Any:
+    """An array that was made beside a calculation, of indices say, in the memory where another one is."""
+    if not on_device(other):
+        return a
+    from ..kernels.cuda.array import to_device
+
+    return to_device(a)
