@@ -26,6 +26,7 @@ SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
 SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
 KERNELS = [  # the files that fill them
     "joining",
+    "linalg",
     "matmul",
     "reductions",
     "views",
