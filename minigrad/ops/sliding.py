@@ -83,7 +83,8 @@ def add_windows(columns: np.ndarray, size: tuple, stride: tuple, padding: tuple,
     n = len(size)
     lead, kernel, number = columns.ndim - 2 * n, columns.shape[-2 * n : -n], columns.shape[-n:]
     after = reach(size, number, kernel, stride, padding, dilation)
-    total = np.zeros((*columns.shape[:lead], *[m + p + a for m, p, a in zip(size, padding, after)]), columns.dtype)
+    shape = (*columns.shape[:lead], *[m + p + a for m, p, a in zip(size, padding, after)])
+    total = np.zeros_like(columns, shape=shape, order="C")
     for offset in np.ndindex(*kernel):
         total[element(offset, number, stride, dilation)] += columns[(slice(None),) * lead + offset]
     return total[(..., *[slice(p, p + m) for p, m in zip(padding, size)])]
