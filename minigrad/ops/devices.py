@@ -16,11 +16,18 @@ def count() -> int:
     return found()
 
 
-def check() -> None:
-    """Raise RuntimeError where there is no GPU."""
-    from ..kernels.cuda.device import current
+def current() -> Any:
+    """The GPU.  Raises RuntimeError where there is none."""
+    from ..kernels.cuda.device import current as found
 
-    current()
+    return found()
+
+
+def allocator() -> Any:
+    """What hands out the memory of the GPU."""
+    from ..kernels.cuda.allocator import ALLOCATOR
+
+    return ALLOCATOR
 
 
 def upload(a: np.ndarray) -> Any:

@@ -25,6 +25,8 @@ class Simulator:
 
     name = "simulator"
     arch = "sim"
+    capability = (0, 0)
+    processors = 1
 
     def __init__(self):
         self.blocks: dict[int, np.ndarray] = {}
@@ -93,6 +95,7 @@ class GPU:
         self.device.set_current()
         self.name = self.device.name
         self.arch = f"sm_{self.device.arch}"
+        self.capability = tuple(self.device.compute_capability)
         self.processors = self.device.properties.multiprocessor_count
         self.queue = (
             self.device.create_stream()
