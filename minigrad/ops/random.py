@@ -108,7 +108,10 @@ def rand(
 ) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
     return tracked(
-        uniform(sizes(args, size, "rand"), chosen(dtype), generator, "rand", device or default_device()), requires_grad
+        uniform(
+            sizes(args, size, "rand"), chosen(dtype), generator, "rand", default_device() if device is None else device
+        ),
+        requires_grad,
     )
 
 
@@ -124,7 +127,13 @@ def randn(
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1."""
     return tracked(
-        gaussian(sizes(args, size, "randn"), chosen(dtype), generator, "randn", device or default_device()),
+        gaussian(
+            sizes(args, size, "randn"),
+            chosen(dtype),
+            generator,
+            "randn",
+            default_device() if device is None else device,
+        ),
         requires_grad,
     )
 
@@ -156,7 +165,7 @@ def randint(
     if high is None:
         low, high = 0, low
     target = dtypes.I8 if dtype is None else dtypes.numpy_dtype(dtype)
-    shape, place = sizes((), size, "randint"), device or default_device()
+    shape, place = sizes((), size, "randint"), default_device() if device is None else device
     return tracked(integers(low, high, shape, target, generator, "randint", place), requires_grad)
 
 
@@ -177,7 +186,9 @@ def randperm(
         raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype away")
 
     shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
-    return tracked(draw("randperm", (n,), generator, shuffled, device or default_device()), requires_grad)
+    return tracked(
+        draw("randperm", (n,), generator, shuffled, default_device() if device is None else device), requires_grad
+    )
 
 
 def tracked(t: Tensor, requires_grad: bool) -> Tensor:
@@ -202,7 +213,7 @@ def rand_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, uniform in [0, 1), in input's shape and dtype."""
-    kind, place = dtype_like(input, dtype), device or input.device
+    kind, place = dtype_like(input, dtype), input.device if device is None else device
     return tracked(uniform(input.shape, kind, generator, "rand_like", place), requires_grad)
 
 
@@ -218,7 +229,7 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
-    kind, place = dtype_like(input, dtype), device or input.device
+    kind, place = dtype_like(input, dtype), input.device if device is None else device
     return tracked(gaussian(input.shape, kind, generator, "randn_like", place), requires_grad)
 
 
@@ -237,7 +248,7 @@ def randint_like(
 ) -> Tensor:
     """Random integers below `low`, or from `low` up to but without `high`, in input's shape and dtype."""
     low, high = (0, low) if high is None else (low or 0, high)
-    kind, place = dtype_like(input, dtype), device or input.device
+    kind, place = dtype_like(input, dtype), input.device if device is None else device
     return tracked(integers(low, high, input.shape, kind, generator, "randint_like", place), requires_grad)
 
 
@@ -370,7 +381,7 @@ def normal(
         )
     shape = broadcast_shapes(*[t.shape for t in tensors]) if tensors else sizes((size,), None, "normal")
     target = tensors[0]._np_dtype if tensors else chosen(dtype)
-    place = tensors[0].device if tensors else device or default_device()
+    place = tensors[0].device if tensors else default_device() if device is None else device
     return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal", place)), requires_grad)
 
 

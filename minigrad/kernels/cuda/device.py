@@ -26,7 +26,7 @@ class Simulator:
     name = "simulator"
     arch = "sim"
     capability = (0, 0)
-    processors = 1
+    processors = 2
 
     def __init__(self):
         self.blocks: dict[int, np.ndarray] = {}
