@@ -73,6 +73,9 @@ class Simulator:
     def synchronize(self) -> None:
         """Nothing to wait for."""
 
+    def wait_for(self, stream: int) -> None:
+        """Nothing to wait for."""
+
     stream = 0
 
 
@@ -142,6 +145,10 @@ class GPU:
     def synchronize(self) -> None:
         """Wait until all that was asked for is done."""
         self.queue.sync()
+
+    def wait_for(self, stream: int) -> None:
+        """Wait until what another library has asked for in a stream of its own is done."""
+        self.call("cuStreamSynchronize", stream)
 
 
 @functools.cache
