@@ -10,8 +10,8 @@ from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from ..core.arrays import as_strided
 from ..core.tensor import Tensor
 from ..errors import error
 

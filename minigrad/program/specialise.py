@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import KINDS, on_device
 from ..core.context import ON, current
 from ..core.tensor import Box, Tensor, history, memory, version, wrap
 from ..errors import Place, warn
@@ -33,7 +34,7 @@ def kind(a: Any, grad: bool) -> tuple:
     if isinstance(a, Tensor):
         x = a._a
         edge = a._edge if a._view is None else history(a)
-        return (type(a), x.dtype, x.shape, True if x.flags.c_contiguous else x.strides, grad and edge is not None)
+        return (type(a), type(x), x.dtype, x.shape, True if x.flags.c_contiguous else x.strides, grad and edge is not None)
     if type(a) is float:
         return ("float",) if math.isfinite(a) and a else (float, repr(a))
     if isinstance(a, PLAIN):
@@ -118,17 +119,18 @@ class Specialisation:
         self.n_outs, self.out_tracked = len(outputs), c.tracked
         self.by, self.grads_known, self.freed = c.by, [g is not None for g in c.grads], c.freed
         self.generators = [g for g, _ in trace.generators.values()]
+        self.on_device = lies_on_device(trace, inputs, outputs)
         self.watch_hidden(trace)
         writes = self.find_writes(trace, inputs)
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
         outputs += [v for v in saved if v not in inputs]
-        self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner))
+        self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
         self.entry = Loaded(self.forward, self.names)
         self.pull = None if self.backward is None else Loaded(self.backward, self.names)
         self.out_dtypes = [v.dtype for v in outputs]
         written = [p for p, _ in writes]
         self.example_arrays = [
-            np.zeros(v.shape, v.dtype) if v in written else v.array.copy() for v in inputs[: self.n_args]
+            np.zeros_like(v.array, order="C") if v in written else v.array.copy() for v in inputs[: self.n_args]
         ]
 
     def build_backward(self, c: Captured, inputs: list[Value], writes: list) -> list[Value]:
@@ -138,7 +140,7 @@ class Specialisation:
             raise Refused("it writes to an input that its backward needs", None, False)
         grads = [g for g in c.grads if g is not None]
         steps = [*again, *c.backward_steps]
-        self.backward = generated(steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward")
+        self.backward = generated(steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device)
         self.saved_order = [("input", inputs.index(v)) if v in inputs else ("made", None) for v in saved]
         return saved
 
@@ -198,7 +200,7 @@ class Specialisation:
             raw = self.entry(arrays, leaves)
         except Exception as e:
             return self.failed(owner, e, args, kwargs)
-        outs = [wrap(o if type(o) is np.ndarray else np.asarray(o, d)) for o, d in zip(raw, self.out_dtypes)]
+        outs = [wrap(o if type(o) in KINDS else np.asarray(o, d)) for o, d in zip(raw, self.out_dtypes)]
         for j, k in enumerate(self.zero_writes):
             arrays[k][...] = raw[len(self.out_dtypes) + j]
         for k, place in zip(self.written, self.write_places):
@@ -259,7 +261,13 @@ class Loaded:
     """A generated program, compiled, and where each of its parameters comes from."""
 
     def __init__(self, program: Program, names: list[str]):
-        self.entry = getattr(cache.load(program.name, program.text), program.name)
+        if program.on_device:
+            from ..kernels.cuda import modules
+
+            self.entry = getattr(modules.load(program.name, program.text), program.name)
+        else:
+            self.entry = getattr(cache.load(program.name, program.text), program.name)
+        self.on_device = program.on_device
         self.plan = [(k, names.index(x) if k == "number" else x) for k, x in program.params]
         if program.statics:
             self.plan.append(("statics", program.statics))
@@ -267,9 +275,20 @@ class Loaded:
     def __call__(self, arrays: list, leaves: Any) -> tuple:
         """Run it; arrays without dimensions are given as numbers."""
         return self.entry(*[
-            (arrays[x] if arrays[x].ndim else arrays[x][()]) if k == "input" else float(leaves[x]) if k == "number" else x
+            (arrays[x] if arrays[x].ndim or self.on_device else arrays[x][()]) if k == "input"
+            else float(leaves[x]) if k == "number" else x
             for k, x in self.plan
         ])  # fmt: skip
+
+
+def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> bool:
+    """Whether the program runs on the device.  What moves between devices is not compiled; numbers may come from anywhere."""
+    ends = [on_device(v.array) for v in [*inputs, *outputs]]
+    made = [on_device(o.array) for step in trace.steps for o in step.outs if o.shape]
+    there = any(ends) or any(made)
+    if there and not (all(ends) and all(made)):
+        raise Refused("it computes with tensors on different devices", None, True, "move tensors before the call")
+    return there
 
 
 def owner_name(owner: Compiled) -> str:
