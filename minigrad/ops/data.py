@@ -56,7 +56,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return to(data, dtype=dtype, device=device)
     if isinstance(data, np.ndarray):
-        return to(from_numpy(data), dtype=dtype, device=device or default_device())
+        return to(from_numpy(data), dtype=dtype, device=default_device() if device is None else device)
     return leaf(array_of(data, dtype, "as_tensor"), False, device)
 
 
@@ -325,7 +325,7 @@ def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), devi
 
 def leaf(array: np.ndarray, requires_grad: bool, device: Any) -> Tensor:
     """The array as a leaf on a device; on that where tensors are made at present, where none is named."""
-    return made(array, requires_grad, device=device or default_device())
+    return made(array, requires_grad, device=default_device() if device is None else device)
 
 
 def chosen(dtype: Any) -> np.dtype:

@@ -30,6 +30,13 @@ def upload(a: np.ndarray) -> Any:
     return to_device(a)
 
 
+def stream(bits: np.random.Philox) -> Any:
+    """What makes random numbers in the memory of the GPU."""
+    from ..kernels.cuda.random import Stream
+
+    return Stream(bits)
+
+
 def placed(a: Any, place: device) -> Any:
     """An array that has just been made, where it is wanted."""
     if (place == CPU) == (type(a) is np.ndarray):

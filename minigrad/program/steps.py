@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import as_array
 from ..errors import Place
 
 
@@ -52,4 +53,4 @@ class Draw:
     @staticmethod
     def compute(sample: Any, generator: Any, size: tuple) -> np.ndarray:
         """Numbers of the generator's stream."""
-        return np.asarray(sample(generator._rng, size))
+        return as_array(sample(generator._rng, size))

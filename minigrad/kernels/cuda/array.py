@@ -93,14 +93,14 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Any:
         from .indexing import is_basic, take
 
-        return self.seen(self.shadow[(*basic(index), ...)]) if is_basic(index) else take(self, index)
+        return self.seen(self.shadow[basic(index)]) if is_basic(index) else take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         from .indexing import is_basic, put
         from .pointwise import copy_into
 
         if is_basic(index):
-            copy_into(self.seen(self.shadow[(*basic(index), ...)]), value)
+            copy_into(self.seen(self.shadow[basic(index)]), value)
         else:
             put(self, index, value)
 
@@ -198,9 +198,9 @@ arrays.KINDS.add(DeviceArray)
 
 
 def basic(index: Any) -> tuple:
-    """An index as a tuple, without the dots behind which nothing can follow."""
+    """An index as a tuple with dots, so that what it takes is a view, of one element as well."""
     index = index if isinstance(index, tuple) else (index,)
-    return index[:-1] if index and index[-1] is Ellipsis else index
+    return index if any([i is Ellipsis for i in index]) else (*index, ...)
 
 
 def empty(shape: Any, dtype: Any) -> DeviceArray:

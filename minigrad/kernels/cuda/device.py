@@ -25,6 +25,7 @@ class Simulator:
 
     name = "simulator"
     arch = "sim"
+    processors = 2
 
     def __init__(self):
         self.blocks: dict[int, np.ndarray] = {}

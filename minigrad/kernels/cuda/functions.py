@@ -1,4 +1,4 @@
-"""Functions of single numbers for kernels: on a GPU CUDA's own (libdevice), in the simulator NumPy's, which never raise.
+"""Functions of single numbers for kernels: on a GPU CUDA's own (libdevice), in the simulator NumPy's, which raise nothing.
 
 The generated modules import them by the names that formulas use.  float32 stays float32 in both.  What neither library has is
 written here once, for both.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
+from math import e, inf, nan, pi, tau
 
 import numpy as np
 
@@ -53,6 +54,14 @@ if simulator.SIMULATED:
     from scipy.special import erf, erfc, erfinv
     from scipy.special import gammaln as lgamma
 
+    def vector_load(n):
+        """The function load(a, i): a tuple of n elements of a flat array, from i on."""
+        return lambda a, i: tuple([a[i + q] for q in range(n)])
+
+    def umul64hi(x, y):
+        """The upper half of the product of two unsigned numbers of 64 bits."""
+        return np.uint64(int(x) * int(y) >> 64)
+
 elif find_spec("numba_cuda"):  # without it there is no device, and nothing of this is called
     from math import (
         acos,
@@ -87,9 +96,15 @@ elif find_spec("numba_cuda"):  # without it there is no device, and nothing of t
         tanh,
     )
 
+    from llvmlite import ir
     from numba import cuda, types
     from numba.cuda import libdevice
-    from numba.cuda.extending import overload
+    from numba.cuda.extending import intrinsic, overload
+
+    @cuda.jit(device=True)
+    def umul64hi(x, y):
+        """The upper half of the product of two unsigned numbers of 64 bits."""
+        return np.uint64(libdevice.umul64hi(x, y))  # which Numba knows as signed
 
     def of_library(name):
         """libdevice's function of that name; the one for float32 has an f behind its name."""
@@ -112,6 +127,30 @@ elif find_spec("numba_cuda"):  # without it there is no device, and nothing of t
         if x == types.float64 or y == types.float64:
             return lambda x, y: libdevice.pow(x, y)
         return lambda x, y: libdevice.powf(x, y)
+
+    def vector_load(n):
+        """The function load(a, i): n elements of a flat array, by one instruction; a[i] lies at a multiple of their size."""
+
+        @intrinsic
+        def load(typing, a, i):
+            def emit(context, builder, signature, args):
+                begin = builder.gep(context.make_array(a)(context, builder, args[0]).data, [args[1]])
+                kind = ir.VectorType(begin.type.pointee, n).as_pointer(begin.type.addrspace)
+                loaded = builder.load(builder.bitcast(begin, kind), align=n * a.dtype.bitwidth // 8)
+                elements = [builder.extract_element(loaded, ir.Constant(ir.IntType(32), q)) for q in range(n)]
+                return context.make_tuple(builder, signature.return_type, elements)
+
+            return types.UniTuple(a.dtype, n)(a, types.int64), emit
+
+        return load
+
+else:
+
+    def vector_load(n):
+        """There is no device."""
+
+
+load1, load2, load4 = [vector_load(n) for n in (1, 2, 4)]
 
 
 def function(f):

@@ -14,6 +14,8 @@ import pickle
 import re
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,10 +167,24 @@ def assembly(function: Any, signature: tuple, arch: str) -> str:
 
     args, _ = sigutils.normalize_signature(f"void({', '.join(signature)})")
     capability = int(arch[3:-1]), int(arch[-1])
-    text, _ = cuda.compile(
-        getattr(function, "py_func", function), args, cc=capability, device=False, abi="numba", output="ptx"
-    )
+    with compiling_for(capability):
+        text, _ = cuda.compile(
+            getattr(function, "py_func", function), args, cc=capability, device=False, abi="numba", output="ptx"
+        )
     return text
+
+
+@contextmanager
+def compiling_for(capability: tuple[int, int]) -> Iterator[None]:
+    """Numba asks the driver for a GPU to compile what kernels call for; here it is told which, as none may be there."""
+    from numba.cuda import dispatcher
+
+    found = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: types.SimpleNamespace(compute_capability=capability)
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = found
 
 
 def threads(size: int, block: int = 256) -> tuple[int, int]:

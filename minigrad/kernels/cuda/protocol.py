@@ -24,7 +24,12 @@ FUNCTIONS: dict[Any, Callable] = {}
 REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
 SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
 SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
-KERNELS = ("views", "joining")  # the files that fill them
+KERNELS = [  # the files that fill them
+    "joining",
+    "matmul",
+    "reductions",
+    "views",
+]
 
 
 def of_arrays(*known_as: Any) -> Callable:
