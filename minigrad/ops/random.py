@@ -108,7 +108,10 @@ def rand(
 ) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
     return tracked(
-        uniform(sizes(args, size, "rand"), chosen(dtype), generator, "rand", default_device() if device is None else device), requires_grad
+        uniform(
+            sizes(args, size, "rand"), chosen(dtype), generator, "rand", default_device() if device is None else device
+        ),
+        requires_grad,
     )
 
 
@@ -124,7 +127,13 @@ def randn(
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1."""
     return tracked(
-        gaussian(sizes(args, size, "randn"), chosen(dtype), generator, "randn", default_device() if device is None else device),
+        gaussian(
+            sizes(args, size, "randn"),
+            chosen(dtype),
+            generator,
+            "randn",
+            default_device() if device is None else device,
+        ),
         requires_grad,
     )
 
@@ -177,7 +186,9 @@ def randperm(
         raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype away")
 
     shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
-    return tracked(draw("randperm", (n,), generator, shuffled, default_device() if device is None else device), requires_grad)
+    return tracked(
+        draw("randperm", (n,), generator, shuffled, default_device() if device is None else device), requires_grad
+    )
 
 
 def tracked(t: Tensor, requires_grad: bool) -> Tensor:
