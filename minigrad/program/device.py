@@ -76,7 +76,9 @@ class DeviceWriter(Writer):
         self.stored = stored(self.low, self.groups, self.outputs, self.writes)
         whole = {o for g in self.groups if g.kind == "elements" for op in g.ops for o in op.outs}
         direct = written_directly(self.low, self.groups, self.outputs, self.writes)
-        self.direct = {p: v for p, v in direct.items() if v in whole}  # rows are computed again and again from what they read
+        self.direct = {
+            p: v for p, v in direct.items() if v in whole
+        }  # rows are computed again and again from what they read
         for p, v in self.direct.items():
             self.spelling.names[v] = self.spelling.names[p]
         lines = [line for g in self.groups for line in self.group(g)]
@@ -89,7 +91,9 @@ class DeviceWriter(Writer):
         body = "\n\n\n".join([*self.kernels, "\n".join([head, *indent(lines)])])
         text = f"{self.head(body)}\n\n\n{body}\n"
         check(text)
-        return Program(text, self.entry, self.parameters(), tuple(self.spelling.statics), self.groups, self.low.notes, True)
+        return Program(
+            text, self.entry, self.parameters(), tuple(self.spelling.statics), self.groups, self.low.notes, True
+        )
 
     def results(self) -> list[str]:
         """What the function returns: each value in memory of its own."""
@@ -120,7 +124,9 @@ class DeviceWriter(Writer):
         for module, name in sorted(k for k in self.needs if isinstance(k, tuple)):
             if name != "product":
                 imports.setdefault(formula.CUDA.import_of(module), []).append(name)
-        helpers = [text for name, text in HELPERS.items() if name in named or name.replace("block_max", "higher") in named]
+        helpers = [
+            text for name, text in HELPERS.items() if name in named or name.replace("block_max", "higher") in named
+        ]
         launching = [n for n in LAUNCHING if n in named]
         if launching:
             imports["minigrad.program.launches"] = launching

@@ -12,7 +12,6 @@ import ast
 import re
 from typing import Any
 
-
 from .fuse import Group, loop_index, reduced
 from .loops import Loop, start, wider
 from .lowered import Op, V
@@ -112,7 +111,11 @@ class Kernel(Loop):
         """Each thread has a running number; those of a block are put together at the end, and kept as a part."""
         name, kind, wide = self.running(op, self.first, self.body), kind_of_reduction(op), wider(op).name
         total = f"block_{kind}_{wide}({name}_running)"
-        self.last += [f"{name}_running = {total}", "if cuda.threadIdx.x == 0:", f"    {name}_parts[{SLOT}] = {name}_running"]
+        self.last += [
+            f"{name}_running = {total}",
+            "if cuda.threadIdx.x == 0:",
+            f"    {name}_parts[{SLOT}] = {name}_running",
+        ]
         self.parts(op, self.slots(), "1")
 
     def running(self, op: Op, first: list, body: list) -> str:
@@ -128,7 +131,9 @@ class Kernel(Loop):
         out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
         dtype = f"np.{out.dtype.name}"
         self.before.append(f"{name}_parts = parts({count}, {size}, {dtype}, np.{wide.name})")
-        self.after.append(f'{name} = joined("{kind_of_reduction(op)}", {name}_parts, {self.spelling.shape(out)}, {dtype})')
+        self.after.append(
+            f'{name} = joined("{kind_of_reduction(op)}", {name}_parts, {self.spelling.shape(out)}, {dtype})'
+        )
 
     # ------------------------------------------------------------------ what kinds of kernels say
     def loop(self) -> list[str]:
@@ -154,8 +159,7 @@ class Elements(Kernel):
         return counted(self.live, sizes, self.body)
 
     def shape_of_launch(self) -> list[str]:
-        sizes = [f"{next(iter(self.flats))}.size"] if self.flat else self.spelling.extent(self.group.like())
-        return [f"grid, block = threads({' * '.join(sizes) or '1'})"]
+        return [f"grid, block = threads({product(self.spelling.extent(self.group.like()))})"]
 
     def slots(self) -> str:
         return "grid"
@@ -296,5 +300,3 @@ def kind_of_reduction(op: Op) -> str:
 def more(op: Op, running: str, term: Any) -> str:
     """One more term of a reduction."""
     return f"higher_{wider(op).name}({running}, {term})" if op.name == "max" else f"{running} + {term}"
-
-

@@ -89,7 +89,9 @@ class Part(Kernel):
             self.kernel.locals[out] = self.variable(out, self.formula(op))
             if out in self.stored:
                 self.allocate(out)
-                self.store(f"{self.spelling.name(out)}[{', '.join(loop_index(out.shape))}]", f"{self.kernel.locals[out]}")
+                self.store(
+                    f"{self.spelling.name(out)}[{', '.join(loop_index(out.shape))}]", f"{self.kernel.locals[out]}"
+                )
         elif self.uses.get(out, 0) or out in self.stored:
             super().map(op)
 

@@ -34,7 +34,14 @@ def kind(a: Any, grad: bool) -> tuple:
     if isinstance(a, Tensor):
         x = a._a
         edge = a._edge if a._view is None else history(a)
-        return (type(a), type(x), x.dtype, x.shape, True if x.flags.c_contiguous else x.strides, grad and edge is not None)
+        return (
+            type(a),
+            type(x),
+            x.dtype,
+            x.shape,
+            True if x.flags.c_contiguous else x.strides,
+            grad and edge is not None,
+        )
     if type(a) is float:
         return ("float",) if math.isfinite(a) and a else (float, repr(a))
     if isinstance(a, PLAIN):
@@ -140,7 +147,9 @@ class Specialisation:
             raise Refused("it writes to an input that its backward needs", None, False)
         grads = [g for g in c.grads if g is not None]
         steps = [*again, *c.backward_steps]
-        self.backward = generated(steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device)
+        self.backward = generated(
+            steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device
+        )
         self.saved_order = [("input", inputs.index(v)) if v in inputs else ("made", None) for v in saved]
         return saved
 

@@ -57,7 +57,7 @@ def build(key: str, source: str) -> types.ModuleType:
     sys.modules[key] = module
     exec(compile(source, module.__file__, "exec"), module.__dict__)
     if simulator.SIMULATED:
-        simulator.prepare(module)
+        simulator.prepare(module, source)
     kernels = re.findall(r"^@cuda\.jit\ndef (\w+)", source, re.M)
     for name in kernels:
         setattr(module, name, Kernel(key, source, name, getattr(module, name)))

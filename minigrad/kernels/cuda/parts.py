@@ -11,8 +11,6 @@ import functools
 import math
 from typing import Any
 
-import numpy as np
-
 from . import device, modules, simulator
 from .array import DeviceArray, empty
 
