@@ -146,14 +146,14 @@ def boards(launch: Launch, array: Array) -> list[Board]:
     found = []
     for (interval, does), some in groups.items():
         when = f"after barrier {interval}: " if interval else "at first: " if array.shared else ""
-        found.append((matrix if len(array.shape) > 1 else row)(launch, array, does, some))
+        found.append((matrix if len(array.shape) > 1 else row)(launch, array, does, some))  # each without its title
         found[-1].title = f"{when}{DONE[does]} by{found[-1].title}"
     return found
 
 
 def row(launch: Launch, array: Array, does: str, accesses: list[Access]) -> Board:
     """The elements of a 1-d array, each with the threads that are in these accesses; beyond the end, those that missed."""
-    cells = elements(launch, array, ((i,) for i in range(min(array.shape[0], MOST))), accesses)
+    cells = elements(launch, array, ((i,) for i in range(min(own_shape(array)[0], MOST))), accesses)
     missed = [miss for miss in launch.outside if (miss.name, miss.does) == (array.name, does)]
     cells += [Cell(name(launch, m.block, m.thread), str(m.index[0]), "", True, str(m)) for m in missed]
     return Board(more(array, MOST), in_lines(cells, LINE))
@@ -161,8 +161,9 @@ def row(launch: Launch, array: Array, does: str, accesses: list[Access]) -> Boar
 
 def matrix(launch: Launch, array: Array, does: str, accesses: list[Access]) -> Board:
     """The elements of an array of more dimensions, its rows below each other."""
-    wide = min(array.shape[-1], LINE)
-    rows = list(islice(indices(array.shape[:-1]), MOST // LINE))
+    *outer, inner = own_shape(array)
+    wide = min(inner, LINE)
+    rows = list(islice(indices(outer), MOST // LINE))
     cells = elements(launch, array, ((*index, j) for index in rows for j in range(wide)), accesses)
     for cell in cells[wide:]:
         cell.over = ""
@@ -191,8 +192,13 @@ def elements(launch: Launch, array: Array, of: Iterable[tuple], accesses: list[A
 
 def more(array: Array, shown: int) -> str:
     """How many elements there is no room for."""
-    left = prod(array.shape) - shown
+    left = prod(own_shape(array)) - shown
     return f" (and {left} elements more)" if left > 0 else ""
+
+
+def own_shape(array: Array) -> tuple:
+    """The shape without the repetitions of a broadcast array, which are one memory."""
+    return tuple(min(n, 1) if step == 0 else n for n, step in zip(array.shape, array.strides))
 
 
 def indices(shape: Sequence[int]) -> Iterator[tuple]:
@@ -318,6 +324,8 @@ def picture(drawing: Threads) -> Picture:
     cards = [Card("threads", "Threads", "dashed: touches nothing" * bool(idle), "op", blocks(launch), told)]
     for array in drawing.arrays:
         kind = "one for each block, here the first: " * array.shared + f"{array.dtype}{list(array.shape)}"
+        own = list(own_shape(array))
+        kind += f", broadcast from {own}" * (own != list(array.shape))
         look = "fold" if array.shared else "op"
         cards.append(
             Card(f"array-{array.name}", array.name, kind, look, boards(launch, array), together(launch, array))

@@ -152,6 +152,15 @@ def test_large_launches_are_cut():
 
 
 @simulated
+def test_broadcast_rows_are_one_memory():
+    text = "@cuda.jit\ndef f(x_, out_):\n    i, j = cuda.grid(2)\n    out_[i, j] = x_[i, j]\n"
+    x = np.broadcast_to(np.zeros(3, np.float32), (2, 3))
+    drawing = threads(launched(text, "f", 1, (2, 3), x, np.zeros((2, 3), np.float32)))
+    assert cells(card(drawing, "array-x_")) == ["0 0,0 +1", "0 0,1 +1", "0 0,2 +1"]
+    assert "float32[2, 3], broadcast from [1, 3]" in words(drawing)
+
+
+@simulated
 def test_it_is_saved_in_four_formats(tmp_path):
     drawing = threads(scaled())
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "txt": b"kernel scale"}
