@@ -123,9 +123,8 @@ class Writer:
             if x.flags.c_contiguous
             else f"{a}.strides == {x.strides} and not {a}.flags.c_contiguous"
         )
-        self.need(
-            f"type({a}) is {self.constant(type(x))} and {a}.dtype is {self.constant(x.dtype)} and {a}.shape == {x.shape} and {layout}"
-        )
+        self.need(f"type({a}) is {self.constant(type(x))} and {a}.dtype is {self.constant(x.dtype)}")
+        self.need(f"{a}.shape == {x.shape} and {layout}")
         if self.program.grad:
             edge = f"({name}._edge if {name}._view is None else history({name}))"
             self.need(f"{edge} is {'not ' if tracked else ''}None")

@@ -22,7 +22,7 @@ from .capture import UNKNOWN, Trace
 from .captured import Captured, argument_names
 from .environment import PLAIN, Environment
 from .gradients import track
-from .steps import Refused, Value
+from .steps import Draw, Refused, Value
 
 if TYPE_CHECKING:
     from .codegen import Program
@@ -132,8 +132,8 @@ class Specialisation:
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
         outputs += [v for v in saved if v not in inputs]
         self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
-        self.entry = Loaded(self.forward, self.names)
-        self.pull = None if self.backward is None else Loaded(self.backward, self.names)
+        self.entry = Loaded(self.forward, self.names, self.written)
+        self.pull = None if self.backward is None else Loaded(self.backward, self.names, [])
         self.out_dtypes = [v.dtype for v in outputs]
         written = [p for p, _ in writes]
         self.example_arrays = [
@@ -244,10 +244,10 @@ class Specialisation:
 
     # ------------------------------------------------------------------ what it shows
     def told(self) -> list:
-        """The programs, for explain()."""
-        return (
-            [("forward", self.forward), ("backward", self.backward)] if self.backward else [("program", self.forward)]
-        )
+        """The programs and how they are called, for explain()."""
+        if self.backward is None:
+            return [("program", self.forward, self.entry)]
+        return [("forward", self.forward, self.entry), ("backward", self.backward, self.pull)]
 
     def example(self) -> tuple:
         """Arguments like those of the first call."""
@@ -267,22 +267,26 @@ def generated(*args: Any) -> Program:
 
 
 class Loaded:
-    """A generated program, compiled, and where each of its parameters comes from."""
+    """A generated program, compiled, and where each of its parameters comes from; `written` are inputs that it writes to."""
 
-    def __init__(self, program: Program, names: list[str]):
-        if program.on_device:
-            from ..kernels.cuda import modules
-
-            self.entry = getattr(modules.load(program.name, program.text), program.name)
-        else:
-            self.entry = getattr(cache.load(program.name, program.text), program.name)
-        self.on_device = program.on_device
+    def __init__(self, program: Program, names: list[str], written: list):
         self.plan = [(k, names.index(x) if k == "number" else x) for k, x in program.params]
         if program.statics:
             self.plan.append(("statics", program.statics))
+        self.on_device = program.on_device
+        if not program.on_device:
+            self.entry = getattr(cache.load(program.name, program.text), program.name)
+            return
+        from ..kernels.cuda import array, graph, modules
+
+        self.plan = [(k, array.to_device(x) if k == "constant" else x) for k, x in self.plan]
+        function = getattr(modules.load(program.name, program.text), program.name)
+        places = {j for j, (k, x) in enumerate(self.plan) if k == "input" and x in written}
+        draws = any(op.data.get("cls") is Draw for group in program.groups for op in group.ops)
+        self.entry = graph.Launches(function, places, "it draws random numbers" if draws else "")
 
     def __call__(self, arrays: list, leaves: Any) -> tuple:
-        """Run it; arrays without dimensions are given as numbers."""
+        """Run it; on the processor arrays without dimensions are given as numbers."""
         return self.entry(*[
             (arrays[x] if arrays[x].ndim or self.on_device else arrays[x][()]) if k == "input"
             else float(leaves[x]) if k == "number" else x
