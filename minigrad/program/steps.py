@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.arrays import as_array
-from ..core.arrays import as_array
 from ..errors import Place
 
 
