@@ -34,6 +34,25 @@ def as_array(raw: Any) -> Any:
     return raw if type(raw) in KINDS else np.asarray(raw)
 
 
+def in_memory(a: Any) -> np.ndarray:
+    """A copy of an array's elements in the computer's memory."""
+    return a.to_host() if on_device(a) else a.copy()
+
+
+def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple) -> Any:
+    """The array that lies so in the bytes of another."""
+    if on_device(memory):
+        return memory.seen(np.ndarray(shape, dtype, memory.shadow.data, offset, strides))
+    return np.ndarray(shape, dtype, memory.data, offset, strides)
+
+
+def as_strided(a: Any, shape: Any, strides: Any) -> Any:
+    """The view of an array's memory with these steps, in bytes; NumPy's function of that name knows no other memory."""
+    if on_device(a):
+        return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, strides))
+    return np.lib.stride_tricks.as_strided(a, shape, strides)
+
+
 def on_device(a: Any) -> bool:
     """Whether it is an array in a GPU's memory."""
     return type(a) is not np.ndarray and type(a) in KINDS
