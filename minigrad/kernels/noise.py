@@ -34,10 +34,12 @@ UNIT = real(2.0**-{digits})
 def normal(length_, angle_, first_, second_):
     """Pairs from two integers each: the length is that of u in (0, 1], the angle a part of a turn."""
     for i in range(second_.size):
-        length = sqrt(real(-2) * log(real(signed(length_[i] >> {spare}) + signed(1)) * UNIT))
+'''
+
+PAIR = """        length = sqrt(real(-2) * log(real(signed(length_[i] >> {spare}) + signed(1)) * UNIT))
         angle = real(signed(angle_[i] >> {spare})) * UNIT * TURN
         first_[i], second_[i] = length * cos(angle), length * sin(angle)
-'''
+"""
 
 SHUFFLE = '''"""Numbers in random order."""
 
@@ -61,16 +63,19 @@ def shuffle(bits_, out_):
 @cache
 def module(dtype: np.dtype) -> Any:
     """The kernels for one dtype."""
-    bits = 8 * dtype.itemsize
-    digits = np.finfo(dtype).nmant + 1
-    return modules.load(
-        f"noise_{dtype.name}",
-        SOURCE.format(real=dtype.name, signed=f"int{bits}", digits=digits, spare=bits - digits),
-    )
+    return modules.load(f"noise_{dtype.name}", filled(SOURCE + PAIR, dtype))
+
+
+def filled(text: str, dtype: np.dtype) -> str:
+    """The text of kernels for one dtype."""
+    bits, digits = 8 * dtype.itemsize, np.finfo(dtype).nmant + 1
+    return text.format(real=dtype.name, signed=f"int{bits}", digits=digits, spare=bits - digits)
 
 
 def normal(rng: np.random.Generator, size: tuple, dtype: np.dtype) -> np.ndarray:
     """Numbers of mean 0 and variance 1."""
+    if type(rng) is not np.random.Generator:  # one of a device's
+        return rng.normal(size, dtype)
     n = math.prod(size)
     if n < NOISE_FROM:
         return rng.standard_normal(size, dtype)
@@ -84,6 +89,8 @@ def normal(rng: np.random.Generator, size: tuple, dtype: np.dtype) -> np.ndarray
 
 def permutations(rng: np.random.Generator, shape: tuple) -> np.ndarray:
     """The numbers below n in random order, along the last dimension of (..., n)."""
+    if type(rng) is not np.random.Generator:
+        return rng.permutations(shape)
     n = shape[-1]
     if not NOISE_FROM <= n < 1 << 31 or GENERIC or modules.without.get():
         return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1)

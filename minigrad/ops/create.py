@@ -325,7 +325,7 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, req
     array = np.zeros(shape, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype))
     if value:
         array.fill(filled(value, array.dtype, "full"))
-    return made(array, requires_grad, batches, device or input.device)
+    return made(array, requires_grad, batches, input.device if device is None else device)
 
 
 def filled_like(
@@ -393,8 +393,8 @@ def new_tensor(
     dtype = self.dtype if dtype is None else dtype
     if isinstance(data, Tensor):
         warn_copy("new_tensor(t)")
-        return copied(data, dtype, requires_grad, device or self.device)
-    return made(array_of(data, dtype, "new_tensor"), requires_grad, device=device or self.device)
+        return copied(data, dtype, requires_grad, self.device if device is None else device)
+    return made(array_of(data, dtype, "new_tensor"), requires_grad, device=self.device if device is None else device)
 
 
 def new_zeros(

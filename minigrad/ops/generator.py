@@ -1,6 +1,7 @@
 """Generators of random numbers, and the default one that everything draws from unless told otherwise.
 
-The stream is NumPy's Philox, a counter-based generator, and not PyTorch's: the same seed gives other numbers there.
+The stream is NumPy's Philox, a counter-based generator, and not PyTorch's: the same seed gives other numbers there.  A
+generator on a GPU draws the same numbers as one on the processor, in the memory of the GPU.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import on_device as is_on_device
+from ..core.device import CPU, CUDA, device
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from . import devices
 from .memory import on_device
 
 __all__ = [
@@ -53,8 +57,12 @@ class Generator:
                 "pass a number below 2**64",
             )
         self._seed = seed % 2**64
-        self._rng = np.random.Generator(np.random.Philox(self._seed))
+        self._rng = self._stream(np.random.Philox(self._seed))
         return self
+
+    def _stream(self, bits: np.random.Philox) -> Any:
+        """What makes arrays of these bits where the generator is."""
+        return np.random.Generator(bits) if self.device is CPU else devices.stream(bits)
 
     def seed(self) -> int:
         """Start the stream anew from a seed that the operating system makes up; returns it."""
@@ -75,11 +83,12 @@ class Generator:
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Go back to a place that get_state has noted.  Raises TypeError or RuntimeError for anything else."""
-        if not isinstance(new_state, Tensor) or new_state._np_dtype != np.uint8:
+        known = isinstance(new_state, Tensor) and new_state._np_dtype == np.uint8
+        if not known or is_on_device(new_state._a):
             raise error(
                 TypeError,
                 "set_state",
-                "expected a uint8 tensor, as get_state returns it",
+                "expected a uint8 tensor on the cpu, as get_state returns it",
                 "pass what generator.get_state() returned",
             )
         if new_state.numel() != 14 * 8:
@@ -100,7 +109,7 @@ class Generator:
             "has_uint32": has_uint32,
             "uinteger": uinteger,
         }
-        self._rng, self._seed = np.random.Generator(bits), seed
+        self._rng, self._seed = self._stream(bits), seed
         return self
 
     def clone_state(self) -> Generator:
@@ -108,15 +117,45 @@ class Generator:
         return Generator(self.device).set_state(self.get_state())
 
     def __repr__(self) -> str:
-        return f"<minigrad.Generator seed={self._seed}>"
+        place = "" if self.device is CPU else f" device={self.device}"
+        return f"<minigrad.Generator seed={self._seed}{place}>"
 
 
 default_generator = Generator()
 default_generator.seed()
+_on_gpu: list[Generator] = []  # the default generator there, once something has been drawn from it
+
+
+def on_gpu() -> Generator:
+    """The default generator of the GPU.  It starts from the seed of the processor's, unless it is given its own."""
+    if not _on_gpu:
+        _on_gpu.append(Generator(CUDA).manual_seed(default_generator.initial_seed()))
+    return _on_gpu[0]
+
+
+def source(generator: Generator | None, place: device, who: str) -> Generator:
+    """What an operation draws from: the generator it was given, which has to be on the same device, or the default one."""
+    if generator is None:
+        return default_generator if place is CPU else on_gpu()
+    if not isinstance(generator, Generator):
+        raise error(
+            TypeError,
+            who,
+            f"generator= has to be a minigrad.Generator, got {type(generator).__name__}",
+            "write generator=minigrad.Generator().manual_seed(0)",
+        )
+    if generator.device != place:
+        raise error(
+            RuntimeError,
+            who,
+            f"expected a generator on {place}, where the numbers are drawn, but found one on {generator.device}",
+            f"write generator=minigrad.Generator(device='{place.type}')",
+        )
+    return generator
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generator anew from this seed, so that a program's random numbers are the same in each run.
+    """Start the default generators anew from this seed, so that a program's random numbers are the same in each run.
 
     >>> import minigrad
     >>> _ = minigrad.manual_seed(0)
@@ -125,17 +164,19 @@ def manual_seed(seed: int) -> Generator:
     >>> minigrad.equal(first, minigrad.rand(2))
     True
     """
+    for generator in _on_gpu:
+        generator.manual_seed(seed)
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Start the default generator anew from a seed that the operating system makes up; returns it.
+    """Start the default generators anew from a seed that the operating system makes up; returns it.
 
     >>> import minigrad
     >>> minigrad.seed() == minigrad.initial_seed()
     True
     """
-    return default_generator.seed()
+    return manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
 
 
 def initial_seed() -> int:
@@ -177,7 +218,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextmanager
 def fork_rng(devices: Any = (), enabled: bool = True):
-    """Whatever is drawn inside leaves the default generator where it was.
+    """Whatever is drawn inside leaves the default generators where they were.
 
     >>> import minigrad
     >>> minigrad.manual_seed(0).initial_seed()
@@ -187,9 +228,11 @@ def fork_rng(devices: Any = (), enabled: bool = True):
     >>> minigrad.equal(inside, minigrad.rand(2))
     True
     """
-    state = get_rng_state() if enabled else None
+    states = [(g, g.get_state()) for g in (default_generator, *_on_gpu)]
     try:
         yield
     finally:
-        if state is not None:
-            set_rng_state(state)
+        if enabled:
+            del _on_gpu[len(states) - 1 :]  # one that was first drawn from inside starts anew
+            for generator, state in states:
+                generator.set_state(state)

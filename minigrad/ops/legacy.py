@@ -163,7 +163,7 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     """A tensor of this one's dtype from sizes or from data, as FloatTensor and the others make it."""
-    return made(array_of(data, self._np_dtype, "new"), device=device or self.device)
+    return made(array_of(data, self._np_dtype, "new"), device=self.device if device is None else device)
 
 
 METHODS = {"type": type_of, "new": new}

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.arrays import as_array
 from ..core.context import current
-from ..core.device import default_device
+from ..core.device import CPU, default_device
 from ..core.inplace import inplace
 from ..core.tensor import Tensor, layers_of
 from ..errors import error
@@ -22,13 +23,13 @@ from .broadcast import broadcast_shapes
 from .create import factory, number, sizes
 from .data import chosen, made
 from .families import NonDifferentiable, Operation
-from .generator import Generator, default_generator
-from .memory import Copy, to
+from .generator import Generator, source
+from .memory import Copy, on_device
 from .registry import op, with_keywords
 
 
-def draw(who: str, shape: Any, generator: Generator | None, sample: Callable) -> Tensor:
-    """Noise `sample(rng, shape)` as a tensor; under vmap with randomness="different" one for each example.
+def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, device: Any = None) -> Tensor:
+    """Noise `sample(rng, shape)` as a tensor on a device; under vmap with randomness="different" one for each example.
 
     Raises RuntimeError under vmap with randomness="error".
     """
@@ -41,19 +42,12 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable) ->
             'pass randomness="different" to vmap for numbers of its own for each example, or randomness="same"',
         )
     batches = [layer for layer in layers if getattr(layer, "randomness", None) == "different"]
-    if generator is not None and not isinstance(generator, Generator):
-        raise error(
-            TypeError,
-            who,
-            f"generator= has to be a minigrad.Generator, got {type(generator).__name__}",
-            "write generator=minigrad.Generator().manual_seed(0)",
-        )
     size = (*[layer.size for layer in batches], *shape)
-    source = generator or default_generator
+    drawn_from = source(generator, CPU if device is None else on_device(device), who)
     for layer in layers:
         if hasattr(layer, "drawing"):  # a capture of the program, which has to draw anew in each call
-            layer.drawing(source, sample, size)
-    return made(np.asarray(sample(source._rng, size)), batches=batches)
+            layer.drawing(drawn_from, sample, size)
+    return made(as_array(sample(drawn_from._rng, size)), batches=batches)
 
 
 def floating(dtype: np.dtype, who: str) -> np.dtype:
@@ -63,17 +57,19 @@ def floating(dtype: np.dtype, who: str) -> np.dtype:
     return dtype
 
 
-def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand") -> Tensor:
+def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand", device: Any = None) -> Tensor:
     """Numbers in [0, 1)."""
-    return draw(who, shape, generator, lambda rng, size: rng.random(size, floating(dtype, who)))
+    return draw(who, shape, generator, lambda rng, size: rng.random(size, floating(dtype, who)), device)
 
 
-def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn") -> Tensor:
+def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn", device: Any = None) -> Tensor:
     """Numbers of mean 0 and variance 1."""
-    return draw(who, shape, generator, lambda rng, size: noise.normal(rng, size, floating(dtype, who)))
+    return draw(who, shape, generator, lambda rng, size: noise.normal(rng, size, floating(dtype, who)), device)
 
 
-def integers(low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint") -> Tensor:
+def integers(
+    low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint", device: Any = None
+) -> Tensor:
     """Integers in [low, high)."""
     low, high = number(low, who), number(high, who)
     if isinstance(low, float) or isinstance(high, float):
@@ -92,7 +88,8 @@ def integers(low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = 
             f"the limits {low} and {high} - 1 are out of bounds for {dtype}",
             "choose dtype=minigrad.int64, or limits that fit",
         )
-    return draw(who, shape, generator, lambda rng, size: np.asarray(rng.integers(low, high, size)).astype(dtype))
+    sample = lambda rng, size: as_array(rng.integers(low, high, size)).astype(dtype)
+    return draw(who, shape, generator, sample, device)
 
 
 DRAWN = "the numbers that a seed gives"
@@ -110,7 +107,12 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
-    return tracked(uniform(sizes(args, size, "rand"), chosen(dtype), generator), requires_grad, device)
+    return tracked(
+        uniform(
+            sizes(args, size, "rand"), chosen(dtype), generator, "rand", default_device() if device is None else device
+        ),
+        requires_grad,
+    )
 
 
 @factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN)
@@ -124,7 +126,16 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1."""
-    return tracked(gaussian(sizes(args, size, "randn"), chosen(dtype), generator), requires_grad, device)
+    return tracked(
+        gaussian(
+            sizes(args, size, "randn"),
+            chosen(dtype),
+            generator,
+            "randn",
+            default_device() if device is None else device,
+        ),
+        requires_grad,
+    )
 
 
 @factory("5, (2, 3)", "-2, 4, (6,)", differs=DRAWN)
@@ -154,7 +165,8 @@ def randint(
     if high is None:
         low, high = 0, low
     target = dtypes.I8 if dtype is None else dtypes.numpy_dtype(dtype)
-    return tracked(integers(low, high, sizes((), size, "randint"), target, generator), requires_grad, device)
+    shape, place = sizes((), size, "randint"), default_device() if device is None else device
+    return tracked(integers(low, high, shape, target, generator, "randint", place), requires_grad)
 
 
 @factory("5", "0", differs=DRAWN)
@@ -174,13 +186,13 @@ def randperm(
         raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype away")
 
     shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
-    return tracked(draw("randperm", (n,), generator, shuffled), requires_grad, device)
+    return tracked(
+        draw("randperm", (n,), generator, shuffled, default_device() if device is None else device), requires_grad
+    )
 
 
-def tracked(t: Tensor, requires_grad: bool, device: Any) -> Tensor:
-    """A fresh tensor where it is wanted, asked for its gradient where that is wanted."""
-    place = device or default_device()
-    t = t if place is None else to(t, device=place)
+def tracked(t: Tensor, requires_grad: bool) -> Tensor:
+    """A fresh tensor, asked for its gradient where that is wanted."""
     return t.requires_grad_() if requires_grad else t
 
 
@@ -201,9 +213,8 @@ def rand_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, uniform in [0, 1), in input's shape and dtype."""
-    return tracked(
-        uniform(input.shape, dtype_like(input, dtype), generator, "rand_like"), requires_grad, device or input.device
-    )
+    kind, place = dtype_like(input, dtype), input.device if device is None else device
+    return tracked(uniform(input.shape, kind, generator, "rand_like", place), requires_grad)
 
 
 @op("T(2, 3)", "T(), dtype=torch.float32", **RANDOM)
@@ -218,9 +229,8 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
-    return tracked(
-        gaussian(input.shape, dtype_like(input, dtype), generator, "randn_like"), requires_grad, device or input.device
-    )
+    kind, place = dtype_like(input, dtype), input.device if device is None else device
+    return tracked(gaussian(input.shape, kind, generator, "randn_like", place), requires_grad)
 
 
 @op("T(2, 3), 5", "I(2, 3, 4), -2, 2", **RANDOM)
@@ -238,11 +248,8 @@ def randint_like(
 ) -> Tensor:
     """Random integers below `low`, or from `low` up to but without `high`, in input's shape and dtype."""
     low, high = (0, low) if high is None else (low or 0, high)
-    return tracked(
-        integers(low, high, input.shape, dtype_like(input, dtype), generator, "randint_like"),
-        requires_grad,
-        device or input.device,
-    )
+    kind, place = dtype_like(input, dtype), input.device if device is None else device
+    return tracked(integers(low, high, input.shape, kind, generator, "randint_like", place), requires_grad)
 
 
 # ---------------------------------------------------------------------- with tensors as parameters
@@ -263,7 +270,7 @@ class Bernoulli(Operation):
             raise error(
                 RuntimeError,
                 "bernoulli",
-                f"probabilities have to lie in [0, 1], found {p.min():g} to {p.max():g}",
+                f"probabilities have to lie in [0, 1], found {float(p.min()):g} to {float(p.max()):g}",
                 "pass probabilities, not logits: use sigmoid",
             )
         return (noise < p).astype(p.dtype)
@@ -282,7 +289,7 @@ class Normal(Operation):
             raise error(
                 RuntimeError,
                 "normal",
-                f"expects all elements of std >= 0.0, but found {np.min(std):g}",
+                f"expects all elements of std >= 0.0, but found {float(np.min(std)):g}",
                 "write std.abs(), or logstd.exp()",
             )
         return noise * std + mean
@@ -298,7 +305,7 @@ class Poisson(Operation):
     """Random counts of the given means."""
 
     drate = nothing
-    impl = lambda rate, rng: np.asarray(rng.poisson(rate)).astype(rate.dtype)
+    impl = lambda rate, rng: as_array(rng.poisson(rate)).astype(rate.dtype)
     batch = lambda rate, rng: (rate, rng)
 
 
@@ -342,9 +349,10 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     Its gradient is zero.  Raises RuntimeError for probabilities outside of [0, 1].
     """
     if p is not None:
-        input = made(np.full(tuple(input.shape), p, input._np_dtype))
+        input = input.new_full(tuple(input.shape), p)
     floating(input._np_dtype, "bernoulli")
-    return Bernoulli.apply(input, uniform(input.shape, input._np_dtype, generator, "bernoulli"))
+    noise = uniform(input.shape, input._np_dtype, generator, "bernoulli", input.device)
+    return Bernoulli.apply(input, noise)
 
 
 @factory("T(3), 1.0", "0.0, P(3)", "T(2), P(3, 1)", "0.0, 1.0, (2, 3)", differs=DRAWN)
@@ -373,13 +381,15 @@ def normal(
         )
     shape = broadcast_shapes(*[t.shape for t in tensors]) if tensors else sizes((size,), None, "normal")
     target = tensors[0]._np_dtype if tensors else chosen(dtype)
-    return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal")), requires_grad, device)
+    place = tensors[0].device if tensors else default_device() if device is None else device
+    return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal", place)), requires_grad)
 
 
 @op("P(2, 3)", method=False, differentiable=False, differs=DRAWN)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Random counts whose means stand in `input`.  Its gradient is zero."""
-    zeros = draw("poisson", (), generator, lambda rng, size: np.zeros(size, input._np_dtype))
+    place = input.device
+    zeros = draw("poisson", (), generator, lambda rng, size: np.zeros(size, input._np_dtype), place).to(place)
     if any(getattr(layer, "randomness", None) == "same" for layer in layers_of(input)):
         raise error(
             RuntimeError,
@@ -387,7 +397,9 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
             "under vmap with randomness='same', counts of means that differ between the examples cannot be the same",
             "pass randomness='different' to vmap",
         )
-    return Poisson.apply(input + zeros, (generator or default_generator)._rng)  # zeros: per example where they differ
+    return Poisson.apply(
+        input + zeros, source(generator, place, "poisson")._rng
+    )  # zeros: per example where they differ
 
 
 @op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, differs=DRAWN)
@@ -429,9 +441,10 @@ def multinomial(
             "pass replacement=True",
         )
     if replacement:
-        noise = uniform((*input.shape[:-1], num_samples), dtypes.F8, generator, "multinomial")
+        noise = uniform((*input.shape[:-1], num_samples), dtypes.F8, generator, "multinomial", input.device)
     else:
-        noise = draw("multinomial", input.shape, generator, lambda rng, size: rng.standard_exponential(size))
+        sample = lambda rng, size: rng.standard_exponential(size)
+        noise = draw("multinomial", input.shape, generator, sample, input.device)
     return Multinomial.apply(input, noise, num_samples, replacement)
 
 
@@ -445,7 +458,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
             f"expects to return a [from, to) range, but found from={low} > to={high}",
             f"write uniform_({high}, {low})",
         )
-    noise = uniform(self.shape, self._np_dtype, generator, "uniform_")
+    noise = uniform(self.shape, self._np_dtype, generator, "uniform_", self.device)
     return inplace(Copy, self, noise * (high - low) + low)
 
 
@@ -458,16 +471,16 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
             f"expects std >= 0.0, but found std {std}",
             "pass a std from 0 on; for a variance v, its root: v ** 0.5",
         )
-    return inplace(Copy, self, gaussian(self.shape, self._np_dtype, generator, "normal_") * std + mean)
+    noise = gaussian(self.shape, self._np_dtype, generator, "normal_", self.device)
+    return inplace(Copy, self, noise * std + mean)
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 0 and 1, 1 with probability p, a number or a tensor of probabilities."""
     kind = p._np_dtype if isinstance(p, Tensor) else dtypes.F8
-    p = p if isinstance(p, Tensor) else made(np.full((), p))
-    return inplace(
-        Copy, self, Bernoulli.apply(p.detach().expand(self.shape), uniform(self.shape, kind, generator, "bernoulli_"))
-    )
+    p = p if isinstance(p, Tensor) else made(np.full((), p), device=self.device)
+    noise = uniform(self.shape, kind, generator, "bernoulli_", self.device)
+    return inplace(Copy, self, Bernoulli.apply(p.detach().expand(self.shape), noise))
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -475,7 +488,8 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     if not lambd > 0:
         raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}", "write lambd=1.0")
     kind = floating(self._np_dtype, "exponential_")
-    noise = draw("exponential_", self.shape, generator, lambda rng, size: rng.standard_exponential(size, kind))
+    sample = lambda rng, size: rng.standard_exponential(size, kind)
+    noise = draw("exponential_", self.shape, generator, sample, self.device)
     return inplace(Copy, self, noise / lambd)
 
 
@@ -486,7 +500,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
     """
     if high is None:
         low, high = 0, low or largest(self._np_dtype) + 1
-    return inplace(Copy, self, integers(low, high, self.shape, self._np_dtype, generator, "random_"))
+    return inplace(Copy, self, integers(low, high, self.shape, self._np_dtype, generator, "random_", self.device))
 
 
 def largest(dtype: np.dtype) -> int:

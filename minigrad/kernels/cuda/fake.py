@@ -8,6 +8,7 @@ with garbage as on a GPU.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -15,17 +16,18 @@ from typing import Any
 import numpy as np
 from numba.cuda.simulator.kernelapi import Dim3, FakeCUDAAtomic, FakeCUDALocal, FakeCUDAModule
 
-from .block import WARP, Block
+from .block import Barrier, Block
 
+WARP = 32
 GARBAGE = 0x7F  # the byte that memory is full of which nobody has written
 
 
 class Outside(IndexError):
     """An access outside of an array: what was done ("reads", "writes", "updates"), to which array, at which index."""
 
-    def __init__(self, does: str, array: np.ndarray, index: Any):
-        super().__init__(does, array, index)
-        self.does, self.array, self.index = does, array, index
+    def __init__(self, does: str, array: np.ndarray, index: Any, name: str = "an array"):
+        super().__init__(does, array, index, name)
+        self.does, self.array, self.index, self.name = does, array, index, name
 
 
 class FakeCuda(FakeCUDAModule):
@@ -38,6 +40,7 @@ class FakeCuda(FakeCUDAModule):
         super().__init__((1, 1, 1), (1, 1, 1), 0)
         self._local, self._shared, self._atomic = Local(), Shared(self), Atomic()
         self.block: Any = None
+        self.launch: Any = None  # where what threads do is noted, if somebody watches
 
     def configure(self, grid: tuple, block: tuple) -> None:
         """The sizes of a launch."""
@@ -52,67 +55,73 @@ class FakeCuda(FakeCUDAModule):
     def laneid(self) -> int:
         return self.number % WARP
 
+    @property
+    def first_lane(self) -> int:
+        """The number of the thread that leads this warp."""
+        return self.number - self.laneid
+
     # ------------------------------------------------------------------ barriers of a block
-    def syncthreads(self) -> None:
-        self.block.meet(self.number, self.block.everyone, "block")
+    def everyone(self, name: str, value: Any, answer: Callable) -> Barrier:
+        """A barrier for the whole block."""
+        return Barrier(name, (1 << len(self.indices)) - 1, value, answer)
 
-    def syncthreads_count(self, value: Any) -> int:
-        return sum(map(bool, self.block.meet(self.number, self.block.everyone, "block", value).values()))
+    def syncthreads(self) -> Barrier:
+        return self.everyone("syncthreads", None, lambda met: None)
 
-    def syncthreads_and(self, value: Any) -> int:
-        return int(all(self.block.meet(self.number, self.block.everyone, "block", value).values()))
+    def syncthreads_count(self, value: Any) -> Barrier:
+        return self.everyone("syncthreads_count", bool(value), lambda met: sum(met.values()))
 
-    def syncthreads_or(self, value: Any) -> int:
-        return int(any(self.block.meet(self.number, self.block.everyone, "block", value).values()))
+    def syncthreads_and(self, value: Any) -> Barrier:
+        return self.everyone("syncthreads_and", bool(value), lambda met: int(all(met.values())))
+
+    def syncthreads_or(self, value: Any) -> Barrier:
+        return self.everyone("syncthreads_or", bool(value), lambda met: int(any(met.values())))
 
     # ------------------------------------------------------------------ operations of a warp
-    def members(self, mask: int) -> int:
-        """The threads of this warp that a mask names, as a set of the block's."""
-        if not int(mask) >> self.laneid & 1:
-            raise ValueError(f"the mask {int(mask):#x} leaves out lane {self.laneid}, which calls with it")
-        return (int(mask) & 0xFFFFFFFF) << self.number // WARP * WARP & self.block.everyone
+    def warp(self, name: str, mask: int, value: Any, answer: Callable) -> Barrier:
+        """A barrier for the lanes of this warp that a mask names."""
+        lanes = int(mask) & 0xFFFFFFFF
+        if not lanes >> self.laneid & 1:
+            raise ValueError(f"{name}: the mask {lanes:#x} leaves out lane {self.laneid}, which calls with it")
+        return Barrier(name, lanes << self.first_lane & (1 << len(self.indices)) - 1, value, answer)
 
-    def syncwarp(self, mask: int = 0xFFFFFFFF) -> None:
-        self.block.meet(self.number, self.members(mask), "warp")
+    def syncwarp(self, mask: int = 0xFFFFFFFF) -> Barrier:
+        return self.warp("syncwarp", mask, None, lambda met: None)
 
-    def shfl_sync(self, mask: int, value: Any, lane: int) -> Any:
-        met = self.block.meet(self.number, self.members(mask), "warp", value)
-        return self.of_lane(met, lane % WARP, value)
+    def shfl_sync(self, mask: int, value: Any, lane: int) -> Barrier:
+        return self.warp("shfl_sync", mask, value, lambda met: self.of_lane(met, lane % WARP))
 
-    def shfl_up_sync(self, mask: int, value: Any, delta: int) -> Any:
-        met = self.block.meet(self.number, self.members(mask), "warp", value)
-        return self.of_lane(met, self.laneid - delta, value)
+    def shfl_up_sync(self, mask: int, value: Any, delta: int) -> Barrier:
+        return self.warp("shfl_up_sync", mask, value, lambda met: self.of_lane(met, self.laneid - delta))
 
-    def shfl_down_sync(self, mask: int, value: Any, delta: int) -> Any:
-        met = self.block.meet(self.number, self.members(mask), "warp", value)
-        return self.of_lane(met, self.laneid + delta, value)
+    def shfl_down_sync(self, mask: int, value: Any, delta: int) -> Barrier:
+        return self.warp("shfl_down_sync", mask, value, lambda met: self.of_lane(met, self.laneid + delta))
 
-    def shfl_xor_sync(self, mask: int, value: Any, lanes: int) -> Any:
-        met = self.block.meet(self.number, self.members(mask), "warp", value)
-        return self.of_lane(met, self.laneid ^ lanes, value)
+    def shfl_xor_sync(self, mask: int, value: Any, lanes: int) -> Barrier:
+        return self.warp("shfl_xor_sync", mask, value, lambda met: self.of_lane(met, self.laneid ^ lanes))
 
-    def of_lane(self, met: dict, lane: int, value: Any) -> Any:
+    def all_sync(self, mask: int, value: Any) -> Barrier:
+        return self.warp("all_sync", mask, bool(value), lambda met: all(met.values()))
+
+    def any_sync(self, mask: int, value: Any) -> Barrier:
+        return self.warp("any_sync", mask, bool(value), lambda met: any(met.values()))
+
+    def ballot_sync(self, mask: int, value: Any) -> Barrier:
+        return self.warp("ballot_sync", mask, bool(value), lambda met: sum(v << n % WARP for n, v in met.items()))
+
+    def of_lane(self, met: dict, lane: int) -> Any:
         """The value of another lane: the own one beyond the warp's ends, garbage of a lane that does not take part."""
+        mine = met[self.number]
         if not 0 <= lane < WARP:
-            return value
-        number = self.number // WARP * WARP + int(lane)
-        return met[number] if number in met else garbage(np.empty(1, np.asarray(value).dtype))[0]
-
-    def all_sync(self, mask: int, value: Any) -> bool:
-        return all(self.block.meet(self.number, self.members(mask), "warp", value).values())
-
-    def any_sync(self, mask: int, value: Any) -> bool:
-        return any(self.block.meet(self.number, self.members(mask), "warp", value).values())
-
-    def ballot_sync(self, mask: int, value: Any) -> int:
-        met = self.block.meet(self.number, self.members(mask), "warp", value)
-        return sum(1 << number % WARP for number, voted in met.items() if voted)
+            return mine
+        other = self.first_lane + int(lane)
+        return met[other] if other in met else garbage(np.empty(1, np.asarray(mine).dtype))[0]
 
 
 class Local(FakeCUDALocal):
     """Arrays of one thread."""
 
-    def array(self, shape: Any, dtype: Any) -> np.ndarray:
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> np.ndarray:
         return garbage(super().array(shape, dtype))
 
 
@@ -122,12 +131,13 @@ class Shared(Local):
     def __init__(self, cuda: FakeCuda):
         self.cuda = cuda
 
-    def array(self, shape: Any, dtype: Any) -> Any:
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
         block: Block = self.cuda.block
         n = block.requests.get(self.cuda.number, 0)
         block.requests[self.cuda.number] = n + 1
         if n == len(block.shared):
-            block.shared.append(super().array(shape, dtype))
+            made, launch = super().array(shape, dtype), self.cuda.launch
+            block.shared.append(made if launch is None else launch.shared(made, sys._getframe(1)))
         return block.shared[n]
 
 
@@ -151,8 +161,10 @@ class Atomic:
     def apply(operation: Callable, array: Any, *args: Any) -> Any:
         """Do it; an array that is watched wants to know of it as one access."""
         index = (0,) * array.ndim if operation.__name__ == "compare_and_swap" else args[0]
+        if hasattr(array, "atomic"):
+            return array.atomic(operation, index, args)
         try:
-            return array.atomic(operation, index, args) if hasattr(array, "atomic") else operation(array, *args)
+            return operation(array, *args)
         except IndexError:
             raise Outside("updates", array, index) from None
 

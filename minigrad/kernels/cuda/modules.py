@@ -57,7 +57,7 @@ def build(key: str, source: str) -> types.ModuleType:
     sys.modules[key] = module
     exec(compile(source, module.__file__, "exec"), module.__dict__)
     if simulator.SIMULATED:
-        simulator.prepare(module)
+        simulator.prepare(module, source)
     kernels = re.findall(r"^@cuda\.jit\ndef (\w+)", source, re.M)
     for name in kernels:
         setattr(module, name, Kernel(key, source, name, getattr(module, name)))
@@ -102,7 +102,8 @@ class Kernel:
         if launched is not None:
             launched[self.module, self.name, signature] = Launched(self.module, self.source, self.name, signature)
         if simulator.SIMULATED:
-            simulator.run(self.function, grid, block, [a.host() if isinstance(a, DeviceArray) else a for a in args])
+            hosts = [a.host() if isinstance(a, DeviceArray) else a for a in args]
+            device.current().do(simulator.run, self.function, grid, block, hosts)
             return
         from cuda.core import LaunchConfig, launch
 

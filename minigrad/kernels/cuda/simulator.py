@@ -1,7 +1,7 @@
 """Runs kernels without a GPU, thread by thread, and says which of them reads or writes where it must not.
 
 It takes over from Numba's simulator where the process was started with NUMBA_ENABLE_CUDASIM=1, whose fake module it keeps.
-Numba's starts a thread of the operating system for every thread of a grid; here (block.py) most kernels are one plain loop.
+Numba's starts a thread of the operating system for every thread of a grid; here (block.py) one loop runs them all.
 Arrays are NumPy's, and the kernels' text is run as it is: what a kernel computes is what it would compute on a GPU, in
 another order.
 """
@@ -15,16 +15,20 @@ import inspect
 import linecache
 import math
 import os
-import textwrap
 import threading
 from collections.abc import Callable
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import error
+from . import watch
 from .block import Block, Divergence
+from .generators import waiting
+
+if TYPE_CHECKING:
+    from .fake import Outside
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 SMALL = SIMULATED and os.environ.get("MINIGRAD_CUDA_BLOCKS") != "full"  # blocks of few threads, as each of them costs time
@@ -40,22 +44,33 @@ def fake() -> Any:
     return FakeCuda()
 
 
-def prepare(module: ModuleType) -> None:
-    """Make the kernels and device functions of a module that has been executed plain functions over the fake `cuda`."""
+def prepare(module: ModuleType, source: str | None = None) -> None:
+    """Make the kernels and device functions of a module that has been executed plain functions over the fake `cuda`.
+
+    Those that wait at barriers become generators, for which the text is needed: it is read from `module.__file__`.
+    """
     from numba import cuda
     from numba.cuda.simulator.kernel import FakeCUDAKernel
 
     from .fake import Math, ieee
 
-    for name, value in list(vars(module).items()):
+    file, names = getattr(module, "__file__", None) or module.__name__, vars(module)
+    source = source or "".join(linecache.getlines(file))
+    if not source:
+        raise error(
+            ValueError, "prepare", f"the text of {module.__name__} is not in {file}", "pass it as the second argument"
+        )
+    linecache.cache.setdefault(file, (len(source), None, source.splitlines(True), file))  # errors quote it
+    exec(compile(waiting(source, names), file, "exec"), names)
+    for name, value in list(names.items()):
         if isinstance(value, FakeCUDAKernel):
-            setattr(module, name, value.fn)
+            names[name] = value.fn
         elif value is cuda:
-            setattr(module, name, fake())
+            names[name] = fake()
         elif value is math:
-            setattr(module, name, Math())
+            names[name] = Math()
         elif inspect.isbuiltin(value) and value.__module__ == "math":
-            setattr(module, name, ieee(value.__name__))
+            names[name] = ieee(value.__name__)
 
 
 def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
@@ -70,12 +85,24 @@ def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
     cuda, size = fake(), math.prod(block)
     with _one_at_a_time, np.errstate(all="ignore"):
         cuda.configure(grid, block)
-        for cuda.blockIdx in indices(grid):
-            cuda.block = Block(size, function, tuple(args), cuda.become, None)
-            cuda.block.run()
-            if cuda.block.failure is not None:
-                e, number = cuda.block.failure
-                raise explained(e, function, args, tuple(cuda.indices[number]), tuple(cuda.blockIdx)) from None
+        cuda.launch = launch = watch.begun(function.__name__, grid, block, cuda)
+        given = args if launch is None else watched(launch, function, args)
+        try:
+            for cuda.blockIdx in indices(grid):
+                if launch is not None:
+                    launch.enter()
+                cuda.block = Block(size, function, tuple(given), cuda.become, launch and launch.met)
+                cuda.block.run()
+        except Exception as e:
+            raise explained(e, function, args, cuda) from None
+        finally:
+            cuda.block = cuda.launch = None  # they hold the arrays
+
+
+def watched(launch: watch.Launch, function: Callable, args: Any) -> list:
+    """The arguments of a launch, with arrays that note what is done with them."""
+    named = zip(inspect.signature(function).parameters, args)
+    return [launch.watched(name, arg) if isinstance(arg, np.ndarray) else arg for name, arg in named]
 
 
 def three(who: str, what: str, sizes: Any) -> tuple[int, int, int]:
@@ -87,47 +114,45 @@ def three(who: str, what: str, sizes: Any) -> tuple[int, int, int]:
 
 
 # ---------------------------------------------------------------------- what went wrong
-def explained(e: BaseException, function: Callable, args: Any, thread: tuple, block: tuple) -> BaseException:
-    """The error to raise for what a thread has raised."""
-    who, at = f"kernel {function.__name__}", f"thread {thread} of block {block}"
+def explained(e: BaseException, function: Callable, args: Any, cuda: Any) -> BaseException:
+    """The error to raise for what the thread has raised whose turn it is."""
+    who, block, thread = f"kernel {function.__name__}", tuple(cuda.blockIdx), tuple(cuda.threadIdx)
     if isinstance(e, Divergence):
         return error(RuntimeError, who, f"the threads of block {block} wait for each other for ever: {e}",
                      "let all threads of a block, or all that a mask names, reach the same barrier")  # fmt: skip
     found = outside(e) if isinstance(e, IndexError) else None
     if found is None:
-        e.add_note(f"{who}: {at}")
+        e.add_note(f"{who}: thread {thread} of block {block}")
         return e
-    does, array, index, name = found
-    named = dict(zip(inspect.signature(function).parameters, args))
-    name = next((own for own, arg in named.items() if arg is array), name)
-    inside = index if isinstance(index, tuple) else (index,)
-    shown = f"{name}[{', '.join(map(str, inside))}]"
-    has = f"which has {array.size} elements (0 to {array.size - 1})" if array.ndim == 1 else f"of shape {array.shape}"
-    return error(IndexError, who, f"{at} {does} {shown}, {has}", "let threads beyond the end return, or launch fewer")
+    named = zip(inspect.signature(function).parameters, args)
+    name = next((own for own, arg in named if arg is found.array), found.name)
+    given = found.index if isinstance(found.index, tuple) else (found.index,)
+    index = tuple(i if isinstance(i, slice) else int(i) for i in given)
+    miss = watch.Miss(found.does, name, index, found.array.shape, block, thread)
+    if cuda.launch is not None:
+        cuda.launch.outside.append(miss)
+    return error(IndexError, who, str(miss), "let threads beyond the end return, or launch fewer")
 
 
-def outside(e: BaseException) -> tuple[str, Any, Any, str] | None:
-    """What an IndexError is about: what was done, the array, the index, and the text of the array."""
+def outside(e: BaseException) -> Outside | None:
+    """What an IndexError is about; NumPy's says neither array nor index, which are found in the line that raised it."""
     from .fake import Outside
 
     if isinstance(e, Outside):
-        return e.does, e.array, e.index, "an array"
+        return e
     at = innermost(e.__traceback__)
     code, instruction = at.tb_frame.f_code, at.tb_lasti
     line, end_line, column, end = list(code.co_positions())[instruction // 2]
     text = linecache.getline(code.co_filename, line or 0)
     if not text or line != end_line:
         return None
-    try:
-        node = ast.parse(textwrap.dedent(text.encode()[column:end].decode()), mode="eval").body
-    except SyntaxError:
-        return None
+    node = ast.parse(text.encode()[column:end].decode().strip(), mode="eval").body
     if not isinstance(node, ast.Subscript):
         return None
     names = {**at.tb_frame.f_globals, **at.tb_frame.f_locals}
     array, index = eval(ast.unparse(node.value), names), eval(f"({ast.unparse(node.slice)})", names)
     does = "writes" if dis.opname[code.co_code[instruction]].startswith("STORE") else "reads"
-    return (does, array, index, ast.unparse(node.value)) if isinstance(array, np.ndarray) else None
+    return Outside(does, array, index, ast.unparse(node.value)) if isinstance(array, np.ndarray) else None
 
 
 def innermost(tb: TracebackType | None) -> TracebackType:

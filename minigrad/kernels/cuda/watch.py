@@ -1,0 +1,292 @@
+"""What the threads of simulated kernels read and write, element by element, and which of them race.
+
+Two threads race for an element if one of them writes it, not both by an atomic operation, and no barrier of both stands
+between.  Every access carries its thread's vector clock, which is how many barriers each thread of the block has passed as
+far as this one can know: B comes after A if B's clock has more for A's thread than A's own has.
+"""
+
+from __future__ import annotations
+
+import dis
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import Place, error
+
+Index = tuple[int, ...]
+FEW = 5  # races in the text of a launch
+_traces: list[Trace] = []  # those that are open
+
+
+@contextmanager
+def watch() -> Iterator[Trace]:
+    """Record what the kernels that are launched meanwhile read and write.
+
+    It takes the simulator: raises RuntimeError where the process was started without NUMBA_ENABLE_CUDASIM=1.
+    """
+    from .simulator import SIMULATED
+
+    if not SIMULATED:
+        raise error(RuntimeError, "watch", "the threads of a kernel are seen in the simulator alone, which is off",
+                    "start the program with NUMBA_ENABLE_CUDASIM=1 in the environment")  # fmt: skip
+    _traces.append(trace := Trace())
+    try:
+        yield trace
+    finally:
+        _traces.remove(trace)
+
+
+@dataclass(eq=False)
+class Trace:
+    """The launches that were watched, in their order.
+
+    >>> print(Trace())
+    no kernel was launched
+    """
+
+    launches: list[Launch] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.launches)) or "no kernel was launched"
+
+
+class Array(NamedTuple):
+    """An array of a launch: global ones have the names of parameters, shared ones of the variables that hold them."""
+
+    name: str
+    shape: Index
+    dtype: np.dtype
+    strides: Index
+    shared: bool
+
+
+class Access(NamedTuple):
+    """One thread's read, write or (atomic) update of one element."""
+
+    does: str
+    array: Array
+    index: Index
+    block: Index
+    thread: Index
+    interval: int  # how many barriers of the block came before
+    place: Place
+    address: tuple  # equal for accesses of one element, also by the names of two arrays
+    number: int  # of the thread in its block
+    clock: np.ndarray  # for each thread of the block, how many barriers it has passed
+
+    @property
+    def element(self) -> str:
+        return shown(self.array.name, self.index)
+
+    def before(self, other: Access) -> bool:
+        """Whether it has happened in any case when the other does."""
+        return self.block == other.block and bool(other.clock[self.number] > self.clock[self.number])
+
+    def races(self, other: Access) -> bool:
+        """Whether the two, of one element, may happen in either order, and it matters."""
+        both = {self.does, other.does}
+        mine, theirs = (self.block, self.thread), (other.block, other.thread)
+        return (
+            both not in ({"reads"}, {"updates"}) and mine != theirs and not (self.before(other) or other.before(self))
+        )
+
+
+class Race(NamedTuple):
+    """Two accesses of one element without a barrier between."""
+
+    kernel: str
+    first: Access
+    second: Access
+
+    def __str__(self) -> str:
+        one, two = (f"thread {a.thread} of block {a.block} {a.does} it at {a.place}" for a in self[1:])
+        return f"race for {self.first.element}: {one}; {two}"
+
+
+class Miss(NamedTuple):
+    """An access outside of an array."""
+
+    does: str
+    name: str
+    index: Index
+    shape: Index
+    block: Index
+    thread: Index
+
+    def __str__(self) -> str:
+        has = f"which has {self.shape[0]} elements (0 to {self.shape[0] - 1})"
+        of = has if len(self.shape) == 1 else f"of shape {self.shape}"
+        where = f"thread {self.thread} of block {self.block}"
+        return f"{where} {self.does} {shown(self.name, self.index)}, {of}"
+
+
+class Launch:
+    """One launch: what it was given, and what its threads did, in the order in which they did it."""
+
+    def __init__(self, kernel: str, grid: Index, block: Index, cuda: Any):
+        self.kernel, self.grid, self.block, self.cuda = kernel, grid, block, cuda
+        self.arrays: list[Array] = []
+        self.accesses: list[Access] = []
+        self.outside: list[Miss] = []
+        self.notes: dict[str, None] = {}  # what a thread does that it may do, but hardly wants to, in words
+        self.written: set[tuple] = set()
+
+    @cached_property
+    def races(self) -> list[Race]:
+        """For every element that threads race for, the first two of them."""
+        touched: dict[tuple, list[Access]] = {}
+        for access in self.accesses:
+            touched.setdefault(access.address, []).append(access)
+        raced = (
+            next((pair for pair in combinations(some, 2) if pair[0].races(pair[1])), None)
+            for some in touched.values()
+            if {a.does for a in some} not in ({"reads"}, {"updates"})
+        )
+        return [Race(self.kernel, *pair) for pair in raced if pair]
+
+    def counts(self) -> dict[str, int]:
+        """How many elements were read, written and updated."""
+        done = [access.does for access in self.accesses]
+        return {does: done.count(does) for does in ("reads", "writes", "updates") if does in done}
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{does} {n} element{'s' * (n > 1)}" for does, n in self.counts().items())
+        sizes = f"{size(self.grid, 'block')} of {size(self.block, 'thread')}"
+        arrays = [f"{'shared ' * a.shared}{a.name} {a.dtype}{list(a.shape)}" for a in self.arrays]
+        more = len(self.races) - FEW
+        lines = [*map(str, self.races[:FEW]), *([f"and {more} more races"] if more > 0 else [])]
+        lines += [*map(str, self.outside), *self.notes] + ["no races"] * (not self.races)
+        head = f"kernel {self.kernel}, {sizes}, over {', '.join(arrays)}: {counts or 'touches nothing'}"
+        return "\n  ".join([head, *lines])
+
+    # ------------------------------------------------------------------ while it runs
+    def enter(self) -> None:
+        """A new block begins, in which nobody has passed a barrier."""
+        threads = math.prod(self.block)
+        self.interval, self.clocks = 0, [np.zeros(threads, np.int64)] * threads
+
+    def met(self, name: str, numbers: list[int]) -> None:
+        """These threads have met at a barrier; shuffles and votes do not make memory wait."""
+        self.interval += name.startswith("syncthreads")
+        if name.startswith("sync"):
+            clock = np.max([self.clocks[number] for number in numbers], 0)
+            clock[numbers] += 1
+            for number in numbers:
+                self.clocks[number] = clock
+
+    def watched(self, name: str, data: np.ndarray, shared: bool = False) -> Watched:
+        """An array that notes what is done with its elements."""
+        array = Array(name, data.shape, data.dtype, data.strides, shared)
+        if array not in self.arrays:
+            self.arrays.append(array)
+        start, _ = np.lib.array_utils.byte_bounds(data) if data.size else (0, 0)
+        steps = np.tensordot(data.strides, np.indices(data.shape), 1).astype(np.int64)
+        places = steps - steps.min(initial=0) + start
+        indices = {int(place): index for index, place in reversed(list(np.ndenumerate(places)))}
+        return Watched(self, array, name, data, places, indices)
+
+    def shared(self, data: np.ndarray, frame: Any) -> Watched:
+        """A shared array, named as the variable that the kernel puts it in."""
+        following = (step for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti)
+        then = next((step for step in following if step.opname != "CACHE"), None)
+        name = then.argval if then is not None and then.opname == "STORE_FAST" else "shared"
+        return self.watched(name, data, True)
+
+    def note(self, does: str, array: Array, index: Index, address: int) -> None:
+        """The thread whose turn it is does this."""
+        cuda, frame = self.cuda, sys._getframe(1)
+        while frame.f_globals["__name__"] in (__name__, f"{__package__}.fake"):
+            frame = frame.f_back
+        place = Place(frame.f_code.co_filename, frame.f_lineno)
+        block, thread = tuple(cuda.blockIdx), tuple(cuda.threadIdx)
+        key = (block, address) if array.shared else (address,)
+        access = Access(does, array, index, block, thread, self.interval, place, key, cuda.number,
+                        self.clocks[cuda.number])  # fmt: skip
+        self.accesses.append(access)
+        if does == "writes":
+            self.written.add(key)
+        elif array.shared and key not in self.written:
+            self.notes[f"{access.element} is read before anybody has written it, at {place}"] = None
+
+
+class Watched:
+    """An array in a kernel that is watched, or a part of one; `places` are the addresses of its elements."""
+
+    def __init__(self, launch: Launch, array: Array, name: str, data: np.ndarray, places: np.ndarray, indices: dict):
+        self.launch, self.array, self.name, self.data = launch, array, name, data
+        self.places, self.indices = places, indices
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.data, name)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self.at("reads", index)
+        if isinstance(found, np.ndarray):
+            return Watched(self.launch, self.array, shown(self.name, index), self.data[index], found, self.indices)
+        return self.data[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        found = self.at("writes", index)
+        for address in np.ravel(found) if isinstance(found, np.ndarray) else ():
+            self.launch.note("writes", self.array, self.indices[int(address)], int(address))
+        self.data[index] = value.data if isinstance(value, Watched) else value
+
+    def atomic(self, operation: Callable, index: Any, args: tuple) -> Any:
+        """An atomic operation on an element."""
+        self.at("updates", index)
+        return operation(self.data, *args)
+
+    def at(self, does: str, index: Any) -> Any:
+        """Note what is done to an element; its address, or those of a part."""
+        from .fake import Outside
+
+        try:
+            found = self.places[index]
+        except IndexError:
+            raise Outside(does, self.data, index, self.name) from None
+        if not isinstance(found, np.ndarray):
+            self.launch.note(does, self.array, self.indices[int(found)], int(found))
+        given = index if isinstance(index, tuple) else (index,)
+        if any(not isinstance(i, slice) and i < 0 for i in given):
+            self.launch.notes[f"{does} {shown(self.name, index)}, counted from the end"] = None
+        return found
+
+
+def begun(kernel: str, grid: Index, block: Index, cuda: Any) -> Launch | None:
+    """A launch for the traces that are open; None if none is."""
+    if not _traces:
+        return None
+    launch = Launch(kernel, grid, block, cuda)
+    for trace in _traces:
+        trace.launches.append(launch)
+    return launch
+
+
+def size(sizes: Index, what: str) -> str:
+    """A grid or a block in words.
+
+    >>> size((3, 1, 1), "block"), size((4, 2, 1), "thread"), size((1, 1, 1), "thread")
+    ('3 blocks', '4 x 2 threads', '1 thread')
+    """
+    last = max((i for i, n in enumerate(sizes, 1) if n > 1), default=1)
+    return f"{' x '.join(map(str, sizes[:last]))} {what}{'s' * (math.prod(sizes) > 1)}"
+
+
+def shown(name: str, index: Any) -> str:
+    """An element of an array, or a part of one, as in a program.
+
+    >>> shown("x_", (3, 4)), shown("x_", 7)
+    ('x_[3, 4]', 'x_[7]')
+    """
+    return f"{name}[{', '.join(map(str, index if isinstance(index, tuple) else (index,)))}]"
