@@ -46,13 +46,6 @@ def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple)
     return np.ndarray(shape, dtype, memory.data, offset, strides)
 
 
-def as_strided(a: Any, shape: Any, strides: Any) -> Any:
-    """The view of an array's memory with these steps, in bytes; NumPy's function of that name knows no other memory."""
-    if on_device(a):
-        return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, strides))
-    return np.lib.stride_tricks.as_strided(a, shape, strides)
-
-
 def on_device(a: Any) -> bool:
     """Whether it is an array in a GPU's memory."""
     return type(a) is not np.ndarray and type(a) in KINDS

@@ -286,11 +286,7 @@ def spread(d: Any, shape: tuple) -> np.ndarray:
     """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
     if d.shape == shape:
         return d
-<<<<<<< HEAD
     if math.prod(shape) > run.FUSE_FROM or on_device(d):
-=======
-    if math.prod(shape) > run.FUSE_FROM or type(d) is not np.ndarray:
->>>>>>> comp
         return np.broadcast_to(d, shape)
     out = np.empty(shape, d.dtype)
     out[...] = d

@@ -14,12 +14,8 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
 from ..core import dtypes
 from ..core.arrays import strided
-=======
-from ..core import arrays, dtypes
->>>>>>> comp
 from ..core.batching import lift
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
@@ -60,11 +56,7 @@ class Permute(View):
 class Expand(View):
     """Dimensions of size 1, and new ones in front, repeated without copying."""
 
-<<<<<<< HEAD
     impl = lambda x, size: strided(x, size, strides_of(x, size))
-=======
-    impl = lambda x, size: arrays.as_strided(x, size, strides_of(x, size))
->>>>>>> comp
     dx = lambda g, shape: sum_to(g, shape)
 
     @staticmethod

@@ -11,11 +11,7 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
 from ..core.arrays import strided
-=======
-from ..core.arrays import as_strided
->>>>>>> comp
 from ..core.tensor import Tensor
 from ..errors import error
 

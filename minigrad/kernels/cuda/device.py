@@ -188,11 +188,10 @@ class GPU:
         refuse_capturing(self.asked)
         self.queue.sync()
 
-<<<<<<< HEAD
     def wait_for(self, stream: int) -> None:
         """Wait until what another library has asked for in a stream of its own is done."""
         self.call("cuStreamSynchronize", stream)
-=======
+
     @contextmanager
     def capture(self) -> Iterator[Asked]:
         """Have the driver note what is asked of the stream; launch() of what is yielded asks for all of it at once."""
@@ -214,7 +213,6 @@ def refuse_capturing(asked: Asked | None) -> None:
     """Numbers do not come from the computer's memory, or go there, in what is to be asked for again."""
     if asked is not None:
         raise Uncapturable("it moves numbers between the device and the computer's memory")
->>>>>>> comp
 
 
 @functools.cache
