@@ -37,7 +37,7 @@ class Tile(NamedTuple):
 # processors work, and a few rows (as of vectors) not so many threads that have nothing to do.
 LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8), Tile(64, 64, 16, 4, 4), Tile(8, 128, 16, 2, 4)
 SMALL = Tile(8, 8, 4, 2, 2)  # the simulator's, where each thread costs time
-SHORTEST = 8 if simulator.SIMULATED else 512  # terms of a sum that are worth a block of their own
+SHORTEST = 8 if simulator.SMALL else 512  # terms of a sum that are worth a block of their own
 
 
 class Operand(NamedTuple):
@@ -200,7 +200,7 @@ def wide(dtype: np.dtype) -> int:
 
 def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
     """The largest tile that leaves no processor without work."""
-    if simulator.SIMULATED:
+    if simulator.SMALL:
         return SMALL
     if rows <= 2 * FLAT.m:
         return FLAT
