@@ -40,8 +40,7 @@ def launches(monkeypatch):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_gradients(name, shape, dim, dtype, launches):
     check(lambda x: FUNCTIONS[name](x, dim), numbers(shape, dtype))
-    expected = 0 if 0 in shape else 1 if "sum" in name else 2  # the gradient of logsumexp is a formula
-    assert len(launches) == expected
+    assert len(launches) == (1 if "sum" in name else 2)  # the gradient of logsumexp is a formula
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
