@@ -32,3 +32,10 @@ def zeros(shape: tuple, like: Any, dtype: Any = None) -> Any:
     """Zeros where `like` is, of its dtype if no other is named."""
     dtype = like.dtype if dtype is None else dtype
     return np.zeros(shape, dtype) if type(like) is np.ndarray else np.zeros_like(like, dtype, shape=shape)
+
+
+def contiguous(a: Any) -> Any:
+    """The array in C order: itself where it is."""
+    if type(a) is np.ndarray:
+        return np.ascontiguousarray(a)
+    return a if a.flags.c_contiguous else a.copy()

@@ -21,6 +21,7 @@ MORE: dict[np.ufunc, Callable] = {
     np.logical_xor: lambda x, y: (x != 0) ^ (y != 0),
     np.logical_not: lambda x: x == 0,
     np.positive: lambda x: x,
+    np.floor_divide: lambda x, y: x // y,
     np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
     np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
     np.logaddexp: lambda x, y: where(x == y, x + LOG_TWO, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))),
