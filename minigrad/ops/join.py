@@ -56,9 +56,7 @@ class Stack(Join):
 class Cat(Join):
     """Tensors one behind the other along a dimension; `starts` says where each begins, and where the last ends."""
 
-    impl = lambda dim, starts, *xs: contiguous(
-        np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe")
-    )
+    impl = lambda dim, starts, *xs: contiguous(np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
     batch = lambda dim, starts, *xs: (dim + 1, starts, *xs)
 

@@ -200,9 +200,9 @@ def on_device(place: Any) -> device:
         return CPU
     found = devices.count()
     if where.index is None or where.index == 0 and found:
-        devices.check()
+        devices.current()
         return CUDA
-    devices.check()
+    devices.current()
     raise error(
         RuntimeError, "device", f"tensors are on the first GPU, cuda:0; {where} was asked for", "use device='cuda'"
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..core import dtypes
-from ..core.arrays import as_array, on_device, zeros
+from ..core.arrays import as_array, kernels_there, on_device, zeros
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -54,7 +54,7 @@ class First(NonDifferentiable):
         if (found := ranking.top(x, k, dim, descending)) is not None:
             return found
         if n < PARTITION_FROM or k in (0, n):
-            return ArgSort.impl(x, dim, descending)[(*part, slice(k))].copy()
+            return contiguous(ArgSort.impl(x, dim, descending)[(*part, slice(k))])
         parted = np.argpartition(x, n - k if descending else k - 1, dim)
         some = np.sort(parted[(*part, slice(n - k, n) if descending else slice(k))], dim)
         return np.take_along_axis(some, ArgSort.impl(np.take_along_axis(x, some, dim), dim, descending), dim)
@@ -79,9 +79,7 @@ class SearchSorted(NonDifferentiable):
         if rows.ndim == 1:
             return as_array(np.searchsorted(rows, values, "right" if right else "left"))
         if type(rows) is not np.ndarray:
-            from ..kernels.cuda.searching import belonging
-
-            return belonging(rows, values, right)
+            return kernels_there("searching").belonging(rows, values, right)
         low, n = np.zeros(values.shape, np.int64), rows.shape[-1]
         high = np.full(values.shape, n)
         for _ in range(n.bit_length()):  # bisection, all at once
@@ -168,7 +166,7 @@ class UniqueConsecutive(DataDependent):
         new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
         starts = np.flatnonzero(new)
         counts, inverse = np.diff(np.append(starts, len(rows))), np.cumsum(new) - 1
-        values = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim).copy()
+        values = rows[new] if dim is None else contiguous(np.moveaxis(rows[new], 0, dim))
         return values, inverse.reshape(x.shape) if dim is None else inverse, counts
 
 

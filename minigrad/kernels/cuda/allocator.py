@@ -11,7 +11,7 @@ import threading
 from collections import defaultdict
 from typing import Any
 
-from ...errors import error
+from ...errors import OutOfMemoryError, error
 from . import device
 
 SMALL, LARGE = 512, 2 << 20
@@ -44,7 +44,7 @@ class Allocator:
         self.allocated = self.reserved = self.most_allocated = self.most_reserved = self.allocations = self.reused = 0
 
     def take(self, nbytes: int) -> Block:
-        """A block of at least so many bytes.  Raises MemoryError where the device has no room."""
+        """A block of at least so many bytes.  Raises OutOfMemoryError where the device has no room."""
         size = rounded(nbytes)
         with self.lock:
             if self.free[size]:
@@ -70,7 +70,7 @@ class Allocator:
         except MemoryError:
             free, total = place.free_memory()
             raise error(
-                MemoryError,
+                OutOfMemoryError,
                 "cuda",
                 f"out of memory: {size} bytes were asked for, {free} of {total} are free, tensors here hold {self.allocated}",
                 "delete tensors that are not needed, use smaller batches, or compute under no_grad where no gradient is "
@@ -82,6 +82,11 @@ class Allocator:
         with self.lock:
             self.allocated -= block.reserved
             self.free[block.reserved].append(block.address)
+
+    def reset_peaks(self) -> None:
+        """Let the maxima begin from what is in use now."""
+        with self.lock:
+            self.most_allocated, self.most_reserved = self.allocated, self.reserved
 
     def empty(self) -> None:
         """Give the free blocks back to the device."""

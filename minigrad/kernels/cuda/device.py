@@ -25,6 +25,7 @@ class Simulator:
 
     name = "simulator"
     arch = "sim"
+    capability = (0, 0)
     processors = 2
 
     def __init__(self):
@@ -72,6 +73,9 @@ class Simulator:
     def synchronize(self) -> None:
         """Nothing to wait for."""
 
+    def wait_for(self, stream: int) -> None:
+        """Nothing to wait for."""
+
     stream = 0
 
 
@@ -94,6 +98,7 @@ class GPU:
         self.device.set_current()
         self.name = self.device.name
         self.arch = f"sm_{self.device.arch}"
+        self.capability = tuple(self.device.compute_capability)
         self.processors = self.device.properties.multiprocessor_count
         self.queue = (
             self.device.create_stream()
@@ -140,6 +145,10 @@ class GPU:
     def synchronize(self) -> None:
         """Wait until all that was asked for is done."""
         self.queue.sync()
+
+    def wait_for(self, stream: int) -> None:
+        """Wait until what another library has asked for in a stream of its own is done."""
+        self.call("cuStreamSynchronize", stream)
 
 
 @functools.cache

@@ -27,6 +27,7 @@ SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
 KERNELS = [  # the files that fill them
     "indexing",
     "joining",
+    "linalg",
     "matmul",
     "moves",
     "reductions",
@@ -100,9 +101,9 @@ class OnAnotherDevice(ValueError):
 # ---------------------------------------------------------------------- ufuncs
 def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     """A ufunc of arrays and numbers."""
-    if ufunc is np.matmul:
+    if ufunc in (np.matmul, np.vecdot):  # the ones that are not elementwise
         fill_tables()
-        return FUNCTIONS[np.matmul](*inputs, out=out)
+        return FUNCTIONS[ufunc](*inputs, out=out)
     from .ufuncs import formulas
 
     if ufunc not in formulas():
