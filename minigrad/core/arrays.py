@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 KINDS: set[type] = {np.ndarray}
+
+
+def zeros(shape: tuple, like: Any, dtype: Any = None) -> Any:
+    """Zeros where `like` is, of its dtype if no other is named."""
+    dtype = like.dtype if dtype is None else dtype
+    return np.zeros_like(like, dtype, shape=shape) if on_device(like) else np.zeros(shape, dtype)
+
+
+def strided(a: Any, shape: tuple, strides: tuple) -> Any:
+    """The memory of an array from its first element on, with other steps, in bytes."""
+    if on_device(a):
+        return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, strides))
+    return np.lib.stride_tricks.as_strided(a, shape, strides)
+
+
+def contiguous(a: Any) -> Any:
+    """The array in row-major order: itself, where it lies so."""
+    return np.ascontiguousarray(a) if type(a) is np.ndarray else a if a.flags.c_contiguous else a.copy("C")
 
 
 def as_array(raw: Any) -> Any:
@@ -21,8 +41,10 @@ def on_device(a: Any) -> bool:
 
 def near(a: np.ndarray, other: Any) -> Any:
     """An array that was made beside a calculation, of indices say, in the memory where another one is."""
-    if not on_device(other):
-        return a
-    from ..kernels.cuda.array import to_device
+    return kernels_there("array").to_device(a) if on_device(other) else a
 
-    return to_device(a)
+
+@cache
+def kernels_there(name: str) -> Any:
+    """The file of that name in minigrad/kernels/cuda, which nobody loads who stays on the processor."""
+    return import_module(f"minigrad.kernels.cuda.{name}")

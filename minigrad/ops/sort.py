@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..core import dtypes
+from ..core.arrays import contiguous
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -53,7 +54,7 @@ class First(NonDifferentiable):
         if (found := ranking.top(x, k, dim, descending)) is not None:
             return found
         if n < PARTITION_FROM or k in (0, n):
-            return np.ascontiguousarray(ArgSort.impl(x, dim, descending)[(*part, slice(k))])
+            return contiguous(ArgSort.impl(x, dim, descending)[(*part, slice(k))])
         parted = np.argpartition(x, n - k if descending else k - 1, dim)
         some = np.sort(parted[(*part, slice(n - k, n) if descending else slice(k))], dim)
         return np.take_along_axis(some, ArgSort.impl(np.take_along_axis(x, some, dim), dim, descending), dim)
@@ -161,7 +162,7 @@ class UniqueConsecutive(DataDependent):
         new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
         starts = np.flatnonzero(new)
         counts, inverse = np.diff(np.append(starts, len(rows))), np.cumsum(new) - 1
-        values = rows[new] if dim is None else np.ascontiguousarray(np.moveaxis(rows[new], 0, dim))
+        values = rows[new] if dim is None else contiguous(np.moveaxis(rows[new], 0, dim))
         return values, inverse.reshape(x.shape) if dim is None else inverse, counts
 
 

@@ -45,8 +45,10 @@ def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, 
     return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
 
 
-def run(name: str, formulas: Sequence, values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()) -> bool:
-    """outs[k] = formulas[k](...), whose parameters are `values` by name: arrays, or numbers.
+def run(
+    name: str, formulas: dict[str, Callable], values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()
+) -> bool:
+    """outs[k] = the k-th of the formulas, by name, whose parameters are `values` by name: arrays, or numbers.
 
     A formula among `scaled` is multiplied by g.  False, and nothing done, where a formula has no text for single numbers.
     """
@@ -55,7 +57,7 @@ def run(name: str, formulas: Sequence, values: dict, target: np.dtype, outs: Seq
     shape, steps = walked(outs[0].shape, arrays)
     rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
     kinds = tuple([isinstance(v, DeviceArray) for v in values.values()])
-    key = (name, *formulas, tuple(scaled), tuple(values), kinds, target, rank)
+    key = (name, *formulas.values(), tuple(scaled), tuple(values), kinds, target, rank)
     if key not in _kernels:
         _kernels[key] = kernel(name, formulas, list(zip(values, kinds)), target, rank, scaled)
     if _kernels[key] is None:
@@ -67,15 +69,18 @@ def run(name: str, formulas: Sequence, values: dict, target: np.dtype, outs: Seq
     return True
 
 
-def kernel(name: str, formulas: Sequence, inputs: list, target: np.dtype, rank: int, scaled: Sequence) -> Any:
+def kernel(
+    name: str, formulas: dict[str, Callable], inputs: list, target: np.dtype, rank: int, scaled: Sequence
+) -> Any:
     """The kernel of these formulas; None where one has no text for single numbers."""
-    head = formula.prelude(list(formulas), target, formula.CUDA)
+    head = formula.prelude(list(formulas.values()), target, formula.CUDA)
     if head is None:
         return None
-    names = ["out"] if len(formulas) == 1 and not scaled else [f"d{k}" for k in range(len(formulas))]
-    expressions = [formula.scalar_text(f, target) for f in formulas]
-    results = [(n, f"g * ({e})" if f in scaled else e) for n, e, f in zip(names, expressions, formulas)]
-    title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in zip(names, formulas)) + f"  [{target.name}]"
+    results = []
+    for n, f in formulas.items():
+        expression = formula.scalar_text(f, target)
+        results.append((n, f"g * ({expression})" if f in scaled else expression))
+    title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
     return getattr(modules.load(name, text(name, title, head, inputs, results, rank)), name)
 
 
@@ -147,7 +152,7 @@ def copy_into(out: DeviceArray, value: Any) -> None:
         device.current().copy(out.address, value.address, out.nbytes)
         return
     convert = IS_TRUE if out.dtype.kind == "b" and getattr(value, "dtype", out.dtype).kind != "b" else SAME
-    run("copy_elements", [convert], {"x": value}, out.dtype, [out])
+    run("copy_elements", {"out": convert}, {"x": value}, out.dtype, [out])
 
 
 SAME = lambda x: x
@@ -159,4 +164,4 @@ def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, targ
     """out = kernel(*operands), broadcast; None where the formula has no text for single numbers."""
     if out is None:
         out = empty(np.broadcast_shapes(*[np.shape(a) for a in operands]), result)
-    return out if run(f"{name}_forward", [kernel], dict(zip(names, operands)), target, [out]) else None
+    return out if run(f"{name}_forward", {"out": kernel}, dict(zip(names, operands)), target, [out]) else None
