@@ -182,7 +182,7 @@ def module(dtype: np.dtype, tile: Tile, tables: tuple, along_k: tuple, vectors: 
     for a, side, size, vector, runs in zip("xy", "MN", (tile.m, tile.n), vectors, along_k):
         pitch = (
             size + wide(dtype) if runs else size
-        )  # threads that write one column of a tile: not all to one bank of memory
+        )  # neighbours that write below each other: not into one bank of memory
         parts = -(-size * tile.k // (tile.threads * vector))
         values |= {f"{a}_pitch": pitch, f"{a}_tile": pitch * tile.k, f"{a}_parts": parts, f"{a}_held": parts * vector}
         along, across = (f"% TILE_{side}", f"// TILE_{side}") if not runs else ("// TILE_K", "% TILE_K")
