@@ -34,17 +34,31 @@ def as_array(raw: Any) -> Any:
     return raw if type(raw) in KINDS else np.asarray(raw)
 
 
+def in_memory(a: Any) -> np.ndarray:
+    """A copy of an array's elements in the computer's memory."""
+    return a.to_host() if on_device(a) else a.copy()
+
+
+def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple) -> Any:
+    """The array that lies so in the bytes of another."""
+    if on_device(memory):
+        return memory.seen(np.ndarray(shape, dtype, memory.shadow.data, offset, strides))
+    return np.ndarray(shape, dtype, memory.data, offset, strides)
+
+
 def on_device(a: Any) -> bool:
     """Whether it is an array in a GPU's memory."""
     return type(a) is not np.ndarray and type(a) in KINDS
-
-
-def near(a: np.ndarray, other: Any) -> Any:
-    """An array that was made beside a calculation, of indices say, in the memory where another one is."""
-    return kernels_there("array").to_device(a) if on_device(other) else a
 
 
 @cache
 def kernels_there(name: str) -> Any:
     """The file of that name in minigrad/kernels/cuda, which nobody loads who stays on the processor."""
     return import_module(f"minigrad.kernels.cuda.{name}")
+
+
+def near(a: Any, like: Any) -> Any:
+    """What was made beside a calculation, indices say, as an array where `like` is."""
+    if type(like) is np.ndarray or on_device(a) or not on_device(like):
+        return a
+    return kernels_there("array").to_device(a)

@@ -23,7 +23,7 @@ VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf er
            "where")  # fmt: skip
 SCALARS = dict.fromkeys(VECMATH.split(), "minigrad.kernels.vecmath")
 SCALARS |= dict.fromkeys(("isfinite", "isinf", "isnan", "e", "inf", "nan", "pi", "tau"), "math")
-SCALARS |= {"float32": "numpy"}
+SCALARS |= dict.fromkeys(("float32", "uint8", "int8", "int16", "int32", "int64"), "numpy")
 DIVISIONS = {ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}  # exact for floats, and faster than Numba's
 F64 = np.dtype(np.float64)
 BUILTINS = ("abs", "round")

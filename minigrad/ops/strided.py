@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import strided
+from ..core.arrays import strided, zeros
 from ..core.convert import address, storage
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -33,7 +33,7 @@ class Fold(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, shape: tuple, dim: int, size: int, step: int) -> np.ndarray:
-        out = np.zeros(shape, x.dtype)
+        out = zeros(shape, x)
         n = x.shape[dim]
         for k in range(size):  # element k of all windows at once: no two of them meet
             np.moveaxis(out, dim, 0)[k : k + (n - 1) * step + 1 : step] += np.moveaxis(x[..., k], dim, 0)

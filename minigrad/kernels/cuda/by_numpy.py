@@ -43,6 +43,16 @@ from scipy.special import erf, erfc, erfinv
 from scipy.special import gammaln as lgamma
 
 
+def bits(x):
+    """A float's bits as an integer of its size."""
+    return x.view(f"i{x.itemsize}")
+
+
+def of_bits(n):
+    """The float of these bits."""
+    return n.view(f"f{n.itemsize}")
+
+
 def vector_load(n):
     """The function load(a, i): a tuple of n elements of a flat array, from i on."""
     return lambda a, i: tuple([a[i + q] for q in range(n)])

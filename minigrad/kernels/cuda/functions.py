@@ -84,6 +84,24 @@ else:
             return lambda x, y: libdevice.pow(x, y)
         return lambda x, y: libdevice.powf(x, y)
 
+    def bits(x):
+        """A float's bits as an integer of its size."""
+        raise NotImplementedError("bits is for kernels")
+
+    @overload(bits)
+    def bits_of_library(x):
+        return (
+            (lambda x: libdevice.float_as_int(x)) if x == types.float32 else lambda x: libdevice.double_as_longlong(x)
+        )
+
+    def of_bits(n):
+        """The float of these bits."""
+        raise NotImplementedError("of_bits is for kernels")
+
+    @overload(of_bits)
+    def of_bits_of_library(n):
+        return (lambda n: libdevice.int_as_float(n)) if n == types.int32 else lambda n: libdevice.longlong_as_double(n)
+
     def vector_load(n):
         """The function load(a, i): n elements of a flat array, by one instruction; a[i] lies at a multiple of their size."""
 

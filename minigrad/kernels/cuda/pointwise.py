@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import int8, int16, int32, int64, uint8
 
 from .. import formula
 from . import modules
@@ -31,18 +32,19 @@ def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, 
     out = results[0][0]
     args = [n + "_" if is_array else n for n, is_array in inputs] + [n + "_" for n, _ in results]
     at = ", ".join(f"i{d}" for d in range(rank)) or "i"
-    lines = []
-    if rank > 1:
-        lines.append("rest = i")
-        for d in range(rank - 1, 0, -1):
-            lines += [f"i{d} = rest % {out}_.shape[{d}]", f"rest = rest // {out}_.shape[{d}]"]
-        lines.append("i0 = rest")
-    elif rank:
-        lines.append("i0 = i")
+    lines = coordinates(f"{out}_", rank)
     lines += [f"{n} = {n}_[{at}]" for n, is_array in inputs if is_array]
     lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
     body = "".join(f"        {line}\n" for line in lines)
     return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
+
+
+def coordinates(array: str, rank: int) -> list[str]:
+    """The lines that count out i0, i1, ..., where an array has its element number i."""
+    lines = ["rest = i"] if rank > 1 else []
+    for d in range(rank - 1, 0, -1):
+        lines += [f"i{d} = rest % {array}.shape[{d}]", f"rest = rest // {array}.shape[{d}]"]
+    return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
 
 
 def run(
@@ -136,7 +138,7 @@ def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArra
 # ---------------------------------------------------------------------- copies
 def copy_into(out: DeviceArray, value: Any) -> None:
     """Write an array, converted and broadcast, or a number, into memory."""
-    from . import device
+    from . import device, moves
     from .array import to_device
 
     if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
@@ -151,12 +153,21 @@ def copy_into(out: DeviceArray, value: Any) -> None:
     if whole and value.flags.c_contiguous and out.flags.c_contiguous:
         device.current().copy(out.address, value.address, out.nbytes)
         return
-    convert = IS_TRUE if out.dtype.kind == "b" and getattr(value, "dtype", out.dtype).kind != "b" else SAME
+    if whole and out.ndim > 1 and moves.transpose(out, value):
+        return
+    convert = SAME if value.dtype == out.dtype else INTO.get(out.dtype.name, SAME)
     run("copy_elements", {"out": convert}, {"x": value}, out.dtype, [out])
 
 
 SAME = lambda x: x
-IS_TRUE = lambda x: x != 0
+INTO = {  # what does not fit is cut off; floats take what comes
+    "bool": lambda x: x != 0,
+    "uint8": lambda x: uint8(x),
+    "int8": lambda x: int8(x),
+    "int16": lambda x: int16(x),
+    "int32": lambda x: int32(x),
+    "int64": lambda x: int64(x),
+}
 
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,

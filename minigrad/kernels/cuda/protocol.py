@@ -25,10 +25,16 @@ REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
 SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
 SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
 KERNELS = [  # the files that fill them
+    "indexing",
     "joining",
     "linalg",
     "matmul",
+    "moves",
     "reductions",
+    "scans",
+    "scatter",
+    "searching",
+    "sorting",
     "views",
 ]
 
