@@ -1,26 +1,368 @@
-"""What programs ask of a GPU before they use one: there is none in this version."""
+"""The GPU as PyTorch's programs ask about it: whether there is one, its memory, its stream, and its random numbers.
+
+Tensors are on the first GPU, cuda:0, or on the processor.  What computes there is in minigrad/kernels/cuda, which is only
+loaded where a GPU is used.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from .core.device import CUDA, device
+from .core.tensor import Tensor
+from .errors import OutOfMemoryError, error
+from .ops import devices, generator
+from .ops.memory import on_device
 
 __all__ = [
+    "DeviceProperties",
+    "OutOfMemoryError",
+    "Stream",
+    "current_device",
+    "current_stream",
     "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "initial_seed",
     "is_available",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "reset_peak_memory_stats",
+    "seed",
+    "set_device",
+    "set_rng_state",
+    "synchronize",
 ]
 
 
+# ---------------------------------------------------------------------- which GPU
 def is_available() -> bool:
     """Whether tensors can be on a GPU.
 
     >>> import minigrad
-    >>> minigrad.device("cuda" if minigrad.cuda.is_available() else "cpu")
-    device(type='cpu')
+    >>> place = minigrad.device("cuda" if minigrad.cuda.is_available() else "cpu")
+    >>> minigrad.ones(2, device=place).device.type == place.type
+    True
     """
-    return False
+    return devices.count() > 0
 
 
 def device_count() -> int:
     """The number of GPUs.
 
     >>> import minigrad
-    >>> minigrad.cuda.device_count()
+    >>> minigrad.cuda.is_available() == (minigrad.cuda.device_count() > 0)
+    True
+    """
+    return devices.count()
+
+
+def current_device() -> int:
+    """The number of the GPU that "cuda" means.  Raises RuntimeError where there is none.
+
+    >>> import minigrad
+    >>> minigrad.cuda.current_device() if minigrad.cuda.is_available() else 0
     0
     """
-    return 0
+    return gpu(None).index or 0
+
+
+def set_device(device: Any) -> None:
+    """Choose the GPU that "cuda" means: the first one, as there is no other yet (else RuntimeError).
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     minigrad.cuda.set_device(0)
+    """
+    gpu(device)
+
+
+class DeviceProperties(NamedTuple):
+    """What is known about a GPU.
+
+    >>> import minigrad
+    >>> minigrad.cuda.DeviceProperties("NVIDIA H200", 9, 0, 150_000_000_000, 132).multi_processor_count
+    132
+    """
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+
+
+def get_device_properties(device: Any = None) -> DeviceProperties:
+    """Name, compute capability, memory in bytes and number of processors of a GPU.
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     assert minigrad.cuda.get_device_properties().total_memory > 0
+    """
+    gpu(device)
+    place = devices.current()
+    return DeviceProperties(place.name, *place.capability, place.free_memory()[1], place.processors)
+
+
+def get_device_name(device: Any = None) -> str:
+    """The name of a GPU.
+
+    >>> import minigrad
+    >>> name = minigrad.cuda.get_device_name() if minigrad.cuda.is_available() else "none"
+    """
+    return get_device_properties(device).name
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The compute capability of a GPU, such as (9, 0).
+
+    >>> import minigrad
+    >>> modern = minigrad.cuda.is_available() and minigrad.cuda.get_device_capability() >= (8, 0)
+    """
+    found = get_device_properties(device)
+    return found.major, found.minor
+
+
+def gpu(place: Any) -> device:
+    """The GPU that is meant.  Raises RuntimeError where it is not there, ValueError for another kind of device."""
+    found = on_device("cuda" if place is None else place)
+    if found != CUDA:
+        raise error(ValueError, "device", f"expected a cuda device, but got {found}", "write device='cuda'")
+    return found
+
+
+# ---------------------------------------------------------------------- the order of work
+def synchronize(device: Any = None) -> None:
+    """Wait until everything that was asked of the GPU is done; operations return before they have computed.
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     minigrad.cuda.synchronize()
+    """
+    gpu(device)
+    devices.current().synchronize()
+
+
+class Stream:
+    """The order of work on a GPU: there is one, in which everything is done as it was asked for.
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     minigrad.cuda.current_stream().synchronize()
+    """
+
+    device = CUDA
+
+    @property
+    def cuda_stream(self) -> int:
+        """The driver's handle, for other libraries."""
+        return devices.current().stream
+
+    def synchronize(self) -> None:
+        """Wait until everything is done."""
+        synchronize()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream)
+
+    def __hash__(self) -> int:
+        return hash(Stream)
+
+    def __repr__(self) -> str:
+        return f"<minigrad.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream in which operations compute.
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     handle = minigrad.cuda.current_stream().cuda_stream
+    """
+    gpu(device)
+    return Stream()
+
+
+# ---------------------------------------------------------------------- memory
+def memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors occupy on the GPU, in blocks of 512 bytes.
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     x = minigrad.ones(3, device="cuda")
+    ...     assert minigrad.cuda.memory_allocated() >= 512
+    """
+    return devices.allocator().allocated
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that tensors occupied at one time, since the start or since reset_peak_memory_stats.
+
+    >>> import minigrad
+    >>> minigrad.cuda.max_memory_allocated() >= minigrad.cuda.memory_allocated()
+    True
+    """
+    return devices.allocator().most_allocated
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that are held for tensors: those that they occupy, and those that are kept for the next ones.
+
+    >>> import minigrad
+    >>> minigrad.cuda.memory_reserved() >= minigrad.cuda.memory_allocated()
+    True
+    """
+    return devices.allocator().reserved
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that were held at one time, since the start or since reset_peak_memory_stats.
+
+    >>> import minigrad
+    >>> minigrad.cuda.max_memory_reserved() >= minigrad.cuda.memory_reserved()
+    True
+    """
+    return devices.allocator().most_reserved
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the two maxima begin anew from what is in use now.
+
+    >>> import minigrad
+    >>> minigrad.cuda.reset_peak_memory_stats()
+    >>> minigrad.cuda.max_memory_allocated() == minigrad.cuda.memory_allocated()
+    True
+    """
+    devices.allocator().reset_peaks()
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """Bytes in use and held, their maxima, and how often memory was asked for: of tensors, and of the driver.
+
+    >>> import minigrad
+    >>> stats = minigrad.cuda.memory_stats()
+    >>> stats["allocated_bytes.all.peak"] >= stats["allocated_bytes.all.current"]
+    True
+    """
+    found = devices.allocator()
+    return {
+        "allocated_bytes.all.current": found.allocated,
+        "allocated_bytes.all.peak": found.most_allocated,
+        "reserved_bytes.all.current": found.reserved,
+        "reserved_bytes.all.peak": found.most_reserved,
+        "allocation.all.allocated": found.allocations,
+        "num_device_alloc": found.allocations - found.reused,
+    }
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """memory_stats as a table for people.
+
+    >>> import minigrad
+    >>> print(minigrad.cuda.memory_summary().splitlines()[0])
+    memory of cuda:0 in bytes           now         most
+    """
+    stats = memory_stats()
+    rows = [f"{'memory of cuda:0 in bytes':25} {'now':>13} {'most':>12}"]
+    for what, key in (("of tensors", "allocated_bytes"), ("held for tensors", "reserved_bytes")):
+        rows.append(f"{what:25} {stats[f'{key}.all.current']:>13} {stats[f'{key}.all.peak']:>12}")
+    rows.append(f"{'blocks given to tensors':25} {stats['allocation.all.allocated']:>13}")
+    rows.append(f"{'blocks taken from the GPU':25} {stats['num_device_alloc']:>13}")
+    return "\n".join(rows)
+
+
+def empty_cache() -> None:
+    """Give memory that is kept for the next tensors back to the GPU, for other programs.
+
+    >>> import minigrad
+    >>> minigrad.cuda.empty_cache()
+    """
+    if is_available():
+        devices.allocator().empty()
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Bytes of the GPU that are free, and all of its bytes.
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     free, total = minigrad.cuda.mem_get_info()
+    """
+    gpu(device)
+    return devices.current().free_memory()
+
+
+# ---------------------------------------------------------------------- random numbers
+def manual_seed(seed: int) -> None:
+    """Start the GPU's default generator anew from this seed; without a GPU nothing is done.
+
+    minigrad.manual_seed does so too.  A seed gives the same numbers on the GPU as on the processor.
+
+    >>> import minigrad
+    >>> minigrad.cuda.manual_seed(0)
+    """
+    if is_available():
+        generator.on_gpu().manual_seed(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """manual_seed for every GPU.
+
+    >>> import minigrad
+    >>> minigrad.cuda.manual_seed_all(0)
+    """
+    manual_seed(seed)
+
+
+def seed() -> None:
+    """Start the GPU's default generator anew from a seed that the operating system makes up.
+
+    >>> import minigrad
+    >>> minigrad.cuda.seed()
+    """
+    manual_seed(int.from_bytes(os.urandom(8), "little"))
+
+
+def initial_seed() -> int:
+    """The seed that the GPU's default generator started from.
+
+    >>> import minigrad
+    >>> minigrad.cuda.manual_seed(7)
+    >>> minigrad.cuda.initial_seed() if minigrad.cuda.is_available() else 7
+    7
+    """
+    gpu(None)
+    return generator.on_gpu().initial_seed()
+
+
+def get_rng_state(device: Any = "cuda") -> Tensor:
+    """The place of the GPU's default generator in its stream, as a tensor on the processor.
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     minigrad.cuda.set_rng_state(minigrad.cuda.get_rng_state())
+    """
+    gpu(device)
+    return generator.on_gpu().get_state()
+
+
+def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
+    """Take the GPU's default generator back to a place that get_rng_state has noted.
+
+    >>> import minigrad
+    >>> if minigrad.cuda.is_available():
+    ...     minigrad.cuda.set_rng_state(minigrad.cuda.get_rng_state())
+    """
+    gpu(device)
+    generator.on_gpu().set_state(new_state)

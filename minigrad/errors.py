@@ -238,6 +238,15 @@ FAMILY: dict[type[Exception], type[MinigradError]] = {kind: of_kind(kind) for ki
 MinigradRuntimeError: Any = FAMILY[RuntimeError]  # what other classes of errors derive from
 
 
+class OutOfMemoryError(MinigradRuntimeError, MemoryError):
+    """The GPU has no room for a tensor.
+
+    >>> import minigrad
+    >>> issubclass(minigrad.cuda.OutOfMemoryError, RuntimeError)
+    True
+    """
+
+
 def __getattr__(name: str) -> Any:
     """minigrad.errors.RuntimeError and the others, which are not set here because they would hide Python's own."""
     for kind, cls in FAMILY.items():

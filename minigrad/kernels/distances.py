@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import kernels_there, on_device
 from ..core.fast import GENERIC
 from . import cache as modules
 from .reductions import pairwise
@@ -77,6 +78,8 @@ def tables(x: np.ndarray, y: np.ndarray) -> tuple | None:
 
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The distances of all rows of x (..., n, d) from those of y (..., m, d)."""
+    if on_device(x):
+        return kernels_there("distances").distances(x, y)
     found = tables(x, y)
     if found is None:
         return None
@@ -90,6 +93,8 @@ def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
 
 def pulls(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The gradient by x."""
+    if on_device(x):
+        return kernels_there("distances").pulls(g, x, y)
     found = tables(x, y)
     if found is None or g.dtype != x.dtype:
         return None

@@ -16,11 +16,18 @@ def count() -> int:
     return found()
 
 
-def check() -> None:
-    """Raise RuntimeError where there is no GPU."""
-    from ..kernels.cuda.device import current
+def current() -> Any:
+    """The GPU.  Raises RuntimeError where there is none."""
+    from ..kernels.cuda.device import current as found
 
-    current()
+    return found()
+
+
+def allocator() -> Any:
+    """What hands out the memory of the GPU."""
+    from ..kernels.cuda.allocator import ALLOCATOR
+
+    return ALLOCATOR
 
 
 def upload(a: np.ndarray) -> Any:
@@ -28,6 +35,24 @@ def upload(a: np.ndarray) -> Any:
     from ..kernels.cuda.array import to_device
 
     return to_device(a)
+
+
+def borrowed(lender: Any) -> Any:
+    """The array in the memory of the GPU that an object of another library shows by __cuda_array_interface__."""
+    current()
+    from ..kernels.cuda.exchange import from_interface
+
+    return from_interface(lender)
+
+
+def lent(lender: Any) -> Any:
+    """The array that another library lends by DLPack, in the memory where it is."""
+    if lender.__dlpack_device__()[0] == 1:
+        return np.from_dlpack(lender)
+    current()
+    from ..kernels.cuda.exchange import from_dlpack
+
+    return from_dlpack(lender)
 
 
 def stream(bits: np.random.Philox) -> Any:

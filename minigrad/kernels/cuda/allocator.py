@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import error
+from ...errors import OutOfMemoryError, error
 from . import device
 
 SMALL, LARGE = 512, 2 << 20
@@ -58,7 +58,7 @@ class Allocator:
         self.allocated = self.reserved = self.most_allocated = self.most_reserved = self.allocations = self.reused = 0
 
     def take(self, nbytes: int) -> Block:
-        """A block of at least so many bytes.  Raises MemoryError where the device has no room."""
+        """A block of at least so many bytes.  Raises OutOfMemoryError where the device has no room."""
         size = rounded(nbytes)
         with self.lock:
             free = self.free if self.pool is None else self.pool.free
@@ -85,7 +85,7 @@ class Allocator:
         except MemoryError:
             free, total = place.free_memory()
             raise error(
-                MemoryError,
+                OutOfMemoryError,
                 "cuda",
                 f"out of memory: {size} bytes were asked for, {free} of {total} are free, tensors here hold {self.allocated}",
                 "delete tensors that are not needed, use smaller batches, or compute under no_grad where no gradient is "
@@ -107,6 +107,11 @@ class Allocator:
             yield self.pool
         finally:
             self.pool = before
+
+    def reset_peaks(self) -> None:
+        """Let the maxima begin from what is in use now."""
+        with self.lock:
+            self.most_allocated, self.most_reserved = self.allocated, self.reserved
 
     def empty(self) -> None:
         """Give the free blocks back to the device."""

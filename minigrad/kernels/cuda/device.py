@@ -46,6 +46,7 @@ class Simulator:
 
     name = "simulator"
     arch = "sim"
+    capability = (0, 0)
     processors = 2
 
     def __init__(self):
@@ -113,6 +114,9 @@ class Simulator:
         """Nothing to wait for."""
         refuse_capturing(self.asked)
 
+    def wait_for(self, stream: int) -> None:
+        """Nothing to wait for."""
+
     stream = 0
 
 
@@ -135,6 +139,7 @@ class GPU:
         self.device.set_current()
         self.name = self.device.name
         self.arch = f"sm_{self.device.arch}"
+        self.capability = tuple(self.device.compute_capability)
         self.processors = self.device.properties.multiprocessor_count
         self.queue = (
             self.device.create_stream()
@@ -185,6 +190,10 @@ class GPU:
         """Wait until all that was asked for is done."""
         refuse_capturing(self.asked)
         self.queue.sync()
+
+    def wait_for(self, stream: int) -> None:
+        """Wait until what another library has asked for in a stream of its own is done."""
+        self.call("cuStreamSynchronize", stream)
 
     @contextmanager
     def capture(self) -> Iterator[Asked]:
