@@ -115,7 +115,7 @@ class DeviceWriter(Writer):
         for v in self.outputs:
             base, index = self.low.base(v), loop_index(v.shape)
             same = base is v or self.low.resolve(v, index) == (base, index) and v.shape == base.shape
-            texts.append(self.spelling.array(v) if same and base not in given else self.spelling.copied(v))
+            texts.append(self.spelling.array(base) if same and base not in given else self.spelling.copied(v))
             given.add(base)
         return texts
 
