@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import strided
 from ..core.arrays import strided, zeros
 from ..core.tensor import Tensor
 from ..errors import error

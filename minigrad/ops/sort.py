@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..core import dtypes
-from ..core.arrays import as_array, kernels_there, on_device, zeros
+from ..core.arrays import as_array, contiguous, kernels_there, on_device, zeros
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
