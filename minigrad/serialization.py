@@ -10,14 +10,21 @@ import pickle
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
+from .core import convert
+from .core.device import CPU, CUDA, device
+from .core.tensor import Tensor
 from .errors import error
+from .ops import devices
 from .ops.memory import on_device
+from .ops.storage import Storage
 
 PROTOCOL = 4
 # what the pickles of tensors, dtypes, devices and state dictionaries name, by module
 HARMLESS = {
     "collections": {"OrderedDict"},
-    "minigrad.core.convert": {"restore", "restore_view"},
+    "minigrad.core.convert": {"restore", "restore_view", "uploaded"},
     "minigrad.core.device": {"Size", "device"},
     "minigrad.core.dtypes": {"of_numpy"},
     "minigrad.core.tensor": {"Tensor"},
@@ -28,7 +35,51 @@ HARMLESS = {
 }
 
 
-class Reader(pickle.Unpickler):
+class Trusting(pickle.Unpickler):
+    """An Unpickler that puts the memory of tensors where `map_location` wants it."""
+
+    def __init__(self, file: Any, map_location: Any):
+        super().__init__(file)
+        self.map_location = map_location
+        self.placed: dict[int, tuple] = {}  # id -> an array of the file, and what it has become: tensors may share it
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == convert.__name__ and self.map_location is not None:
+            return {"restore": self.restore, "restore_view": self.restore_view, "uploaded": self.uploaded}[name]
+        return super().find_class(module, name)
+
+    def restore(self, cls: type, array: Any, *rest: Any) -> Tensor:
+        """A tensor that has an array of its own."""
+        return convert.restore(cls, self.memory(array), *rest)
+
+    def restore_view(self, cls: type, whole: Any, *rest: Any) -> Tensor:
+        """A tensor on a part of an array."""
+        return convert.restore_view(cls, self.memory(whole), *rest)
+
+    def memory(self, whole: Any) -> Any:
+        """An array that tensors are on, placed; if it was a GPU's, it has been already."""
+        if id(whole) not in self.placed:
+            self.placed[id(whole)] = whole, self.where_wanted(whole, CPU)
+        return self.placed[id(whole)][1]
+
+    def uploaded(self, a: np.ndarray) -> Any:
+        """An array that was in the memory of a GPU, placed."""
+        made = self.where_wanted(a, CUDA)
+        self.placed[id(made)] = made, made
+        return made
+
+    def where_wanted(self, a: np.ndarray, was: device) -> Any:
+        """An array that was on this device when it was saved, on the device where it is wanted."""
+        wanted = self.map_location
+        if isinstance(wanted, dict):
+            wanted = next((to for name, to in wanted.items() if on_device(name) == was), was)
+        elif callable(wanted):  # it gets the memory, and returns it, moved perhaps; None leaves it where it was
+            found = wanted(Storage(a), str(was))
+            wanted = was if found is None else found.device
+        return devices.placed(a, on_device(wanted))
+
+
+class Reader(Trusting):
     """An Unpickler that knows only what HARMLESS names."""
 
     def find_class(self, module: str, name: str) -> Any:
@@ -67,7 +118,9 @@ def save(obj: Any, f: Any) -> None:
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """The object that `save` wrote to `f`, a path or a file open for reading.
 
-    With `weights_only`, raises pickle.UnpicklingError for anything but tensors, numbers, strings, lists, dicts and the like.
+    Tensors come to the device that they were on, or to `map_location`: a device, a dictionary from devices to devices, or a
+    function of the memory and the name of its device.  With `weights_only`, raises pickle.UnpicklingError for anything but
+    tensors, numbers, strings, lists, dicts and the like.
 
     >>> import minigrad
     >>> import io
@@ -77,7 +130,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     >>> minigrad.load(file)
     {'weight': tensor([1., 1.])}
     """
-    if map_location is not None:
+    if map_location is not None and not isinstance(map_location, dict) and not callable(map_location):
         on_device(map_location)
     with opened(f, "rb") as file:
-        return (Reader if weights_only else pickle.Unpickler)(file).load()
+        return (Reader if weights_only else Trusting)(file, map_location).load()

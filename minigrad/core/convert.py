@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import error, warn
 from . import debug
+from .arrays import on_device
 from .context import current
 from .debug import made
 from .edges import Leaf, Lent, name_of
@@ -148,6 +149,27 @@ class Conversions:
     def __dlpack_device__(self):
         return self._a.__dlpack_device__()
 
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        """Where the memory lies, for other libraries on the same GPU; AttributeError on the processor."""
+        if not on_device(self._a):
+            raise error(
+                AttributeError,
+                "__cuda_array_interface__",
+                f"a tensor of shape {tuple(self.shape)} on {self.device} has no memory on a GPU",
+                "use x.cuda(), or np.asarray(x)",
+            )
+        if self.requires_grad:
+            raise error(
+                RuntimeError,
+                "__cuda_array_interface__",
+                f"can't export a tensor that requires grad, of shape {tuple(self.shape)}",
+                "use tensor.detach()",
+            )
+        from ..kernels.cuda.exchange import interface
+
+        return interface(self._a)
+
     def item(self):
         """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
         if self._a.size != 1:
@@ -274,7 +296,28 @@ def restore_view(
     cls: type, whole: np.ndarray, shape: tuple, dtype: np.dtype, offset: int, strides: tuple, requires_grad: bool
 ) -> Tensor:
     """A leaf as pickle rebuilds it: those that shared memory in one pickle share it again."""
-    return restore(cls, np.ndarray(shape, dtype, whole, offset, strides), requires_grad, None)
+    return restore(cls, window(whole, shape, dtype, offset, strides), requires_grad, None)
+
+
+def uploaded(a: np.ndarray) -> Any:
+    """Memory of a GPU as pickle rebuilds it."""
+    from ..ops import devices
+
+    if not devices.count():
+        raise error(
+            RuntimeError,
+            "load",
+            f"the file holds a tensor of {a.size} elements on cuda:0, and there is no CUDA device",
+            "pass map_location='cpu' to minigrad.load",
+        )
+    return devices.upload(a)
+
+
+def window(whole: np.ndarray, shape: tuple, dtype: np.dtype, offset: int, strides: tuple) -> np.ndarray:
+    """An array on a part of another one's memory, which begins `offset` bytes behind its beginning."""
+    if type(whole) is np.ndarray:
+        return np.ndarray(shape, dtype, whole, offset, strides)
+    return whole.seen(np.ndarray(shape, dtype, whole.shadow, offset, strides))
 
 
 def copied(a: np.ndarray, memo: dict) -> np.ndarray:
@@ -285,7 +328,7 @@ def copied(a: np.ndarray, memo: dict) -> np.ndarray:
     key = ("storage", id(whole))
     if key not in memo:
         memo[key] = whole.copy()
-    return np.ndarray(a.shape, a.dtype, memo[key], address(a) - address(whole), a.strides)
+    return window(memo[key], a.shape, a.dtype, address(a) - address(whole), a.strides)
 
 
 def address(a: np.ndarray) -> int:

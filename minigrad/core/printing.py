@@ -7,6 +7,7 @@ worth knowing: dtype, grad_fn, size.
 
 from __future__ import annotations
 
+import itertools
 import math
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -16,6 +17,7 @@ import numpy as np
 
 from ..errors import error
 from . import dtypes
+from .arrays import on_device
 from .context import current
 from .edges import name_of
 
@@ -150,10 +152,21 @@ def ends(a: np.ndarray) -> np.ndarray:
     return a
 
 
+def shown_part(a: Any) -> np.ndarray:
+    """An array of a device in the computer's memory: of one that is summarised only the elements that are shown are set."""
+    if a.size <= OPTIONS.threshold:
+        return a.to_host()
+    edge, out = OPTIONS.edgeitems, np.empty(a.shape, a.dtype)  # untouched memory costs nothing
+    cuts = [(slice(edge), slice(n - edge, n)) if n > 2 * edge else (slice(n),) for n in a.shape]
+    for part in itertools.product(*cuts):
+        out[part] = a[part].to_host()
+    return out
+
+
 def text(t: Any) -> str:
     """The repr of a tensor."""
     prefix = f"{type(t).__name__}(" if type(t).__name__ not in ("Tensor", "Parameter") else "tensor("
-    a = t._a if type(t._a) is np.ndarray else t._a.to_host()
+    a = shown_part(t._a) if on_device(t._a) else t._a
     if a.size:
         summarise = a.size > OPTIONS.threshold
         numbers = body(a, len(prefix), summarise, Format(ends(a) if summarise else a))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import MinigradRuntimeError, error, user_place
 from . import debug, dtypes, ends
-from .arrays import on_device
+from .arrays import near, on_device
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .debug import made
@@ -393,6 +393,11 @@ def wrap(array: np.ndarray) -> Tensor:
     t._a = array
     t._edge = t._ver = t._view = t._tan = t._grad = None
     return t
+
+
+def wrap_near(array: np.ndarray, other: Tensor) -> Tensor:
+    """A plain tensor on this array, in the memory where another tensor is."""
+    return wrap(near(array, bottom(other)._a))
 
 
 def bottom(t: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import on_device
 from ..core.fast import GENERIC
 from . import cache as modules
 from .reductions import pairwise
@@ -77,6 +78,10 @@ def tables(x: np.ndarray, y: np.ndarray) -> tuple | None:
 
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The distances of all rows of x (..., n, d) from those of y (..., m, d)."""
+    if on_device(x):
+        from .cuda import distances as there
+
+        return there.distances(x, y)
     found = tables(x, y)
     if found is None:
         return None
@@ -90,6 +95,10 @@ def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
 
 def pulls(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The gradient by x."""
+    if on_device(x):
+        from .cuda import distances as there
+
+        return there.pulls(g, x, y)
     found = tables(x, y)
     if found is None or g.dtype != x.dtype:
         return None

@@ -23,7 +23,7 @@ VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf er
            "where")  # fmt: skip
 SCALARS = dict.fromkeys(VECMATH.split(), "minigrad.kernels.vecmath")
 SCALARS |= dict.fromkeys(("isfinite", "isinf", "isnan", "e", "inf", "nan", "pi", "tau"), "math")
-SCALARS |= {"float32": "numpy"}
+SCALARS |= dict.fromkeys(("float32", "uint8", "int8", "int16", "int32", "int64"), "numpy")
 DIVISIONS = {ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}  # exact for floats, and faster than Numba's
 F64 = np.dtype(np.float64)
 BUILTINS = ("abs", "round")
@@ -35,6 +35,7 @@ class Target(NamedTuple):
     imported: str
     functions: str
     helper: str
+    more: tuple = ()  # functions of single numbers that only this target has
 
     def import_of(self, module: str) -> str:
         """The module that functions of single numbers come from."""
@@ -43,7 +44,12 @@ class Target(NamedTuple):
 
 HELPER = "\n\n@{mark}\ndef {{name}}({{args}}):\n    return {{body}}"
 CPU = Target("njit", "minigrad.kernels.vecmath", HELPER.format(mark='njit(error_model="numpy", forceinline=True)'))
-CUDA = Target("cuda", "minigrad.kernels.cuda.functions", HELPER.format(mark="cuda.jit(device=True)"))
+CUDA = Target(
+    "cuda",
+    "minigrad.kernels.cuda.functions",
+    HELPER.format(mark="cuda.jit(device=True)"),
+    ("digamma", "erfinv", "zeta"),
+)
 
 # The same names on arrays; each Pointwise class adds its own.
 ARRAYS: dict[str, Any] = {
@@ -208,6 +214,8 @@ def definition(name: str, scope: dict, dtype: np.dtype, target: Target) -> list 
         return [("numpy", "float32"), f"{name} = float32({constant})"]
     if name in BUILTINS:
         return []
+    if name in target.more:
+        return [(target.functions, name)]
     if name in SCALARS:
         return [(SCALARS[name], name)]
     if op is None or (inner := needs([op.kernel], dtype, target)) is None:

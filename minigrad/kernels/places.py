@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.fast import GENERIC
+from ..errors import error
 from .cache import load
 from .threads import launch
 
@@ -165,13 +166,25 @@ def module(dtype: np.dtype) -> Any:
 
 def serves(x: np.ndarray, number: int) -> bool:
     """Whether an array, and so many elements to be read or written, are worth a kernel."""
-    return number >= PLACES_FROM and x.size > 0 and not GENERIC and x.dtype.kind == "f" and x.flags.c_contiguous
+    if number < PLACES_FROM or type(x) is not np.ndarray:
+        return False
+    return x.size > 0 and not GENERIC and x.dtype.kind == "f" and x.flags.c_contiguous
 
 
 def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
     """Whether `index`, of int64, is as large as x in all other dimensions."""
     same = all(n == m for d, (n, m) in enumerate(zip(x.shape, index.shape)) if d != dim)
     return same and x.ndim == index.ndim and index.dtype == np.int64
+
+
+def out_of_range(index: int, dim: int, n: int) -> Exception:
+    """The error for an index that may count from the end."""
+    return error(
+        IndexError,
+        "index",
+        f"index {index} is out of bounds for dimension {dim} with size {n}",
+        f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
+    )
 
 
 def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:
@@ -183,6 +196,10 @@ def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:
 
 def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
     """The elements at `index` along dim."""
+    if type(x) is not np.ndarray:
+        from .cuda import indexing
+
+        return indexing.gather(x, dim, index)
     if not serves(x, index.size) or not fits(x, dim, index):
         return None
     out, wrong, kernels = np.empty(index.shape, x.dtype), np.zeros(1, np.int64), module(x.dtype)
@@ -194,6 +211,10 @@ def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
 
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
     """Elements of src written at `index` along dim of x, or combined with what is there by NumPy's function of that name."""
+    if type(x) is not np.ndarray:
+        from .cuda import scatter
+
+        return scatter.scatter(x, dim, index, src, how)
     if not serves(x, index.size) or not fits(x, dim, index):
         return False
     src = np.full(index.shape, src, x.dtype) if isinstance(src, (int, float)) else src
@@ -213,6 +234,10 @@ def like(a: Any, shape: tuple, x: np.ndarray) -> bool:
 
 def in_range(index: np.ndarray, n: int) -> bool:
     """Whether all of many indices lie between 0 and n - 1; False also where somebody else has to look."""
+    if type(index) is not np.ndarray:
+        from .cuda import indexing
+
+        return indexing.in_range(index, n)
     if index.size < PLACES_FROM or GENERIC or index.dtype != np.int64 or not index.flags.c_contiguous:
         return False
     return module(np.dtype(np.float32)).within(index.reshape(-1), n)
@@ -238,6 +263,10 @@ def mean_loss(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> float
 
 def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
     """The slices of x at indices along dim; `signed` ones may count from the end."""
+    if type(x) is not np.ndarray:
+        from .cuda import indexing
+
+        return indexing.slices(x, dim, index, signed)
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i":
         return None
@@ -251,8 +280,18 @@ def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.
     return out
 
 
-def add(x: np.ndarray, dim: int, index: np.ndarray, rows: Any) -> bool:
-    """Slices added to x at indices along dim, in place; rows has the shape that `take` gives."""
+def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = False) -> bool:
+    """Slices added to x at indices along dims, in place; rows has the shape that indexing gives.
+
+    `known` indices have been looked at before: on a device, asking would mean to wait for it.
+    """
+    if type(x) is not np.ndarray:
+        from .cuda import scatter
+
+        return scatter.add(x, dims, indices, rows, known)
+    if len(dims) > 1:
+        return False
+    (dim,), (index,) = dims, indices
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False

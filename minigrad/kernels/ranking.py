@@ -100,6 +100,10 @@ def module(dtype: np.dtype) -> Any:
 
 def top(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray | None:
     """The places of the k largest, or smallest, along a dimension, in order; of equal ones the first come first."""
+    if type(x) is not np.ndarray:
+        from .cuda import sorting
+
+        return sorting.top(x, k, dim, largest)
     n = x.shape[dim]
     if x.size < RANK_FROM or GENERIC or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:
         return None

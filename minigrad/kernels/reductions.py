@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import kernels_there
 from ..core.fast import GENERIC
 from .cache import load
 from .threads import GRAIN, launch
@@ -203,6 +204,8 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
     """A reduction over dimensions in increasing order: "sum", that of "squares" or of the "known" (all but NaN), "product",
     "maximum" or "minimum".
     """
+    if type(x) is not np.ndarray:
+        return kernels_there("reductions").reduce(name, [x], dims, keepdim)
     if name == "sum" and x.dtype.kind == "i":
         return sum_integers(x, dims, keepdim)
     if x.size < REDUCE_FROM or GENERIC or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import kernels_there
 from ..core.convert import address
 from ..core.fast import GENERIC
 from . import columns
@@ -20,6 +21,7 @@ from .cache import load, without
 from .reductions import DOT, SPREAD, SQUARES, SUM
 from .threads import launch, parts
 
+ndarray = np.ndarray  # what is of another type lies on the device
 ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
 
 # Sums run in several lanes at once, so their terms may be reordered; halves are added pairwise, which keeps the error of
@@ -281,6 +283,8 @@ def each(a: np.ndarray) -> np.ndarray:
 
 def softmax(x: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
     """Softmax, or its logarithm."""
+    if type(x) is not ndarray:
+        return kernels_there("softmax").softmax(x, dims, log)
     t = table(x, dims)
     if t is None:
         return columns.softmax(x, dims, log)
@@ -292,6 +296,8 @@ def softmax(x: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
 
 def softmax_backward(g: np.ndarray, out: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
     """The gradient of either by x."""
+    if type(out) is not ndarray:
+        return kernels_there("softmax").softmax_backward(g, out, dims, log)
     t = table(out, dims)
     if t is None:
         return columns.softmax_backward(g, out, dims, log)
@@ -300,8 +306,15 @@ def softmax_backward(g: np.ndarray, out: np.ndarray, dims: tuple, log: bool = Fa
     return dx
 
 
+def logsumexp(x: np.ndarray, dims: tuple, keepdim: bool) -> Any:
+    """log(sum(exp(x))), on the device."""
+    return None if type(x) is ndarray else kernels_there("softmax").logsumexp(x, dims, keepdim)
+
+
 def standardize(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
     """(x - mean) / sqrt(variance + eps), the mean and the variance, over the last dimensions."""
+    if type(x) is not ndarray:
+        return kernels_there("normalize").standardize(x, dims, eps)
     t = table(x, dims)
     if t is None:
         return None
@@ -316,6 +329,8 @@ def standardize_backward(
     g: np.ndarray, x: np.ndarray, mean: np.ndarray, variance: np.ndarray, dims: tuple, eps: float
 ) -> np.ndarray | None:
     """The gradient by x of the first of them."""
+    if type(x) is not ndarray:
+        return kernels_there("normalize").standardize_backward(g, x, mean, variance, dims, eps)
     t = table(x, dims)
     if t is None:
         return None
@@ -327,6 +342,8 @@ def standardize_backward(
 
 def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple | None:
     """standardize, with the result times weight plus bias."""
+    if type(x) is not ndarray:
+        return kernels_there("normalize").layer_norm(x, weight, bias, dims, eps)
     t = table(x, dims)
     if t is None or not weight.shape == bias.shape == x.shape[x.ndim - len(dims) :]:
         return None
@@ -342,6 +359,8 @@ def layer_norm_backward(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, variance: np.ndarray, dims: tuple, eps: float
 ) -> tuple | None:
     """Its gradients by x, weight and bias."""
+    if type(x) is not ndarray:
+        return kernels_there("normalize").layer_norm_backward(g, x, weight, mean, variance, dims, eps)
     t = table(x, dims)
     if t is None or weight.shape != x.shape[x.ndim - len(dims) :]:
         return None
@@ -359,6 +378,8 @@ def layer_norm_backward(
 
 def divide_by_rms(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
     """x / sqrt(mean(x * x) + eps), and the factor, over the last dimensions."""
+    if type(x) is not ndarray:
+        return kernels_there("normalize").divide_by_rms(x, dims, eps)
     t = table(x, dims)
     if t is None:
         return None
@@ -369,6 +390,8 @@ def divide_by_rms(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
 
 def divide_by_rms_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray, dims: tuple) -> np.ndarray | None:
     """The gradient by x of the first of them."""
+    if type(x) is not ndarray:
+        return kernels_there("normalize").divide_by_rms_backward(g, x, factor, dims)
     t = table(x, dims)
     if t is None:
         return None
@@ -379,6 +402,8 @@ def divide_by_rms_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray, dim
 
 def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:
     """The loss at each row's class, NaN where there is no such class, and the log_softmax."""
+    if type(x) is not ndarray:
+        return kernels_there("softmax").cross_entropy(x, target, dim, ignore)
     t = table(x, (dim,))
     if t is None:
         return columns.cross_entropy(x, target, dim, ignore)
@@ -391,6 +416,8 @@ def cross_entropy_backward(
     g: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int
 ) -> np.ndarray | None:
     """The gradient of the loss by x."""
+    if type(log_p) is not ndarray:
+        return kernels_there("softmax").cross_entropy_backward(g, target, log_p, dim, ignore)
     t = table(log_p, (dim,))
     if t is None:
         return columns.cross_entropy_backward(g, target, log_p, dim, ignore)
@@ -401,7 +428,7 @@ def cross_entropy_backward(
 
 def mean_cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:
     """The mean of the losses, NaN where there is no such class, and the log_softmax, of arrays that one thread takes."""
-    t = table(x, (dim,))
+    t = table(x, (dim,)) if type(x) is ndarray else None
     if t is None or parts(x.size) > 1:
         return None
     log_p = np.empty(x.shape, x.dtype)
@@ -415,7 +442,7 @@ def mean_cross_entropy_backward(
     g: Any, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int
 ) -> np.ndarray | None:
     """The gradient of that mean by x."""
-    t = table(log_p, (dim,))
+    t = table(log_p, (dim,)) if type(log_p) is ndarray else None
     if t is None or parts(log_p.size) > 1:
         return None
     dx = np.empty(t.shape, log_p.dtype)

@@ -254,8 +254,8 @@ def device_backward(op: Any, n: int, wanted: list, g: Any, values: dict) -> tupl
     from .cuda import pointwise
     from .cuda.array import empty
 
-    formulas = [op.formulas[i] for i in wanted]
-    scaled = [f for f in formulas if "g" not in formula.parameters(f) and formula.text(f) != "0"]
+    formulas = {f"d{op.names[i]}": op.formulas[i] for i in wanted}
+    scaled = [f for f in formulas.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]
     outs = [empty(g.shape, g.dtype) for _ in wanted]
     if not pointwise.run(f"{op.name}_backward", formulas, {"g": g, **values}, g.dtype, outs, scaled):
         return None

@@ -335,9 +335,9 @@ class Module(Stateful):
         for a in args:
             if isinstance(a, Tensor):
                 dtype, place = a.dtype, a.device
-            elif isinstance(a, (str, type(DEVICE))):
+            elif isinstance(a, (str, int, type(DEVICE))) and not isinstance(a, bool):
                 place = a
-            elif a is not None:
+            elif a is not None and not isinstance(a, bool):  # a bool says non_blocking
                 dtype = a
         if dtype is not None and dtypes.numpy_dtype(dtype).kind != "f":
             raise error(

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor, wrap
+from ..core.arrays import near
+from ..core.tensor import Tensor, wrap_near
 from ..errors import error
 from ..kernels import windows as kernels
 from .compare import where
@@ -26,7 +27,7 @@ class AdaptiveMaxPool(Operation):
         n, size = len(number), x.shape[x.ndim - len(number) :]
         rows = [part(m, w) for m, w in zip(size, number)]
         table = flat([r.reshape(-1) for r in rows], size).reshape([k for r in rows for k in r.shape])
-        table = table.transpose(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).reshape(*number, -1)
+        table = near(table.transpose(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).reshape(*number, -1), x)
         values = x.reshape(*x.shape[: x.ndim - n], math.prod(size))[..., table]
         best = np.expand_dims(values.argmax(-1), -1)
         found = np.take_along_axis(np.broadcast_to(table, values.shape), best, -1)[..., 0]
@@ -91,10 +92,10 @@ def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tens
         start, end = bounds(m, w)
         inside = part(m, w)
         shape = (*inside.shape, *[1] * (-1 - d))
-        taken = input.index_select(d, wrap(inside.reshape(-1))).unflatten(d, inside.shape)
-        real = wrap((np.arange(inside.shape[1]) < (end - start)[:, None]).reshape(shape))  # not a repeated last element
-        lengths = wrap((end - start).astype(input._np_dtype).reshape(shape[:1] + shape[2:]))
-        input = where(real, taken, 0.0).sum(d) / lengths
+        taken = input.index_select(d, wrap_near(inside.reshape(-1), input)).unflatten(d, inside.shape)
+        real = (np.arange(inside.shape[1]) < (end - start)[:, None]).reshape(shape)  # not a repeated last element
+        lengths = wrap_near((end - start).astype(input._np_dtype).reshape(shape[:1] + shape[2:]), input)
+        input = where(wrap_near(real, input), taken, 0.0).sum(d) / lengths
     return input
 
 

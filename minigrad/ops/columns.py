@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import contiguous
 from ..core.tensor import Tensor
 from ..errors import error
 from .conv import Geometry, merge, settings, split, with_batch
@@ -39,7 +40,7 @@ class Col2Im(Linear):
     def impl(x: np.ndarray, size: tuple, kernel: tuple, geometry: Geometry) -> np.ndarray:
         number = tuple(map(count, size, kernel, *geometry[:3]))
         parts = x.reshape(x.shape[0], x.shape[1] // int(np.prod(kernel)), *kernel, *number)
-        return np.ascontiguousarray(add_windows(parts, size, *geometry[:3]))
+        return contiguous(add_windows(parts, size, *geometry[:3]))
 
     dx = lambda g, kernel, geometry: Im2Col.apply(g, kernel, geometry)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.arrays import contiguous
 from ..core.batching import front
 from ..core.tensor import Tensor
 from ..errors import error
@@ -369,7 +370,7 @@ def matrix(x: np.ndarray, groups: int) -> np.ndarray:
 
 def batch_first(x: np.ndarray) -> np.ndarray:
     """(channels, batch, ...) as (batch, channels, ...)."""
-    return np.ascontiguousarray(x.swapaxes(0, 1))
+    return contiguous(x.swapaxes(0, 1))
 
 
 def cut(t: Tensor, shape: tuple) -> Tensor:

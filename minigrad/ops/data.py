@@ -57,6 +57,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return to(data, dtype=dtype, device=device)
     if isinstance(data, np.ndarray):
         return to(from_numpy(data), dtype=dtype, device=default_device() if device is None else device)
+    if hasattr(data, "__cuda_array_interface__"):
+        return to(on_gpu(data), dtype=dtype, device=device)
     return leaf(array_of(data, dtype, "as_tensor"), False, device)
 
 
@@ -106,6 +108,8 @@ def asarray(
     """
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = np.frombuffer(obj, chosen(dtype))
+    if not isinstance(obj, Tensor) and hasattr(obj, "__cuda_array_interface__"):
+        obj = on_gpu(obj)
     shared = isinstance(obj, (Tensor, np.ndarray, np.generic)) or hasattr(obj, "__dlpack__")
     if shared and not isinstance(obj, (Tensor, np.ndarray)):
         obj = np.asarray(obj) if isinstance(obj, np.generic) else from_dlpack(obj)
@@ -167,6 +171,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return made(array)
 
 
+def on_gpu(data: Any) -> Tensor:
+    """A tensor on the memory of an object of another library's that has __cuda_array_interface__."""
+    array = devices.borrowed(data)
+    dtypes.of_numpy(array.dtype)
+    return made(array)
+
+
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's, which has `__dlpack__`.
 
@@ -175,9 +186,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     >>> minigrad.from_dlpack(np.ones(2))
     tensor([1., 1.], dtype=minigrad.float64)
     """
-    if isinstance(ext_tensor, Tensor):
+    if isinstance(ext_tensor, Tensor) and not ext_tensor.is_cuda:
         ext_tensor = ext_tensor.numpy()
-    array = np.from_dlpack(ext_tensor)
+    array = devices.lent(ext_tensor)
     return to(from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array), device=device)
 
 
@@ -197,6 +208,9 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
         target = dtypes.of_numpy(data.dtype).dtype if dtype is None else dtypes.numpy_dtype(dtype)
         return np.array(data, dtype=target, order="C")
     if not isinstance(data, (list, tuple, range)) and type(data) not in NUMBERS:
+        if hasattr(data, "__cuda_array_interface__"):
+            array = on_gpu(data)._a
+            return array.astype(array.dtype if dtype is None else dtypes.numpy_dtype(dtype), "C")
         if hasattr(data, "__array__"):
             return array_of(np.asarray(data), dtype, who)
         refuse(data, who)

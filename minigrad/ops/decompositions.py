@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import return_types
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, wrap_near
 from ..return_types import QR, SVD, Eigen, SVDWithV
 from .compare import where
 from .families import Operation
@@ -219,7 +219,7 @@ def triangle_of(who: str, UPLO: str) -> str:
 def factors(x: np.ndarray, mode: str) -> tuple:
     """NumPy's qr, Q empty for "r"."""
     if mode == "r":
-        return np.zeros(0, x.dtype), np.linalg.qr(x, "r")
+        return np.zeros_like(x, shape=0), np.linalg.qr(x, "r")
     return tuple(np.linalg.qr(x, mode))
 
 
@@ -304,4 +304,4 @@ def svd_gradient(gu: Tensor | None, gs: Tensor | None, gvh: Tensor | None, u: Te
 
 def eye_mask(s: Tensor) -> Tensor:
     """True on the diagonal of a matrix as large as a vector is long."""
-    return wrap(np.eye(s.shape[-1], dtype=bool))
+    return wrap_near(np.eye(s.shape[-1], dtype=bool), s)

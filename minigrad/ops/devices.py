@@ -37,6 +37,24 @@ def upload(a: np.ndarray) -> Any:
     return to_device(a)
 
 
+def borrowed(lender: Any) -> Any:
+    """The array in the memory of the GPU that an object of another library shows by __cuda_array_interface__."""
+    current()
+    from ..kernels.cuda.exchange import from_interface
+
+    return from_interface(lender)
+
+
+def lent(lender: Any) -> Any:
+    """The array that another library lends by DLPack, in the memory where it is."""
+    if lender.__dlpack_device__()[0] == 1:
+        return np.from_dlpack(lender)
+    current()
+    from ..kernels.cuda.exchange import from_dlpack
+
+    return from_dlpack(lender)
+
+
 def stream(bits: np.random.Philox) -> Any:
     """What makes random numbers in the memory of the GPU."""
     from ..kernels.cuda.random import Stream

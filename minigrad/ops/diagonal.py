@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import zeros
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import moves
@@ -30,7 +31,7 @@ class Undiagonal(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, offset: int, i: int, j: int) -> np.ndarray:
-        out = np.zeros(size, x.dtype)
+        out = zeros(size, x)
         diagonal_of(out, offset, i, j)[...] = x
         return out
 
@@ -67,7 +68,7 @@ def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:
     corner: list = [slice(None)] * x.ndim
     corner[i], corner[j] = slice(rows, rows + n), slice(columns, columns + n)
     square = np.moveaxis(x[tuple(corner)], (i, j), (-2, -1))
-    return np.einsum("...ii->...i", square)
+    return np.einsum("...ii->...i", square) if type(x) is np.ndarray else square.diagonal(0, -2, -1)
 
 
 @op("T(3, 4)", "T(3, 4), 1", "T(3, 4), -2", "T(2, 3, 4), 0, 0, 2", "T(2, 3, 4), 1, -1, 0", "T(2, 2), 5", "T(4, 3).mT")

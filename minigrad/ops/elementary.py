@@ -343,17 +343,22 @@ class Trigamma(Elementary):
     """Derivative of digamma."""
 
     name = "polygamma"
-    ufunc = lambda x: special("polygamma")(1, x)
+    ufunc = lambda x: zeta(2, x)
     kernel = lambda x: trigamma(x)
     dx = lambda x: polygamma(2, x)
 
 
-class Polygamma(Elementary):
-    """The n-th derivative of digamma."""
+def zeta(s: Any, x: Any) -> Any:
+    """Hurwitz's zeta function, in formulas on arrays."""
+    return special("zeta")(s, x)
 
-    kernel = ufunc = lambda x, n: special("polygamma")(n, x)
+
+class Polygamma(Elementary):
+    """The n-th derivative of digamma, for n from 1 on; `factor` is n! with its sign."""
+
+    kernel = lambda x, n, factor: factor * zeta(n + 1, x)
     dx = lambda x, n: polygamma(n + 1, x)
-    statics = 1
+    statics = 2
 
 
 (exp, exp2, expm1, log, log1p, log2, log10, sqrt, rsqrt, hypot, logaddexp, xlogy) = functions(
@@ -394,4 +399,6 @@ def polygamma(n: int, input: Tensor) -> Any:
             f"polygamma(n, x) does not support negative n, got {n}",
             "use lgamma, whose derivative is n = 0",
         )
-    return (Polygamma, (input, n)) if n > 1 else ((Digamma, Trigamma)[n], (input,))
+    if n < 2:
+        return (Digamma, Trigamma)[n], (input,)
+    return Polygamma, (input, n, (-1.0) ** (n + 1) * math.factorial(n))

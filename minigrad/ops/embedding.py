@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
+from ..core.arrays import zeros
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels import places as kernels
 from .compare import where
+from .devices import placed
 from .families import Linear
 from .registry import op
 
@@ -27,12 +29,13 @@ class Embed(Linear):
     def impl(weight: np.ndarray, indices: np.ndarray, padding: int | None, even: bool) -> np.ndarray:
         if (found := kernels.take(weight, 0, indices, signed=False)) is not None:
             return found
-        if indices.size and not (indices.min() >= 0 and indices.max() < len(weight)):
+        low, high = (int(indices.min()), int(indices.max())) if indices.size else (0, -1)
+        if low < 0 or high >= len(weight):
             raise error(
                 IndexError,
                 "embedding",
-                f"index out of range: found {indices.min()} to {indices.max()} for a table of {len(weight)} rows",
-                f"indices lie in 0 to {len(weight) - 1}: make the table large enough, Embedding({indices.max() + 1}, ...)",
+                f"index out of range: found {low} to {high} for a table of {len(weight)} rows",
+                f"indices lie in 0 to {len(weight) - 1}: make the table large enough, Embedding({high + 1}, ...)",
             )
         return weight[indices]
 
@@ -57,8 +60,8 @@ class AddRows(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, indices: np.ndarray, n: int) -> np.ndarray:
-        out = np.zeros((n, *x.shape[indices.ndim :]), x.dtype)
-        if kernels.add(out, 0, indices, x):
+        out = zeros((n, *x.shape[indices.ndim :]), x)
+        if kernels.add(out, (0,), (indices,), x, known=True):
             return out
         flat, rows = indices.reshape(-1), x.reshape(indices.size, *out.shape[1:])
         if flat.size:
@@ -151,4 +154,4 @@ def without(g: Tensor, indices: Tensor, padding: int | None) -> Tensor:
 
 def steps(b: int, n: int, like: Tensor) -> Tensor:
     """0, n, 2n, ... as a column that meets b rows of indices."""
-    return wrap(np.arange(b).reshape(b, *[1] * (like.ndim - 1)) * n)
+    return wrap(placed(np.arange(b).reshape(b, *[1] * (like.ndim - 1)) * n, like.device))

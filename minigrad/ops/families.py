@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.arrays import KINDS
+from ..core.arrays import KINDS, on_device, zeros
 from ..core.batching import lift
 from ..core.context import OFF, ON, current
 from ..core.inplace import inplace
@@ -240,7 +240,7 @@ def times(g: Any, d: Any) -> Any:
         return g * d
     if d:
         return g if d == 1 else -g
-    return g.new_zeros(g.shape) if isinstance(g, Tensor) else np.zeros(g.shape, g.dtype)[()]
+    return g.new_zeros(g.shape) if isinstance(g, Tensor) else zeros(g.shape, g)[()]
 
 
 class Reduce(Primitive):
@@ -286,7 +286,7 @@ def spread(d: Any, shape: tuple) -> np.ndarray:
     """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
     if d.shape == shape:
         return d
-    if math.prod(shape) > run.FUSE_FROM:
+    if math.prod(shape) > run.FUSE_FROM or on_device(d):
         return np.broadcast_to(d, shape)
     out = np.empty(shape, d.dtype)
     out[...] = d

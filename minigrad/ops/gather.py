@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import zeros
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
@@ -75,7 +76,7 @@ class ScatterAdd(Write):
 
 def added_at(shape: tuple, dim: int, index: np.ndarray, g: np.ndarray) -> np.ndarray:
     """Zeros of a shape with g added at `index` along dim."""
-    out = np.zeros(shape, g.dtype)
+    out = zeros(shape, g)
     ScatterAdd.update(out, dim, index, g)
     return out
 
@@ -271,7 +272,7 @@ def check_range(who: str, index: Tensor, n: int, dim: int, kind: type, low: int 
     if kernels.in_range(a, n):
         return
     if a.size and (a.min() < low or a.max() >= n):
-        worst = a.min() if a.min() < low else a.max()
+        worst = int(a.min() if a.min() < low else a.max())
         raise error(
             kind,
             who,

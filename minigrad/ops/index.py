@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import on_device, zeros
 from ..core.batching import front
 from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor, wrap
@@ -47,7 +48,7 @@ class Unindex(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, index: tuple) -> np.ndarray:
-        out = np.zeros(size, x.dtype)
+        out = zeros(size, x)
         out[index] = x
         return out
 
@@ -78,8 +79,8 @@ class Untake(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, dims: tuple, *indices: np.ndarray) -> np.ndarray:
-        out = np.zeros(size, x.dtype)
-        add_at(out, x, dims, indices)
+        out = zeros(size, x)
+        add_at(out, x, dims, indices, known=True)
         return out
 
     dx = lambda g, dims, indices: Take.apply(g, dims, *indices)
@@ -141,7 +142,7 @@ class NonZero(NonDifferentiable):
     """The places where x is not zero, one row each."""
 
     name = "nonzero"
-    impl = lambda x: np.argwhere(x) if x.ndim else np.zeros((int(x != 0), 0), np.int64)
+    impl = lambda x: np.argwhere(x)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
         """Every example would have a result of its own length."""
@@ -207,7 +208,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 def warn_fraction(x: Tensor, value: Any) -> None:
     """Warn where numbers that are not whole are written into integers."""
     a = value._a if isinstance(value, Tensor) and value._layer is None else None if isinstance(value, Tensor) else value
-    a = None if a is None else np.asarray(a)
+    a = None if a is None or on_device(a) else np.asarray(a)  # to look there would be to wait for it
     if a is None or a.dtype.kind != "f":
         return
     lost = np.isfinite(a) & (a != np.trunc(a))

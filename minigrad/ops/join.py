@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.arrays import contiguous
 from ..core.tensor import Tensor
 from ..errors import error
 from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from
@@ -42,7 +43,7 @@ class Join(Operation):
 class Stack(Join):
     """Tensors of one shape side by side along a new dimension."""
 
-    impl = lambda dim, *xs: np.ascontiguousarray(np.stack(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
+    impl = lambda dim, *xs: contiguous(np.stack(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
     dxs = lambda g, dim, index: Index.apply(g, (WHOLE,) * dim + (index,))
     batch = lambda dim, *xs: (dim + 1, *xs)
 
@@ -55,9 +56,7 @@ class Stack(Join):
 class Cat(Join):
     """Tensors one behind the other along a dimension; `starts` says where each begins, and where the last ends."""
 
-    impl = lambda dim, starts, *xs: np.ascontiguousarray(
-        np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe")
-    )
+    impl = lambda dim, starts, *xs: contiguous(np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
     batch = lambda dim, starts, *xs: (dim + 1, starts, *xs)
 

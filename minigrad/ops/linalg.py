@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
+from ..core.arrays import near, on_device
 from ..core.engine import sum_to
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, wrap_near
 from ..errors import MinigradRuntimeError, error
 from ..return_types import SignAndLog
 from .compare import where
@@ -272,7 +273,7 @@ def inverses(x: np.ndarray, strict: bool) -> np.ndarray:
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        out = np.full(x.shape, np.nan, x.dtype)
+        out = np.full_like(x, np.nan)
         for i in np.ndindex(x.shape[:-2]):
             if not fails(np.linalg.inv, x[i]):
                 out[i] = np.linalg.inv(x[i])
@@ -283,10 +284,10 @@ def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndar
     """Back substitution: by BLAS for each matrix of a short batch, row by row for all matrices of a long one."""
     shape, n = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-1]
     a, b = np.broadcast_to(a, (*shape, n, n)), np.broadcast_to(b, (*shape, *b.shape[-2:]))
-    out = np.empty(b.shape, b.dtype)
+    out = np.empty_like(b, order="C")
     if not out.size:
         return out
-    if math.prod(shape) <= n:
+    if math.prod(shape) <= n and not on_device(a):
         from scipy.linalg import blas
 
         trsm = blas.dtrsm if a.dtype == np.float64 else blas.strsm
@@ -306,7 +307,7 @@ def cofactors(x: np.ndarray) -> np.ndarray:
         return np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
     except np.linalg.LinAlgError:
         u, s, vh = np.linalg.svd(x)
-        others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
+        others = np.where(near(np.eye(s.shape[-1], dtype=bool), s), 1, s[..., None, :]).prod(-1)
         sign = np.sign(np.linalg.det(u) * np.linalg.det(vh))
         return sign[..., None, None] * (u * others[..., None, :]) @ vh
 
@@ -323,7 +324,7 @@ def cofactors_gradient(g: Tensor, x: Tensor) -> Tensor:
     u, s, vh = linalg_svd(x)
     n = s.shape[-1]
     same = np.eye(n, dtype=bool)
-    left_out, diagonal = wrap(same[:, None] | same), wrap(same)
+    left_out, diagonal = wrap_near(same[:, None] | same, x), wrap_near(same, x)
     products = where(diagonal, 0.0, where(left_out, 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
     m = u.mT @ g @ vh.mT
     on = (products * where(diagonal, m, 0.0).sum(-2, True)).sum(-1, True)
@@ -343,7 +344,7 @@ def triangle(x: Tensor, upper: bool, skip: int) -> Tensor:
 
 def identity(like: Tensor) -> Tensor:
     """The identity matrix of the size and dtype of a tensor's matrices."""
-    return wrap(np.eye(like.shape[-1], dtype=like._np_dtype))
+    return wrap_near(np.eye(like.shape[-1], dtype=like._np_dtype), like)
 
 
 # ---------------------------------------------------------------------- refusals

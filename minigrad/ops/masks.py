@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import zeros
 from ..core.batching import front, lift
 from ..core.context import reading
 from ..core.engine import sum_to
@@ -44,7 +45,7 @@ class OneHot(NonDifferentiable):
 
     @staticmethod
     def impl(x: np.ndarray, n: int) -> np.ndarray:
-        out = np.zeros((*x.shape, n), np.int64)
+        out = zeros((*x.shape, n), x, np.int64)
         np.put_along_axis(out, x[..., None], 1, axis=-1)
         return out
 

@@ -244,7 +244,7 @@ def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
         return found
     rows = max(1, CHUNK // max(1, each))
     parts = [lengths(x[..., i : i + rows, None, :] - y[..., None, :, :], p) for i in range(0, n, rows)]
-    return np.concatenate(parts, -2) if parts else np.zeros((*x.shape[:-1], y.shape[-2]), x.dtype)
+    return np.concatenate(parts, -2) if parts else np.zeros_like(x, shape=(*x.shape[:-1], y.shape[-2]))
 
 
 def lengths(x: np.ndarray, p: float) -> np.ndarray:
@@ -254,7 +254,7 @@ def lengths(x: np.ndarray, p: float) -> np.ndarray:
 
 def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """Euclidean distances by |x|^2 + |y|^2 - 2 x.y; those that would lose digits by differences, None if many would."""
-    scale = np.einsum("...i,...i->...", x, x)[..., None] + np.einsum("...i,...i->...", y, y)[..., None, :]
+    scale = np.vecdot(x, x)[..., None] + np.vecdot(y, y)[..., None, :]
     squares = scale - 2 * np.matmul(x, np.swapaxes(y, -1, -2))
     close = np.nonzero(squares < scale * 1e-3)
     if close[0].size * x.shape[-1] > CHUNK:

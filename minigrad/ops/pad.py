@@ -12,6 +12,7 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels import moves
 from .broadcast import tensors_from
+from .devices import placed
 from .families import Linear
 from .index import Index, Take, Untake, data_dependent
 from .reduce import axis
@@ -226,7 +227,7 @@ def repeat_interleave(
     `repeat_interleave(repeats)` of an integer tensor alone gives the indices: each position as often as it says.
     """
     if repeats is None:
-        input, repeats = wrap(np.arange(input.numel())), input
+        input, repeats = wrap(placed(np.arange(input.numel()), input.device)), input
     if dim is None:
         input, dim = reshape(input, -1), 0
     d = axis(dim, input.ndim, "repeat_interleave")

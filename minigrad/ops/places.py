@@ -9,7 +9,6 @@ import numpy as np
 
 from ..core.batching import front, lift
 from ..core.tensor import Tensor, wrap
-from ..errors import error
 from ..kernels import places as kernels
 
 WHOLE = slice(None)
@@ -40,12 +39,7 @@ def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
         n = shape[d]
         low, high = (i.min(), i.max()) if i.size else (0, -1)
         if low < -n or high >= n:
-            raise error(
-                IndexError,
-                "index",
-                f"index {low if low < -n else high} is out of bounds for dimension {d} with size {n}",
-                f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
-            )
+            raise kernels.out_of_range(low if low < -n else high, d, n)
         step = math.prod(shape[d + 1 :])
         flat = flat + (np.where(i < 0, i + n, i) if low < 0 else i).astype(np.int64, copy=False) * step
     for d, n in enumerate(shape):
@@ -58,16 +52,17 @@ def take_at(x: np.ndarray, dims: tuple, indices: tuple) -> np.ndarray:
     """x[indices]"""
     if len(dims) == 1 and (found := kernels.take(x, dims[0], indices[0])) is not None:
         return found
-    if len(dims) == x.ndim > 1:
+    if len(dims) == x.ndim > 1 and type(x) is np.ndarray:
         return x.reshape(-1).take(flat_places(x.shape, dims, indices))
     if len(dims) == 1:
         return x.take(indices[0], axis=dims[0])
-    return np.asarray(x[place(x.ndim, dims, indices)], order="C")
+    found = x[place(x.ndim, dims, indices)]
+    return np.asarray(found, order="C") if type(x) is np.ndarray else found
 
 
-def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple) -> None:
+def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple, known: bool = False) -> None:
     """out[indices] += value, where repeated places count; np.add.at is fast on one dimension only."""
-    if len(dims) == 1 and kernels.add(out, dims[0], indices[0], value):
+    if kernels.add(out, dims, indices, value, known):
         return
     if not out.flags.c_contiguous:
         copy = out.copy()

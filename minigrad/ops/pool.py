@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor, wrap
+from ..core.arrays import on_device
+from ..core.tensor import Tensor, wrap_near
 from ..errors import error
 from ..kernels import windows as kernels
 from .families import Linear, Operation
@@ -59,6 +60,10 @@ class WindowSum(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, number: tuple) -> np.ndarray:
+        if on_device(x):
+            from ..kernels.cuda import pool as there
+
+            return there.window_sum(x, kernel, stride, padding, number)
         size, ones = x.shape[x.ndim - len(kernel) :], (1,) * len(kernel)
         x = padded(x, padding, reach(size, number, kernel, stride, padding, ones))
         total = np.zeros((*x.shape[: x.ndim - len(kernel)], *number), x.dtype)
@@ -75,6 +80,10 @@ class SpreadWindows(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, kernel: tuple, stride: tuple, padding: tuple) -> np.ndarray:
+        if on_device(x):
+            from ..kernels.cuda import pool as there
+
+            return there.spread_windows(x, size, kernel, stride, padding)
         n = len(kernel)
         lead, number = x.shape[: x.ndim - n], x.shape[x.ndim - n :]
         columns = np.broadcast_to(x.reshape(*lead, *(1,) * n, *number), (*lead, *kernel, *number))
@@ -227,7 +236,7 @@ def avg_pool(
         return total.div(divisor, rounding_mode=rounding)
     margin = pad if count_include_pad else (0,) * n
     sizes = [covered(m, *settings) for m, *settings in zip(input.shape[-n:], kernel, step, pad, number, margin)]
-    return total.div(wrap(math.prod(np.ix_(*sizes)).astype(input._np_dtype)), rounding_mode=rounding)
+    return total.div(wrap_near(math.prod(np.ix_(*sizes)).astype(input._np_dtype), input), rounding_mode=rounding)
 
 
 def covered(m: int, kernel: int, stride: int, padding: int, number: int, margin: int) -> np.ndarray:

@@ -12,9 +12,11 @@ import numpy as np
 
 from .. import return_types
 from ..core import dtypes
+from ..core.arrays import near
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..return_types import Selected
+from .devices import placed
 from .order import Selection, Whole, choose
 from .pointwise import where
 from .reduce import axis, count
@@ -75,8 +77,8 @@ def mode_place(x: np.ndarray, dim: int) -> np.ndarray:
     """Where the most frequent value stands last; of equally frequent ones the smallest."""
     order = np.argsort(x, dim, kind="stable")
     row = np.moveaxis(np.take_along_axis(x, order, dim), dim, -1)
-    places = np.arange(row.shape[-1])
-    fresh = np.ones(row.shape, bool)
+    places = near(np.arange(row.shape[-1]), row)
+    fresh = np.ones_like(row, bool)
     fresh[..., 1:] = row[..., 1:] != row[..., :-1]
     length = places - np.maximum.accumulate(np.where(fresh, places, 0), axis=-1)  # of the run of equal ones, so far
     best = np.moveaxis(np.argmax(length, -1, keepdims=True), -1, dim)
@@ -87,7 +89,7 @@ def take_last(x: np.ndarray, dims: tuple, place: Callable) -> np.ndarray:
     """The element at `place` of all that lie in dims, which are the last ones; NaN where there are none."""
     rows = x.reshape((*x.shape[: x.ndim - len(dims)], count(x.shape, dims)))
     if rows.shape[-1] == 0:
-        return np.full(rows.shape[:-1], np.nan).astype(x.dtype)
+        return np.full_like(rows, np.nan, np.float64, shape=rows.shape[:-1]).astype(x.dtype)
     return np.take_along_axis(rows, place(rows, rows.ndim - 1), -1)[..., 0]
 
 
@@ -194,7 +196,7 @@ def ranks(input: Tensor, q: Any, interpolation: str, who: str) -> Tensor:
             f"interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation}",
             "write interpolation='linear'",
         )
-    given = q if isinstance(q, Tensor) else wrap(np.asarray(q, input._np_dtype))
+    given = q if isinstance(q, Tensor) else wrap(placed(np.asarray(q, input._np_dtype), input.device))
     if given._np_dtype != input._np_dtype or given.ndim > 1:
         raise error(
             RuntimeError,

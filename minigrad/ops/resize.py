@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, wrap_near
 from ..errors import error
 from .registry import op
 
@@ -85,7 +85,7 @@ def interpolate(
         else:
             step = old / new if factor is None else 1 / factor
             at = np.floor((np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)) * step).astype(np.int64)
-            input = input.index_select(d, wrap(np.minimum(at, old - 1)))
+            input = input.index_select(d, wrap_near(np.minimum(at, old - 1), input))
     return input
 
 
@@ -141,7 +141,8 @@ def combined(input: Tensor, dim: int, terms: list) -> Tensor:
     """The sum of elements along one dimension, each times its weight; those beyond the border are the border's."""
     last, shape = input.shape[dim] - 1, (-1, *[1] * (input.ndim - dim - 1))
     picked = [
-        input.index_select(dim, wrap(np.clip(i, 0, last))) * wrap(w.astype(input._np_dtype).reshape(shape))
+        input.index_select(dim, wrap_near(np.clip(i, 0, last), input))
+        * wrap_near(w.astype(input._np_dtype).reshape(shape), input)
         for i, w in terms
     ]
     return sum(picked[1:], picked[0])

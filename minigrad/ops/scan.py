@@ -49,7 +49,7 @@ class Shift(Operation):
 
     @staticmethod
     def impl(x: np.ndarray, dim: int, by: int, fill: float) -> np.ndarray:
-        out = np.full(x.shape, fill, x.dtype)
+        out = np.full_like(x, fill, order="C")
         n = max(x.shape[dim] - abs(by), 0)
         before, first, last = (slice(None),) * dim, slice(0, n), slice(x.shape[dim] - n, None)
         out[(*before, last if by > 0 else first)] = x[(*before, first if by > 0 else last)]

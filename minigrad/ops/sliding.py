@@ -10,8 +10,8 @@ from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from ..core.arrays import strided
 from ..core.tensor import Tensor
 from ..errors import error
 
@@ -58,7 +58,9 @@ def padded(x: np.ndarray, before: Any, after: Any, value: Any = 0) -> np.ndarray
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)
-    out = np.full((*x.shape[:lead], *[n + b + a for n, b, a in zip(x.shape[lead:], before, after)]), value, x.dtype)
+    out = np.full_like(
+        x, value, shape=(*x.shape[:lead], *[n + b + a for n, b, a in zip(x.shape[lead:], before, after)])
+    )
     out[(..., *[slice(b, b + n) for b, n in zip(before, x.shape[lead:])])] = x
     return out
 
@@ -73,7 +75,7 @@ def windows(x: np.ndarray, kernel: tuple, number: tuple, stride: tuple, dilation
     """A view (..., *kernel, *number) of the last dimensions of x."""
     lead, steps = x.ndim - len(kernel), x.strides[x.ndim - len(kernel) :]
     strides = (*x.strides[:lead], *[s * d for s, d in zip(steps, dilation)], *[s * d for s, d in zip(steps, stride)])
-    return as_strided(x, (*x.shape[:lead], *kernel, *number), strides)
+    return strided(x, (*x.shape[:lead], *kernel, *number), strides)
 
 
 def add_windows(columns: np.ndarray, size: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
@@ -81,7 +83,8 @@ def add_windows(columns: np.ndarray, size: tuple, stride: tuple, padding: tuple,
     n = len(size)
     lead, kernel, number = columns.ndim - 2 * n, columns.shape[-2 * n : -n], columns.shape[-n:]
     after = reach(size, number, kernel, stride, padding, dilation)
-    total = np.zeros((*columns.shape[:lead], *[m + p + a for m, p, a in zip(size, padding, after)]), columns.dtype)
+    shape = (*columns.shape[:lead], *[m + p + a for m, p, a in zip(size, padding, after)])
+    total = np.zeros_like(columns, shape=shape, order="C")
     for offset in np.ndindex(*kernel):
         total[element(offset, number, stride, dilation)] += columns[(slice(None),) * lead + offset]
     return total[(..., *[slice(p, p + m) for p, m in zip(padding, size)])]

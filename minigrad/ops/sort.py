@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..core import dtypes
+from ..core.arrays import as_array, contiguous, on_device, zeros
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -53,7 +54,7 @@ class First(NonDifferentiable):
         if (found := ranking.top(x, k, dim, descending)) is not None:
             return found
         if n < PARTITION_FROM or k in (0, n):
-            return np.ascontiguousarray(ArgSort.impl(x, dim, descending)[(*part, slice(k))])
+            return contiguous(ArgSort.impl(x, dim, descending)[(*part, slice(k))])
         parted = np.argpartition(x, n - k if descending else k - 1, dim)
         some = np.sort(parted[(*part, slice(n - k, n) if descending else slice(k))], dim)
         return np.take_along_axis(some, ArgSort.impl(np.take_along_axis(x, some, dim), dim, descending), dim)
@@ -76,7 +77,11 @@ class SearchSorted(NonDifferentiable):
     @staticmethod
     def impl(rows: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
         if rows.ndim == 1:
-            return np.asarray(np.searchsorted(rows, values, "right" if right else "left"))
+            return as_array(np.searchsorted(rows, values, "right" if right else "left"))
+        if type(rows) is not np.ndarray:
+            from ..kernels.cuda.searching import belonging
+
+            return belonging(rows, values, right)
         low, n = np.zeros(values.shape, np.int64), rows.shape[-1]
         high = np.full(values.shape, n)
         for _ in range(n.bit_length()):  # bisection, all at once
@@ -117,8 +122,10 @@ class Histogram(NonDifferentiable):
     @staticmethod
     def impl(x: np.ndarray, bins: int, low: float, high: float, lead: int) -> np.ndarray:
         rows = x.reshape(int(np.prod(x.shape[:lead])), -1)
-        counts = [np.histogram(row, bins, interval(row, low, high))[0] for row in rows]
-        return np.array(counts, x.dtype).reshape((*x.shape[:lead], bins))
+        out = zeros((len(rows), bins), x)
+        for row, counts in zip(rows, out):
+            counts[...] = np.histogram(row, bins, interval(row, low, high))[0]
+        return out.reshape((*x.shape[:lead], bins))
 
     batch = lambda x, bins, low, high, lead: (x, bins, low, high, lead + 1)
 
@@ -157,11 +164,11 @@ class UniqueConsecutive(DataDependent):
     @staticmethod
     def impl(x: np.ndarray, dim: int | None) -> tuple:
         rows = x.reshape(-1) if dim is None else np.moveaxis(x, dim, 0)
-        new = np.ones(len(rows), bool)
+        new = np.ones_like(rows, bool, shape=(len(rows),))
         new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
         starts = np.flatnonzero(new)
         counts, inverse = np.diff(np.append(starts, len(rows))), np.cumsum(new) - 1
-        values = rows[new] if dim is None else np.ascontiguousarray(np.moveaxis(rows[new], 0, dim))
+        values = rows[new] if dim is None else contiguous(np.moveaxis(rows[new], 0, dim))
         return values, inverse.reshape(x.shape) if dim is None else inverse, counts
 
 
@@ -428,7 +435,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 def interval(row: np.ndarray, low: float, high: float) -> tuple:
     """The range of a histogram: the row's own where none is given, and never empty."""
     if low == high and row.size:
-        low, high = row.min(), row.max()
+        low, high = [v.item() if on_device(v) else v for v in (row.min(), row.max())]
     if not np.isfinite([low, high]).all():
         raise error(
             RuntimeError, "histc", f"range of [{low}, {high}] is not finite", "write histc(input[input.isfinite()])"

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import on_device
+from ..core.convert import address
 from ..core.convert import storage as owner
-from ..core.device import CPU, device
+from ..core.device import CPU, CUDA, device
 from ..core.tensor import Tensor
+from . import devices
 from .strided import memory_of
 
 
@@ -26,7 +29,7 @@ class Storage:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return self._array.ctypes.data
+        return address(self._array)
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -41,7 +44,15 @@ class Storage:
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return CPU
+        return CUDA if on_device(self._array) else CPU
+
+    def cpu(self) -> Storage:
+        """The same elements in the computer's memory; itself, if they are there."""
+        return Storage(self._array.to_host()) if on_device(self._array) else self
+
+    def cuda(self, device: Any = None) -> Storage:
+        """The same elements in a GPU's memory; itself, if they are there."""
+        return self if on_device(self._array) else Storage(devices.upload(self._array))
 
     def tolist(self) -> list:
         """The elements as Python numbers."""
@@ -61,7 +72,8 @@ class Storage:
         return hash((self.data_ptr(), self.nbytes()))
 
     def __repr__(self) -> str:
-        return f"<minigrad.Storage of {self.size()} elements of {self._array.dtype}: {self._array}>"
+        shown = self._array.to_host() if on_device(self._array) else self._array
+        return f"<minigrad.Storage of {self.size()} elements of {self._array.dtype}: {shown}>"
 
 
 def untyped_storage(self: Tensor) -> Storage:

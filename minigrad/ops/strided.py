@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import strided, zeros
 from ..core.convert import address, storage
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -32,7 +33,7 @@ class Fold(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, shape: tuple, dim: int, size: int, step: int) -> np.ndarray:
-        out = np.zeros(shape, x.dtype)
+        out = zeros(shape, x)
         n = x.shape[dim]
         for k in range(size):  # element k of all windows at once: no two of them meet
             np.moveaxis(out, dim, 0)[k : k + (n - 1) * step + 1 : step] += np.moveaxis(x[..., k], dim, 0)
@@ -104,7 +105,7 @@ def sources(shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple)
 
 def memory_of(whole: np.ndarray) -> np.ndarray:
     """An array that owns its memory, as a plain row of bytes."""
-    return np.lib.stride_tricks.as_strided(whole, (whole.size,), (whole.itemsize,)).view(np.uint8)
+    return strided(whole, (whole.size,), (whole.itemsize,)).view(np.uint8)
 
 
 def memory_places(size: tuple, stride: tuple) -> np.ndarray:
@@ -120,7 +121,7 @@ def windows_of(x: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
     n = (x.shape[dim] - size) // step + 1
     shape, strides = list(x.shape), list(x.strides)
     shape[dim], strides[dim] = n, x.strides[dim] * step
-    return np.lib.stride_tricks.as_strided(x, (*shape, size), (*strides, x.strides[dim]))
+    return strided(x, (*shape, size), (*strides, x.strides[dim]))
 
 
 @op("T(7), 0, 3, 2", "T(2, 5), -1, 2, 1", "T(4, 3).mT, 1, 2, 2", "T(2, 5), 0, 2, 3", torch="Tensor.unfold")

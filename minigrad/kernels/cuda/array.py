@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core import arrays
+from ...core.convert import uploaded
 from ...errors import error
 from . import device
 from .allocator import ALLOCATOR, Block
@@ -136,11 +137,11 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return device.current().host(self.address, self.shape, self.dtype, self.strides)
 
     def to_host(self) -> np.ndarray:
-        """A NumPy array with these elements; waits for what is still being computed."""
-        whole = self if self.flags.c_contiguous else self.copy("C")
-        out = np.empty(self.shape, self.dtype)
+        """A NumPy array with these elements, in their order in memory; waits for what is still being computed."""
+        out = np.empty_like(self.shadow)
+        whole = self if out.strides == self.strides else self.copy("K")
         if out.size:
-            device.current().download(whole.address, out)
+            device.current().download(whole.address, out.ravel("K"))
         return out
 
     def item(self, *index: Any) -> Any:
@@ -161,6 +162,19 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __index__(self) -> int:
         return self.to_host().__index__()
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **options: Any) -> Any:
+        from .exchange import capsule
+
+        return capsule(self, stream, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from .exchange import CUDA
+
+        return CUDA, 0
+
+    def __reduce__(self) -> tuple:
+        return uploaded, (self.to_host(),)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise error(
@@ -209,6 +223,13 @@ def empty(shape: Any, dtype: Any) -> DeviceArray:
     return placed(ALLOCATOR.take(math.prod(shape) * dtype.itemsize), shape, dtype)
 
 
+def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
+    """An array in C order with one value everywhere."""
+    out = empty(shape, dtype)
+    out.fill(value)
+    return out
+
+
 def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
     """An array at the beginning of a block."""
     memory = np.asarray(Interface(block.address, max(block.nbytes, dtype.itemsize)))
@@ -227,8 +248,9 @@ def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> Devi
 def to_device(a: Any) -> DeviceArray:
     """A NumPy array's elements in device memory, in the same order."""
     a = np.asarray(a)
-    order = a if a.flags.c_contiguous else np.ascontiguousarray(a)
-    out = empty(a.shape, a.dtype)
+    layout = np.empty_like(a)  # untouched memory costs nothing
+    whole = a if layout.strides == a.strides else a.copy("K")
+    out = placed(ALLOCATOR.take(a.nbytes), a.shape, a.dtype, layout.strides)
     if a.size:
-        device.current().upload(out.address, order.reshape(a.shape))
+        device.current().upload(out.address, whole.ravel("K"))
     return out

@@ -4,7 +4,7 @@ The generated modules import them by the names that formulas use.  float32 stays
 written here once, for both.
 """
 
-# ruff: noqa: F401  kernels import them from here
+# ruff: noqa: F401, F405  kernels import them from here
 
 from __future__ import annotations
 
@@ -16,53 +16,9 @@ import numpy as np
 
 from . import simulator
 
-if simulator.SIMULATED:
-    from numpy import arccos as acos
-    from numpy import arccosh as acosh
-    from numpy import arcsin as asin
-    from numpy import arcsinh as asinh
-    from numpy import arctan as atan
-    from numpy import arctan2 as atan2
-    from numpy import arctanh as atanh
-    from numpy import (
-        ceil,
-        copysign,
-        cos,
-        cosh,
-        exp,
-        exp2,
-        expm1,
-        floor,
-        fmod,
-        hypot,
-        isfinite,
-        isinf,
-        isnan,
-        log,
-        log1p,
-        log2,
-        log10,
-        sin,
-        sinh,
-        sqrt,
-        tan,
-        tanh,
-        trunc,
-    )
-    from numpy import power as pow
-    from numpy import rint as round
-    from scipy.special import erf, erfc, erfinv
-    from scipy.special import gammaln as lgamma
-
-    def vector_load(n):
-        """The function load(a, i): a tuple of n elements of a flat array, from i on."""
-        return lambda a, i: tuple([a[i + q] for q in range(n)])
-
-    def umul64hi(x, y):
-        """The upper half of the product of two unsigned numbers of 64 bits."""
-        return np.uint64(int(x) * int(y) >> 64)
-
-elif find_spec("numba_cuda"):  # without it there is no device, and nothing of this is called
+if simulator.SIMULATED or not find_spec("numba_cuda"):
+    from .by_numpy import *  # noqa: F403
+else:
     from math import (
         acos,
         acosh,
@@ -128,6 +84,24 @@ elif find_spec("numba_cuda"):  # without it there is no device, and nothing of t
             return lambda x, y: libdevice.pow(x, y)
         return lambda x, y: libdevice.powf(x, y)
 
+    def bits(x):
+        """A float's bits as an integer of its size."""
+        raise NotImplementedError("bits is for kernels")
+
+    @overload(bits)
+    def bits_of_library(x):
+        return (
+            (lambda x: libdevice.float_as_int(x)) if x == types.float32 else lambda x: libdevice.double_as_longlong(x)
+        )
+
+    def of_bits(n):
+        """The float of these bits."""
+        raise NotImplementedError("of_bits is for kernels")
+
+    @overload(of_bits)
+    def of_bits_of_library(n):
+        return (lambda n: libdevice.int_as_float(n)) if n == types.int32 else lambda n: libdevice.longlong_as_double(n)
+
     def vector_load(n):
         """The function load(a, i): n elements of a flat array, by one instruction; a[i] lies at a multiple of their size."""
 
@@ -144,18 +118,12 @@ elif find_spec("numba_cuda"):  # without it there is no device, and nothing of t
 
         return load
 
-else:
-
-    def vector_load(n):
-        """There is no device."""
+    def function(f):
+        """A function that kernels may call."""
+        return cuda.jit(device=True)(f)
 
 
 load1, load2, load4 = [vector_load(n) for n in (1, 2, 4)]
-
-
-def function(f):
-    """A function that kernels may call."""
-    return f if simulator.SIMULATED or not find_spec("numba_cuda") else cuda.jit(device=True)(f)
 
 
 @function
@@ -234,3 +202,42 @@ def trigamma(x):
     s = 1.0 / (z * z)
     series = s * (1 / 6 - s * (1 / 30 - s * (1 / 42 - s * (1 / 30 - s * (5 / 66 - s * (691 / 2730 - s * 7 / 6))))))
     return type(x)(total + sign * (rest + 1.0 / z + 0.5 * s + series / z))
+
+
+# (2k)! / B(2k) for k = 1 to 12
+EULER_MACLAURIN = (12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1892437580.3183791606, 74724249600.0,
+                   -2950130727918.164224, 116467828143500.67249, -4597978722407472.6105, 181521054019435467.73,
+                   -7166165256175667011.3)  # fmt: skip
+
+
+@function
+def zeta(s, q):
+    """Hurwitz's zeta function, the sum of 1 / (q + k)**s over k = 0, 1, ..., for s > 1.
+
+    Ten terms, and then the formula of Euler and Maclaurin, as in Moshier's Cephes library (zeta.c).  float32 is computed in
+    float64.  Infinite where q is 0 or a negative whole number, NaN for other negative q unless s is whole.
+    """
+    x, a = np.float64(s), np.float64(q)
+    if a <= 0:
+        if a == floor(a):
+            return type(q)(math.inf)
+        if x != floor(x):
+            return type(q)(math.nan)
+    total = pow(a, -x)
+    term = total
+    steps = 0
+    while steps < 9 or a <= 9.0:
+        steps += 1
+        a += 1.0
+        term = pow(a, -x)
+        total += term
+    total += term * a / (x - 1.0) - 0.5 * term
+    factor, k = 1.0, 0.0
+    for divisor in EULER_MACLAURIN:
+        factor *= x + k
+        term /= a
+        total += factor * term / divisor
+        factor *= x + k + 1.0
+        term /= a
+        k += 2.0
+    return type(q)(total)

@@ -1,26 +1,299 @@
-"""Indices: which of them are views, and kernels that take and put elements at places that other arrays name."""
+"""Indices that are arrays: what they select, and kernels that read and write it.
+
+An index is taken apart by NumPy's rules (`parse`): slices and None give a view, and index arrays belong to some of the
+view's dimensions; masks become the places where they hold.  A kernel sees the array in the shape of what is selected, with
+steps of 0 where the indices decide, and the indexed dimensions once more behind: x[i0, i1, p0] is the element, whatever
+the strides are.
+
+Indices out of range are not followed.  Where nobody has looked before, the kernel leaves them in `wrong`, and one read of
+it says whether there are any.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from ...core.arrays import near
+from .. import places
+from . import modules, pointwise
+from .array import DeviceArray, empty
+from .protocol import FUNCTIONS, copy_to, of_arrays
+
+WHOLE = slice(None)
+
+HEAD = '''"""{title}"""
+
+from numba import cuda
+from numpy import int64
+{imports}
+
+@cuda.jit
+def visit({args}):
+    for i in range(cuda.grid(1), index0_.size, cuda.gridsize(1)):
+'''
+PLACE = """        p{k} = int64(index{k}_[{at}])
+        inside{k} = {low} <= p{k} < x_.shape[{d}]
+"""
+COMPLAIN = """        if not inside{k}:
+            cuda.atomic.exch(wrong_, {k}, p{k})
+"""
+FROM_END = """        if p{k} < 0:
+            p{k} += x_.shape[{d}]
+"""
+
+
+class Action(NamedTuple):
+    """What a kernel does with x at a place and its partner there; what it imports for that."""
+
+    title: str
+    does: str
+    imports: str = ""
+
+
+READ = Action("reading at indices", "{other} = x_[{at}]")
+WRITE = Action("writing at indices", "x_[{at}] = {other}")
+
+
+class Selected(NamedTuple):
+    """Elements of an array: their shape, its steps where it has its own place, and for dimensions `dims` index arrays."""
+
+    shape: tuple
+    steps: tuple
+    dims: tuple
+    indices: list
+
+
+# ---------------------------------------------------------------------- kernels
+def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: bool = True, signed: bool = True) -> None:
+    """Do `action` with every selected element of x and with `other`: an array of that shape, or a number.
+
+    Raises IndexError for indices out of range if `checked`; else those are left out.  `signed` ones count from the end.
+    """
+    if not math.prod(at.shape):
+        return
+    is_array = isinstance(other, DeviceArray)
+    own = x.seen(np.lib.stride_tricks.as_strided(x.shadow, at.shape, at.steps))
+    arrays = [own, *at.indices, *[other] * is_array]
+    shape, steps = pointwise.walked(at.shape, arrays)
+    if not shape:
+        shape, steps = (1,), [(0,)] * len(arrays)
+    sizes, jumps = [x.shape[d] for d in at.dims], [x.strides[d] for d in at.dims]
+    seen = [a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, s)) for a, s in zip(arrays, steps)]
+    seen[0] = x.seen(np.lib.stride_tricks.as_strided(x.shadow, (*shape, *sizes), (*steps[0], *jumps)))
+    wrong = [zeros(len(sizes))] * checked
+    chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
+    chosen[modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
+    if checked:
+        refuse(wrong[0], at.dims, sizes, signed)
+
+
+@functools.cache
+def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, is_array: bool) -> Any:
+    """The kernel for `number` index arrays of `rank` dimensions."""
+    args = ["wrong_"] * checked + ["x_", *[f"index{k}_" for k in range(number)], "other_" if is_array else "other"]
+    at = ", ".join([f"i{d}" for d in range(rank)])
+    body = [f"        {line}\n" for line in pointwise.coordinates("index0_", rank)]
+    for k in range(number):
+        names = {"k": k, "d": rank + k, "at": at, "low": f"-x_.shape[{rank + k}]" if signed else "0"}
+        parts = [PLACE] + [COMPLAIN] * checked + [FROM_END] * signed
+        body += [part.format(**names) for part in parts]
+    body.append(f"        if {' and '.join([f'inside{k}' for k in range(number)])}:\n")
+    place = ", ".join([at] + [f"p{k}" for k in range(number)])
+    does = action.does.format(at=place, other=f"other_[{at}]" if is_array else "other")
+    body += [f"            {line}\n" for line in does.splitlines()]
+    head = HEAD.format(title=action.title, imports=action.imports, args=", ".join(args))
+    return modules.load("indexing", head + "".join(body)).visit
+
+
+def zeros(n: int) -> DeviceArray:
+    """So many int64 zeros."""
+    out = empty(n, np.int64)
+    out.fill(0)
+    return out
+
+
+def refuse(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> None:
+    """IndexError for an index that a kernel has left."""
+    for found, d, n in zip(wrong.tolist(), dims, sizes):
+        if not (-n if signed else 0) <= found < n:
+            raise places.out_of_range(found, d, n)
+
+
+# ---------------------------------------------------------------------- what is selected
+def selected(x: DeviceArray, dims: tuple, indices: Any) -> Selected:
+    """By index arrays at dimensions; they leave theirs where they stand, or in front where they are apart."""
+    indices = [near(i, x) for i in indices]
+    size = np.broadcast_shapes(*[i.shape for i in indices])
+    rest = [d for d in range(x.ndim) if d not in dims]
+    lead = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    before, behind = rest[:lead], rest[lead:]
+    shape = (*[x.shape[d] for d in before], *size, *[x.shape[d] for d in behind])
+    steps = (*[x.strides[d] for d in before], *[0] * len(size), *[x.strides[d] for d in behind])
+    wide = [i.reshape(*i.shape, *[1] * len(behind)) for i in indices]
+    return Selected(shape, steps, tuple(dims), [np.broadcast_to(i, shape) for i in wide])
+
+
+def along(x: DeviceArray, dim: int, index: DeviceArray) -> Selected:
+    """By an index for each element: x[index[i, j], j] for dim 0."""
+    steps = tuple([0 if d == dim else s for d, s in enumerate(x.strides)])
+    return Selected(index.shape, steps, (dim,), [index])
+
+
+def parse(x: DeviceArray, index: Any) -> tuple:
+    """The view that the basic part of an index gives, the dimensions of it that arrays index, and those arrays.
+
+    As in NumPy, integers beside arrays count as arrays; a mask counts as one array for each of its dimensions.
+    """
+    items = [np.asarray(i) if isinstance(i, (list, bool, np.bool_)) else i for i in as_tuple(index)]
+    columns: list = []  # for each item how many dimensions of x it is for
+    for i in items:
+        is_mask = isinstance(i, np.ndarray) and i.dtype.kind == "b"
+        columns.append(i.ndim if is_mask else 0 if i is None or i is Ellipsis else 1)
+    spare = x.ndim - sum(columns)
+    if spare < 0:
+        raise IndexError(f"too many indices: x has {x.ndim} dimensions, but {sum(columns)} are indexed")
+    if not any([i is Ellipsis for i in items]):
+        items, columns = [*items, Ellipsis], [*columns, 0]
+    basic: list = []
+    dims: list = []
+    arrays: list = []
+    for i, n in zip(items, columns):
+        if i is Ellipsis:
+            basic += [WHOLE] * spare
+        elif i is None or isinstance(i, slice):
+            basic.append(i)
+        else:
+            found = where_true(near(i, x)) if isinstance(i, np.ndarray) and i.dtype.kind == "b" else (i,)
+            dims += range(len(basic), len(basic) + len(found))
+            arrays += found
+            basic += [WHOLE] * n or [None]  # a single True is a dimension of its own
+    return x[tuple(basic)], tuple(dims), arrays
+
+
+def as_tuple(index: Any) -> tuple:
+    """An index as a tuple."""
+    return index if isinstance(index, tuple) else (index,)
 
 
 def is_basic(index: Any) -> bool:
     """Whether an index gives a view: integers, slices, None and dots, but no arrays, lists or bools."""
-    parts = index if isinstance(index, tuple) else (index,)
     return all(
         [
             i is None or i is Ellipsis or isinstance(i, (slice, int, np.integer)) and not isinstance(i, bool)
-            for i in parts
+            for i in as_tuple(index)
         ]
     )
 
 
-def take(a: Any, index: Any) -> Any:
-    raise NotImplementedError
+def where_true(mask: DeviceArray) -> tuple:
+    """Per dimension the indices of the places where a mask holds; a 0-d mask has one place, or none."""
+    return FUNCTIONS[np.nonzero](mask.reshape(1) if not mask.ndim else mask)
 
 
-def put(a: Any, index: Any, value: Any) -> None:
-    raise NotImplementedError
+# ---------------------------------------------------------------------- reading and writing
+def read(x: DeviceArray, at: Selected, checked: bool = True, signed: bool = True) -> DeviceArray:
+    """The selected elements, in an array of their own."""
+    out = empty(at.shape, x.dtype)
+    visit(READ, x, at, out, checked, signed)
+    return out
+
+
+def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
+    """What is to be written into x, in the shape of the places; numbers as they are."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        value = near(value, x).astype(x.dtype, copy=False)
+        value = value.copy() if np.may_share_memory(value.shadow, x.shadow) else value
+        return np.broadcast_to(value, at.shape)
+    value = value[()] if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray) else value
+    if isinstance(value, DeviceArray):
+        return np.broadcast_to(value.astype(x.dtype, copy=False), at.shape)
+    return np.asarray(value).astype(x.dtype)[()]
+
+
+def take(x: DeviceArray, index: Any) -> DeviceArray:
+    """x[index]"""
+    view, dims, arrays = parse(x, index)
+    return read(view, selected(view, dims, arrays))
+
+
+def put(x: DeviceArray, index: Any, value: Any) -> None:
+    """x[index] = value"""
+    masks = [i for i in as_tuple(index) if isinstance(i, np.ndarray) and i.dtype.kind == "b"]
+    if len(as_tuple(index)) == len(masks) == 1 and np.ndim(value) == 0 and masks[0].shape == x.shape[: masks[0].ndim]:
+        wide = near(masks[0], x)
+        copy_to(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
+        return
+    view, dims, arrays = parse(x, index)
+    at = selected(view, dims, arrays)
+    visit(WRITE, view, at, partner(value, x, at))
+
+
+@of_arrays(np.take)
+def take_slices(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
+    """The slices at indices along an axis."""
+    a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
+    return read(a, selected(a, (axis,), (indices,)))
+
+
+@of_arrays(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    """The element at an index of its own for each place."""
+    arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
+    return read(*beside(arr, near(indices, arr), axis))
+
+
+@of_arrays(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    """Write one element for each index."""
+    arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
+    arr, at = beside(arr, near(indices, arr), axis)
+    visit(WRITE, arr, at, partner(values, arr, at))
+
+
+def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
+    """x and what the index selects, both broadcast to each other in the other dimensions."""
+    size = np.broadcast_shapes(
+        (*x.shape[:dim], 1, *x.shape[dim + 1 :]), (*index.shape[:dim], 1, *index.shape[dim + 1 :])
+    )
+    x = np.broadcast_to(x, (*size[:dim], x.shape[dim], *size[dim + 1 :]))
+    index = np.broadcast_to(index, (*size[:dim], index.shape[dim], *size[dim + 1 :]))
+    return x, along(x, dim, index)
+
+
+# ---------------------------------------------------------------------- what minigrad/kernels/places.py asks for
+def gather(x: DeviceArray, dim: int, index: DeviceArray) -> DeviceArray:
+    """The elements at `index` along dim; indices have been looked at before."""
+    return read(x, along(x, dim, index), checked=False, signed=False)
+
+
+def slices(x: DeviceArray, dim: int, index: Any, signed: bool) -> DeviceArray | None:
+    """The slices at indices along dim; None where one is out of range, and the caller has words for it."""
+    try:
+        return read(x, selected(x, (dim,), (index,)), signed=signed)
+    except IndexError:
+        return None
+
+
+IN_RANGE = '''"""Whether all indices lie from 0 to n - 1."""
+
+from numba import cuda
+
+
+@cuda.jit
+def look(n, index_, wrong_):
+    for i in range(cuda.grid(1), index_.size, cuda.gridsize(1)):
+        if index_[i] < 0 or index_[i] >= n:
+            cuda.atomic.exch(wrong_, 0, 1)
+'''
+
+
+def in_range(index: DeviceArray, n: int) -> bool:
+    """Whether all indices lie between 0 and n - 1; waits for the device."""
+    wrong = zeros(1)
+    if index.size:
+        modules.load("in_range", IN_RANGE).look[modules.threads(index.size)](n, index.reshape(-1), wrong)
+    return not index.size or not wrong.item()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import near
 from .array import empty
 from .protocol import of_arrays
 
@@ -30,3 +31,8 @@ def concatenate(
 @of_arrays(np.stack)
 def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind") -> Any:
     return concatenate([np.expand_dims(a, axis) for a in arrays], axis, out, dtype)
+
+
+@of_arrays(np.append)
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    return concatenate([arr, near(values if isinstance(values, np.ndarray) else np.atleast_1d(values), arr)], axis)

@@ -102,7 +102,8 @@ class Kernel:
         if launched is not None:
             launched[self.module, self.name, signature] = Launched(self.module, self.source, self.name, signature)
         if simulator.SIMULATED:
-            simulator.run(self.function, grid, block, [a.host() if isinstance(a, DeviceArray) else a for a in args])
+            hosts = [a.host() if isinstance(a, DeviceArray) else a for a in args]
+            device.current().do(simulator.run, self.function, grid, block, hosts)
             return
         from cuda.core import LaunchConfig, ObjectCode, launch
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import int8, int16, int32, int64, uint8
 
 from .. import formula
 from . import modules
@@ -31,22 +32,25 @@ def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, 
     out = results[0][0]
     args = [n + "_" if is_array else n for n, is_array in inputs] + [n + "_" for n, _ in results]
     at = ", ".join(f"i{d}" for d in range(rank)) or "i"
-    lines = []
-    if rank > 1:
-        lines.append("rest = i")
-        for d in range(rank - 1, 0, -1):
-            lines += [f"i{d} = rest % {out}_.shape[{d}]", f"rest = rest // {out}_.shape[{d}]"]
-        lines.append("i0 = rest")
-    elif rank:
-        lines.append("i0 = i")
+    lines = coordinates(f"{out}_", rank)
     lines += [f"{n} = {n}_[{at}]" for n, is_array in inputs if is_array]
     lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
     body = "".join(f"        {line}\n" for line in lines)
     return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
 
 
-def run(name: str, formulas: Sequence, values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()) -> bool:
-    """outs[k] = formulas[k](...), whose parameters are `values` by name: arrays, or numbers.
+def coordinates(array: str, rank: int) -> list[str]:
+    """The lines that count out i0, i1, ..., where an array has its element number i."""
+    lines = ["rest = i"] if rank > 1 else []
+    for d in range(rank - 1, 0, -1):
+        lines += [f"i{d} = rest % {array}.shape[{d}]", f"rest = rest // {array}.shape[{d}]"]
+    return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
+
+
+def run(
+    name: str, formulas: dict[str, Callable], values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()
+) -> bool:
+    """outs[k] = the k-th of the formulas, by name, whose parameters are `values` by name: arrays, or numbers.
 
     A formula among `scaled` is multiplied by g.  False, and nothing done, where a formula has no text for single numbers.
     """
@@ -55,7 +59,7 @@ def run(name: str, formulas: Sequence, values: dict, target: np.dtype, outs: Seq
     shape, steps = walked(outs[0].shape, arrays)
     rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
     kinds = tuple([isinstance(v, DeviceArray) for v in values.values()])
-    key = (name, *formulas, tuple(scaled), tuple(values), kinds, target, rank)
+    key = (name, *formulas.values(), tuple(scaled), tuple(values), kinds, target, rank)
     if key not in _kernels:
         _kernels[key] = kernel(name, formulas, list(zip(values, kinds)), target, rank, scaled)
     if _kernels[key] is None:
@@ -67,15 +71,18 @@ def run(name: str, formulas: Sequence, values: dict, target: np.dtype, outs: Seq
     return True
 
 
-def kernel(name: str, formulas: Sequence, inputs: list, target: np.dtype, rank: int, scaled: Sequence) -> Any:
+def kernel(
+    name: str, formulas: dict[str, Callable], inputs: list, target: np.dtype, rank: int, scaled: Sequence
+) -> Any:
     """The kernel of these formulas; None where one has no text for single numbers."""
-    head = formula.prelude(list(formulas), target, formula.CUDA)
+    head = formula.prelude(list(formulas.values()), target, formula.CUDA)
     if head is None:
         return None
-    names = ["out"] if len(formulas) == 1 and not scaled else [f"d{k}" for k in range(len(formulas))]
-    expressions = [formula.scalar_text(f, target) for f in formulas]
-    results = [(n, f"g * ({e})" if f in scaled else e) for n, e, f in zip(names, expressions, formulas)]
-    title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in zip(names, formulas)) + f"  [{target.name}]"
+    results = []
+    for n, f in formulas.items():
+        expression = formula.scalar_text(f, target)
+        results.append((n, f"g * ({expression})" if f in scaled else expression))
+    title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
     return getattr(modules.load(name, text(name, title, head, inputs, results, rank)), name)
 
 
@@ -131,7 +138,7 @@ def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArra
 # ---------------------------------------------------------------------- copies
 def copy_into(out: DeviceArray, value: Any) -> None:
     """Write an array, converted and broadcast, or a number, into memory."""
-    from . import device
+    from . import device, moves
     from .array import to_device
 
     if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
@@ -146,12 +153,21 @@ def copy_into(out: DeviceArray, value: Any) -> None:
     if whole and value.flags.c_contiguous and out.flags.c_contiguous:
         device.current().copy(out.address, value.address, out.nbytes)
         return
-    convert = IS_TRUE if out.dtype.kind == "b" and getattr(value, "dtype", out.dtype).kind != "b" else SAME
-    run("copy_elements", [convert], {"x": value}, out.dtype, [out])
+    if whole and out.ndim > 1 and moves.transpose(out, value):
+        return
+    convert = SAME if value.dtype == out.dtype else INTO.get(out.dtype.name, SAME)
+    run("copy_elements", {"out": convert}, {"x": value}, out.dtype, [out])
 
 
 SAME = lambda x: x
-IS_TRUE = lambda x: x != 0
+INTO = {  # what does not fit is cut off; floats take what comes
+    "bool": lambda x: x != 0,
+    "uint8": lambda x: uint8(x),
+    "int8": lambda x: int8(x),
+    "int16": lambda x: int16(x),
+    "int32": lambda x: int32(x),
+    "int64": lambda x: int64(x),
+}
 
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,
@@ -159,4 +175,4 @@ def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, targ
     """out = kernel(*operands), broadcast; None where the formula has no text for single numbers."""
     if out is None:
         out = empty(np.broadcast_shapes(*[np.shape(a) for a in operands]), result)
-    return out if run(f"{name}_forward", [kernel], dict(zip(names, operands)), target, [out]) else None
+    return out if run(f"{name}_forward", {"out": kernel}, dict(zip(names, operands)), target, [out]) else None

@@ -18,16 +18,23 @@ import numpy as np
 from ...errors import error
 from .. import formula
 from . import pointwise
-from .array import DeviceArray, like, to_device
+from .array import DeviceArray, like
 
 FUNCTIONS: dict[Any, Callable] = {}
 REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
 SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
 SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
 KERNELS = [  # the files that fill them
+    "indexing",
     "joining",
+    "linalg",
     "matmul",
+    "moves",
     "reductions",
+    "scans",
+    "scatter",
+    "searching",
+    "sorting",
     "views",
 ]
 
@@ -94,9 +101,9 @@ class OnAnotherDevice(ValueError):
 # ---------------------------------------------------------------------- ufuncs
 def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     """A ufunc of arrays and numbers."""
-    if ufunc is np.matmul:
+    if ufunc in (np.matmul, np.vecdot):  # the ones that are not elementwise
         fill_tables()
-        return FUNCTIONS[np.matmul](*inputs, out=out)
+        return FUNCTIONS[ufunc](*inputs, out=out)
     from .ufuncs import formulas
 
     if ufunc not in formulas():
@@ -168,8 +175,3 @@ def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bo
     out = like(a, shape, dtype, order)
     out.fill(value)
     return out
-
-
-def near(a: Any, like: Any) -> Any:
-    """An array that was made beside a calculation, indices say, on the device where `like` is there."""
-    return to_device(a) if type(like) is DeviceArray else a

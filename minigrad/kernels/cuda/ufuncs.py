@@ -6,10 +6,12 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
+import scipy.special
 
 from ...ops.compare import where
-from ...ops.elementary import exp, log1p
+from ...ops.elementary import digamma, exp, log1p
 from ...ops.families import Pointwise
+from .functions import erfinv
 
 WHERE = lambda c, x, y: where(c, x, y)
 LOG_TWO = 0.6931471805599453
@@ -21,6 +23,10 @@ MORE: dict[np.ufunc, Callable] = {
     np.logical_xor: lambda x, y: (x != 0) ^ (y != 0),
     np.logical_not: lambda x: x == 0,
     np.positive: lambda x: x,
+    np.power: lambda x, y: x**y,
+    np.sign: lambda x: where(x > 0, 1, where(x < 0, -1, x)),
+    scipy.special.psi: lambda x: digamma(x),
+    scipy.special.erfinv: lambda x: erfinv(x),
     np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
     np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
     np.logaddexp: lambda x, y: where(x == y, x + LOG_TWO, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))),

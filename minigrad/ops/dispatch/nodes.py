@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import KINDS
+from ...core.arrays import zeros as zeros_like
 from ...core.dtypes import F4, F8
 from ...core.edges import Port, Version
 from ...core.node import Node
@@ -124,7 +125,7 @@ def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
 
 def zeros(g: Any) -> Any:
     """No gradient, also where g is infinite."""
-    return np.zeros(g.shape, g.dtype)[()]
+    return zeros_like(g.shape, g)[()]
 
 
 def kept_shape(shape: tuple, dims: tuple) -> tuple:

@@ -1,0 +1,68 @@
+"""Functions of single numbers by NumPy and SciPy, which never raise: what kernels call in the simulator (functions.py)."""
+
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import arccos as acos
+from numpy import arccosh as acosh
+from numpy import arcsin as asin
+from numpy import arcsinh as asinh
+from numpy import arctan as atan
+from numpy import arctan2 as atan2
+from numpy import arctanh as atanh
+from numpy import (
+    ceil,
+    copysign,
+    cos,
+    cosh,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    fmod,
+    hypot,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log1p,
+    log2,
+    log10,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    trunc,
+)
+from numpy import power as pow
+from numpy import rint as round
+from scipy.special import erf, erfc, erfinv
+from scipy.special import gammaln as lgamma
+
+
+def bits(x):
+    """A float's bits as an integer of its size."""
+    return x.view(f"i{x.itemsize}")
+
+
+def of_bits(n):
+    """The float of these bits."""
+    return n.view(f"f{n.itemsize}")
+
+
+def vector_load(n):
+    """The function load(a, i): a tuple of n elements of a flat array, from i on."""
+    return lambda a, i: tuple([a[i + q] for q in range(n)])
+
+
+def umul64hi(x, y):
+    """The upper half of the product of two unsigned numbers of 64 bits."""
+    return np.uint64(int(x) * int(y) >> 64)
+
+
+def function(f):
+    """A function that kernels may call."""
+    return f

@@ -1,0 +1,137 @@
+"""Combining at places that may be repeated: sums, products and extremes by atomic operations, and what is counted with them.
+
+The GPU adds to memory atomically.  Other functions go by compare-and-swap: compute what should stand there, and write it if
+nothing else has come between, else try again; it works on integers, so floats are seen as their bits.  Who comes
+first is not determined, and with it the last digits of a sum of floats.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import near
+from ...errors import error
+from . import indexing, modules
+from .array import DeviceArray, empty
+from .indexing import Action, visit
+from .protocol import SCATTERS, of_arrays
+
+COMBINE = {"multiply": "a * b", "maximum": "b if b > a or b != b else a", "minimum": "b if b < a or b != b else a"}
+ADD = Action("adding at indices", "cuda.atomic.add(x_, ({at}), {other})")
+
+IMPORTS = """from numpy import {dtype}
+from minigrad.kernels.cuda.functions import bits, of_bits
+
+@cuda.jit(device=True)
+def combine(a, b):
+    return {dtype}({combine})
+
+"""
+SWAP = """old = x_[{at}]
+while True:
+    found = cuda.atomic.cas(x_, ({at}), old, NEW)
+    if found == old:
+        break
+    old = found"""
+
+
+@functools.cache
+def combining(how: str, dtype: np.dtype) -> Action:
+    """What a kernel does to combine x with what comes to the same place."""
+    if how == "add":
+        return ADD
+    head = IMPORTS.format(dtype=dtype.name, combine=COMBINE[how])
+    new = "combine(old, {other})" if dtype.kind in "iu" else "bits(combine(of_bits(old), {other}))"
+    return Action(f"{how} at indices", SWAP.replace("NEW", new), head)
+
+
+def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: bool = True) -> None:
+    """The elements of x at the places `select(x)` become NumPy's function `how` of what is there and `other`."""
+    if x.itemsize < 4:  # no atomic operation is that small
+        wide = x.astype(np.int32)
+        combine(how, wide, select, other, checked)
+        x[...] = wide
+        return
+    places = select(x)
+    other = indexing.partner(other, x, places)
+    seen = x if how == "add" or x.dtype.kind != "f" else x.view(f"i{x.itemsize}")
+    visit(combining(how, x.dtype), seen, places, other, checked)
+
+
+def at(ufunc: np.ufunc) -> Callable:
+    """ufunc.at"""
+
+    def combined(a: Any, indices: Any, b: Any) -> None:
+        view, dims, arrays = indexing.parse(a, indices)
+        combine(ufunc.__name__, view, lambda x: indexing.selected(x, dims, arrays), b)
+
+    return combined
+
+
+SCATTERS.update({ufunc: at(ufunc) for ufunc in (np.add, np.multiply, np.maximum, np.minimum)})
+
+
+def scatter(x: DeviceArray, dim: int, index: DeviceArray, src: Any, how: str) -> bool:
+    """Write or combine elements of src at `index` along dim; indices have been looked at before."""
+    if how != "write":
+        combine(how, x, lambda x: indexing.along(x, dim, index), src, checked=False)
+    elif index.size:
+        places = indexing.along(x, dim, index)
+        visit(indexing.WRITE, x, places, indexing.partner(src, x, places), checked=False)
+    return True
+
+
+def add(x: DeviceArray, dims: tuple, indices: tuple, rows: Any, known: bool) -> bool:
+    """Add slices at indices along dims."""
+    combine("add", x, lambda x: indexing.selected(x, dims, indices), rows, checked=not known)
+    return True
+
+
+# ---------------------------------------------------------------------- counting
+HISTOGRAM = '''"""How many numbers lie between one edge and the next."""
+
+from numba import cuda
+
+
+@cuda.jit
+def histogram(x_, edges_, scale, counts_):
+    """The part is guessed by a division, and put right by the edges themselves; the last one belongs to its part."""
+    last = counts_.size - 1
+    for i in range(cuda.grid(1), x_.size, cuda.gridsize(1)):
+        if edges_[0] <= x_[i] <= edges_[last + 1]:
+            k = min(int((x_[i] - edges_[0]) * scale), last)
+            while k > 0 and x_[i] < edges_[k]:
+                k -= 1
+            while k < last and x_[i] >= edges_[k + 1]:
+                k += 1
+            cuda.atomic.add(counts_, k, 1)
+'''
+
+
+@of_arrays(np.bincount)
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each number from 0 on occurs, or the sum of its weights.  Raises ValueError for negative numbers."""
+    low, high = (int(x.min()), int(x.max())) if x.size else (0, -1)
+    if low < 0:
+        raise error(ValueError, "bincount", f"there is a negative number, {low}", "write x - x.min()")
+    out = empty(max(high + 1, minlength), np.int64 if weights is None else np.float64)
+    out.fill(0)
+    combine("add", out, lambda a: indexing.selected(a, (0,), (x,)), 1 if weights is None else weights, False)
+    return out
+
+
+@of_arrays(np.histogram)
+def histogram(a: Any, bins: int = 10, range: Any = None) -> tuple:
+    """How many elements lie in each of `bins` equal parts of a range, and the edges of the parts."""
+    low, high = range
+    edges = np.linspace(low, high, bins + 1, dtype=np.result_type(low, high, a.dtype))
+    flat, counts, scale = a.reshape(-1), empty(bins, np.int64), edges.dtype.type(bins / (high - low))
+    counts.fill(0)
+    if flat.size:
+        kernel = modules.load("histogram", HISTOGRAM).histogram
+        kernel[modules.threads(flat.size)](flat, near(edges, flat), scale, counts)
+    return counts, edges

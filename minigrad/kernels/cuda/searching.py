@@ -1,0 +1,156 @@
+"""What is where: the places of what is not zero, where values belong in order, and which elements differ."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import near
+from . import modules, pointwise
+from .array import DeviceArray, empty
+from .protocol import of_arrays
+from .scans import running
+
+HEAD = '''"""The places of what holds, by a running sum of how many came before."""
+
+from numba import cuda
+
+
+@cuda.jit
+def collect(mask_, until_, places_):
+    for i in range(cuda.grid(1), mask_.size, cuda.gridsize(1)):
+'''
+
+BISECT = '''"""Where values belong in sorted rows."""
+
+from numba import cuda
+
+
+@cuda.jit(device=True)
+def less(a, b):
+    """NaN counts as larger than every number."""
+    return a < b or b != b and a == a
+
+
+@cuda.jit
+def bisect(right, rows_, values_, out_):
+    """Before equal elements, or behind them."""
+    for e in range(cuda.grid(1), values_.size, cuda.gridsize(1)):
+        r, i = e // values_.shape[1], e % values_.shape[1]
+        v, low, high = values_[r, i], 0, rows_.shape[1]
+        while low < high:
+            m = (low + high) // 2
+            if not less(v, rows_[r, m]) if right else less(rows_[r, m], v):
+                low = m + 1
+            else:
+                high = m
+        out_[r, i] = low
+'''
+
+
+@functools.cache
+def collector(rank: int) -> Any:
+    """The kernel for masks of so many dimensions."""
+    at = ", ".join([f"i{d}" for d in range(rank)])
+    lines = [*pointwise.coordinates("mask_", rank), f"if mask_[{at}]:"]
+    lines += [f"    places_[until_[i] - 1, {d}] = i{d}" for d in range(rank)]
+    return modules.load("collect", HEAD + "".join([f"        {line}\n" for line in lines])).collect
+
+
+@of_arrays(np.argwhere)
+def argwhere(a: Any) -> Any:
+    """The places of what is not zero, a row for each; how many there are is read back."""
+    mask = a if a.dtype.kind == "b" else a != 0
+    if not mask.ndim:
+        return empty((int(bool(mask)), 0), np.int64)
+    until = running(np.add, mask.reshape(-1), 0, dtype=np.int64)
+    places = empty((int(until[-1]) if until.size else 0, mask.ndim), np.int64)
+    if places.size:
+        collector(mask.ndim)[modules.threads(mask.size)](mask, until, places)
+    return places
+
+
+@of_arrays(np.nonzero)
+def nonzero(a: Any) -> tuple:
+    places = argwhere(a)
+    return tuple([places[:, d] for d in range(a.ndim)])
+
+
+@of_arrays(np.flatnonzero)
+def flatnonzero(a: Any) -> Any:
+    return argwhere(a.reshape(-1))[:, 0]
+
+
+# ---------------------------------------------------------------------- sorted sequences
+def bisected(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
+    """Where values (r, m) belong in sorted rows (r, n)."""
+    out, dtype = empty(values.shape, np.int64), np.result_type(rows.dtype, values.dtype)
+    if out.size:
+        rows, values = rows.astype(dtype, copy=False), values.astype(dtype, copy=False)
+        modules.load("bisect", BISECT).bisect[modules.threads(out.size)](right, rows, values, out)
+    return out
+
+
+def belonging(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
+    """Where values belong in the last dimension of sorted rows of as many dimensions, or of one for all."""
+    n = rows.shape[-1]
+    r = 1 if rows.ndim == 1 else rows.size // max(n, 1)
+    if not n:
+        return np.zeros_like(values, np.int64)
+    return bisected(rows.reshape(r, n), values.reshape(r, -1), right).reshape(values.shape)
+
+
+@of_arrays(np.searchsorted)
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    a, v = near(a, v), near(v, a)
+    return belonging(a if sorter is None else a[sorter], v, side == "right")
+
+
+@of_arrays(np.isin)
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    """By bisection in the sorted tests."""
+    element, tests = near(element, test_elements), near(test_elements, element).reshape(-1)
+    if not tests.size:
+        return np.full_like(element, invert, bool)
+    dtype = np.result_type(element.dtype, tests.dtype)
+    tests, element = np.sort(tests.astype(dtype, copy=False)), element.astype(dtype, copy=False)
+    nearest = tests[np.minimum(belonging(tests, element, False), tests.size - 1)]
+    return nearest != element if invert else nearest == element
+
+
+# ---------------------------------------------------------------------- different elements
+@of_arrays(np.unique)
+def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:  # fmt: skip
+    """The different elements, or slices along an axis, in order: neighbours in sorted order are compared."""
+    rows = ar.reshape(-1, 1) if axis is None else np.moveaxis(ar, axis, 0)
+    flat = rows.reshape(len(rows), -1)
+    order = lexical(flat)
+    same = flat[order]
+    new = np.ones_like(same, bool, shape=(len(rows),))
+    differ = same[1:] != same[:-1]
+    new[1:] = (differ & ((same[1:] == same[1:]) | (same[:-1] == same[:-1])) if equal_nan else differ).any(1)
+    starts = np.flatnonzero(new)
+    values = rows[order[starts]]
+    found = [values.reshape(-1) if axis is None else np.moveaxis(values, 0, axis).copy()]
+    if return_index:
+        found.append(order[starts])
+    if return_inverse:
+        inverse = empty(len(rows), np.int64)
+        inverse[order] = np.cumsum(new) - 1
+        found.append(inverse.reshape(ar.shape) if axis is None else inverse)
+    if return_counts:
+        found.append(np.diff(np.append(starts, len(rows))))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def lexical(rows: DeviceArray) -> DeviceArray:
+    """The order of rows by their first element, then by the second, ...: sorted by each, the last one first."""
+    order = near(np.arange(len(rows)), rows)
+    for column in range(rows.shape[1] - 1, -1, -1):
+        order = order[np.argsort(rows[:, column][order], kind="stable")]
+    return order
