@@ -34,6 +34,18 @@ def as_array(raw: Any) -> Any:
     return raw if type(raw) in KINDS else np.asarray(raw)
 
 
+def in_memory(a: Any) -> np.ndarray:
+    """A copy of an array's elements in the computer's memory."""
+    return a.to_host() if on_device(a) else a.copy()
+
+
+def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple) -> Any:
+    """The array that lies so in the bytes of another."""
+    if on_device(memory):
+        return memory.seen(np.ndarray(shape, dtype, memory.shadow.data, offset, strides))
+    return np.ndarray(shape, dtype, memory.data, offset, strides)
+
+
 def on_device(a: Any) -> bool:
     """Whether it is an array in a GPU's memory."""
     return type(a) is not np.ndarray and type(a) in KINDS
@@ -49,6 +61,4 @@ def near(a: Any, like: Any) -> Any:
     """What was made beside a calculation, indices say, as an array where `like` is."""
     if type(like) is np.ndarray or on_device(a) or not on_device(like):
         return a
-    from ..kernels.cuda.array import to_device
-
-    return to_device(a)
+    return kernels_there("array").to_device(a)

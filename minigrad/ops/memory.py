@@ -210,8 +210,8 @@ def on_device(place: Any) -> device:
 
 @op("T(3), T(3)", torch="Tensor.type_as")
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """`input` with the dtype of `other`."""
-    return to(input, other.dtype)
+    """`input` with the dtype of `other`, where that is."""
+    return to(input, other)
 
 
 @op("T(2, 3), T(2, 3)", torch="Tensor.view_as")
@@ -258,6 +258,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             f"expected a tensor, got {type(src).__name__}",
             "pass minigrad.tensor(...), or use fill_",
         )
+    if len(KINDS) > 1 and isinstance(src, Tensor) and src.device != self.device:
+        src = to(src, self.device)
     return inplace(Copy, self, src)
 
 

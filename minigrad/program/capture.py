@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import engine
+from ..core.arrays import in_memory, laid_out
 from ..core.calls import call_user
 from ..core.context import OFF, Frame, apply_at, running, use
 from ..core.edges import Leaf, Port, key
@@ -148,8 +149,8 @@ class Trace(Grad):
                 Step(Draw, list(given), [self.note("computed", fresh._a)], self.look_around(), self.phase)
             )
             return self.box(fresh)
-        fresh = wrap(np.array(value._a))
-        self.note("constant", fresh._a, fresh._a.copy())
+        fresh = wrap(value._a.copy("K"))
+        self.note("constant", fresh._a, in_memory(fresh._a))
         return self.box(fresh)
 
     def drawing(self, generator: Any, sample: Any, size: tuple) -> None:
@@ -307,7 +308,7 @@ class Trace(Grad):
         self.phase = "backward"
         seeds = []
         for o in outs:
-            g = self.box(wrap(np.ones(o.shape, o._np_dtype)))
+            g = self.box(wrap(np.ones_like(o._value._a, order="C")))
             self._clock += 1
             self._known[id(g._value._a)] = Value("input", g._value._a, 0, "grad_" + (self.value(o).name or "output"))
             seeds.append(g)
@@ -353,7 +354,8 @@ def same_layout(a: np.ndarray) -> np.ndarray:
         return np.empty_like(a)
     low = sum(min(0, (n - 1) * s) for n, s in zip(a.shape, a.strides))
     high = sum(max(0, (n - 1) * s) for n, s in zip(a.shape, a.strides)) + a.itemsize
-    out = np.ndarray(a.shape, a.dtype, np.zeros(high - low, np.uint8).data, -low, a.strides)
+    whole = np.zeros_like(a, np.uint8, shape=(high - low,))
+    out = laid_out(whole, a.shape, a.dtype, -low, a.strides)
     if 0 not in a.strides:
         out[...] = a
         return out

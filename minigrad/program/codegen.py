@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import as_array
+from ..kernels.formula import CPU, CUDA
 from .fuse import Group, schedule
 from .loops import HIGHER32, HIGHER64, PLUS, Loop
 from .lowered import Lowering, Op, V
@@ -33,20 +35,16 @@ JIT = '@njit(nogil=True, error_model="numpy")'
 class Program:
     """A generated module and how it is called."""
 
-    def __init__(self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list):
-        self.text, self.name, self.params, self.statics, self.groups, self.notes = (
-            text,
-            name,
-            params,
-            statics,
-            groups,
-            notes,
-        )
+    def __init__(
+        self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list, on_device: bool = False
+    ):
+        self.text, self.name, self.params, self.statics = text, name, params, statics
+        self.groups, self.notes, self.on_device = groups, notes, on_device
 
 
-def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name: str) -> Program:
+def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool) -> Program:
     """The program for some steps of a capture; `writes`: inputs and the values that are written to them."""
-    low = Lowering()
+    low = Lowering(CUDA if on_device else CPU)
     given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
     low.values.update(zip(inputs, given))
     lower(low, steps)
@@ -57,7 +55,12 @@ def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name:
     wanted = [*outs, *[w for _, w in pairs]]
     low.drop_unused(wanted)
     low.join_fills(wanted)
-    return Writer(low, given, [*outs, *[w for p, w in pairs if not p.shape]], pairs, name).write()
+    outs += [w for p, w in pairs if not p.shape]
+    if not on_device:
+        return Writer(low, given, outs, pairs, name).write()
+    from .device import DeviceWriter
+
+    return DeviceWriter(low, given, outs, pairs, name).write()
 
 
 class Writer:
@@ -202,10 +205,10 @@ def call(which: tuple, *args: Any) -> tuple:
     cls, dtype = which
     arrays = [np.asarray(a) if isinstance(a, np.generic) else a for a in args]
     raw = cls.compute(*arrays)
-    outs = raw if type(raw) is tuple else (raw,)
+    outs = [as_array(o) for o in (raw if type(raw) is tuple else (raw,))]
     if dtype is not None:
-        return tuple([np.array(np.broadcast_to(o, arrays[0].shape), dtype) for o in outs])
-    return tuple([o if isinstance(o, np.ndarray) and o.flags.c_contiguous else np.array(o, order="C") for o in outs])
+        return tuple([np.broadcast_to(o, arrays[0].shape).astype(dtype, order="C") for o in outs])
+    return tuple([o if o.flags.c_contiguous else o.copy() for o in outs])
 
 
 def check(text: str) -> None:

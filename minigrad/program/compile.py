@@ -26,6 +26,12 @@ from .steps import Refused
 
 ROADS = 4  # short roads that are tried before the general way
 MANY = 256  # specialisations of one function; beyond, the function runs eagerly
+KINDS = {  # what a group becomes
+    "loop": "one loop over {}",
+    "rows": "one loop over the rows of {}",
+    "elements": "one kernel over {}",
+    "columns": "one kernel for sums over {}",
+}
 _capture_lock = threading.RLock()
 
 
@@ -173,14 +179,15 @@ class Compiled:
         """What was fused, what was not, and why."""
         lines = [f"{self.name}: {self._counted()}"]
         if self._last is not None:
-            for title, program in self._last.told():
+            for title, program, loaded in self._last.told():
                 lines.append(f"{title}:")
                 for group in program.groups:
                     names = ", ".join([op.name or op.data.get("tree") and "map" or op.kind for op in group.ops])
-                    kinds = {"loop": f"one loop over {group.shape}", "rows": f"one loop over the rows of {group.shape}"}
-                    what = f"{kinds.get(group.kind, group.kind)}: "
+                    what = f"{KINDS.get(group.kind, group.kind).format(group.shape)}: "
                     lines.append(f"  {what}{names}")
                 lines += [f"  note: {n}" for n in dict.fromkeys(program.notes)]
+                if program.on_device:
+                    lines.append(f"  its kernels are {loaded.entry.told()}")
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
         return "\n".join(lines)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import KINDS
 from ..core.context import OFF, Frame, current, push
 from ..core.edges import Leaf, Port
 from ..core.function import Function, describe
@@ -66,7 +67,7 @@ class CompiledFunction(Function):
         for k, known in zip(program.by, program.grads_known):
             if known:
                 g = next(raw)
-                found[k] = wrap(g if type(g) is np.ndarray else np.asarray(g, ctx.tensors[k]._a.dtype))
+                found[k] = wrap(g if type(g) in KINDS else np.asarray(g, ctx.tensors[k]._a.dtype))
         return tuple(found)
 
 

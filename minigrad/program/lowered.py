@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.formula import Target
 from .reading import Number
 from .steps import Value
 
@@ -57,7 +58,8 @@ class Count:
 class Lowering:
     """The steps of a capture as simple operations."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target) -> None:
+        self.target = target  # where the program will run
         self.ops: list[Op] = []
         self.values: dict[Value, V] = {}
         self.constants: list[V] = []

@@ -123,7 +123,8 @@ class Writer:
             if x.flags.c_contiguous
             else f"{a}.strides == {x.strides} and not {a}.flags.c_contiguous"
         )
-        self.need(f"{a}.dtype is {self.constant(x.dtype)} and {a}.shape == {x.shape} and {layout}")
+        self.need(f"type({a}) is {self.constant(type(x))} and {a}.dtype is {self.constant(x.dtype)}")
+        self.need(f"{a}.shape == {x.shape} and {layout}")
         if self.program.grad:
             edge = f"({name}._edge if {name}._view is None else history({name}))"
             self.need(f"{edge} is {'not ' if tracked else ''}None")
@@ -173,7 +174,8 @@ class Writer:
         ]
         made = [f"r{k}" for k in range(len(program.out_dtypes))]
         for r, dtype in zip(made, program.out_dtypes):
-            self.lines.append(f"{r} = wrap({r} if type({r}) is array else asarray({r}, {self.constant(dtype)}))")
+            array = r if program.on_device else f"{r} if type({r}) is array else asarray({r}, {self.constant(dtype)})"
+            self.lines.append(f"{r} = wrap({array})")
         for j, k in enumerate(program.zero_writes):
             self.lines.append(f"{self.arrays[k]}[...] = r{len(made) + j}")
         for k, place in zip(program.written, program.write_places):
@@ -186,7 +188,7 @@ class Writer:
     def given(self, kind: str, x: Any) -> str:
         """One argument of the entry."""
         if kind == "input":
-            return self.arrays[x] if self.tensors[x]._a.ndim else f"{self.arrays[x]}[()]"
+            return self.arrays[x] if self.tensors[x]._a.ndim or self.program.on_device else f"{self.arrays[x]}[()]"
         return self.leaves[x] if kind == "number" else self.constant(x)
 
     def result(self) -> str:

@@ -83,7 +83,7 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
         return False
     if any(isinstance(a, float) and target.kind != "f" for a in args):
         return False
-    needs = formula.needs([cls.kernel], target)
+    needs = formula.needs([cls.kernel], target, low.target)
     if needs is None:
         return False
     if cls.name == "mul" and any(one(a, target) for a in args):

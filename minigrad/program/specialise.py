@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.arrays import KINDS, on_device
 from ..core.context import ON, current
 from ..core.tensor import Box, Tensor, history, memory, version, wrap
 from ..errors import Place, warn
@@ -21,7 +22,7 @@ from .capture import UNKNOWN, Trace
 from .captured import Captured, argument_names
 from .environment import PLAIN, Environment
 from .gradients import track
-from .steps import Refused, Value
+from .steps import Draw, Refused, Value
 
 if TYPE_CHECKING:
     from .codegen import Program
@@ -33,7 +34,14 @@ def kind(a: Any, grad: bool) -> tuple:
     if isinstance(a, Tensor):
         x = a._a
         edge = a._edge if a._view is None else history(a)
-        return (type(a), x.dtype, x.shape, True if x.flags.c_contiguous else x.strides, grad and edge is not None)
+        return (
+            type(a),
+            type(x),
+            x.dtype,
+            x.shape,
+            True if x.flags.c_contiguous else x.strides,
+            grad and edge is not None,
+        )
     if type(a) is float:
         return ("float",) if math.isfinite(a) and a else (float, repr(a))
     if isinstance(a, PLAIN):
@@ -118,17 +126,18 @@ class Specialisation:
         self.n_outs, self.out_tracked = len(outputs), c.tracked
         self.by, self.grads_known, self.freed = c.by, [g is not None for g in c.grads], c.freed
         self.generators = [g for g, _ in trace.generators.values()]
+        self.on_device = lies_on_device(trace, inputs, outputs)
         self.watch_hidden(trace)
         writes = self.find_writes(trace, inputs)
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
         outputs += [v for v in saved if v not in inputs]
-        self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner))
-        self.entry = Loaded(self.forward, self.names)
-        self.pull = None if self.backward is None else Loaded(self.backward, self.names)
+        self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
+        self.entry = Loaded(self.forward, self.names, self.written)
+        self.pull = None if self.backward is None else Loaded(self.backward, self.names, [])
         self.out_dtypes = [v.dtype for v in outputs]
         written = [p for p, _ in writes]
         self.example_arrays = [
-            np.zeros(v.shape, v.dtype) if v in written else v.array.copy() for v in inputs[: self.n_args]
+            np.zeros_like(v.array, order="C") if v in written else v.array.copy() for v in inputs[: self.n_args]
         ]
 
     def build_backward(self, c: Captured, inputs: list[Value], writes: list) -> list[Value]:
@@ -138,7 +147,9 @@ class Specialisation:
             raise Refused("it writes to an input that its backward needs", None, False)
         grads = [g for g in c.grads if g is not None]
         steps = [*again, *c.backward_steps]
-        self.backward = generated(steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward")
+        self.backward = generated(
+            steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device
+        )
         self.saved_order = [("input", inputs.index(v)) if v in inputs else ("made", None) for v in saved]
         return saved
 
@@ -198,7 +209,7 @@ class Specialisation:
             raw = self.entry(arrays, leaves)
         except Exception as e:
             return self.failed(owner, e, args, kwargs)
-        outs = [wrap(o if type(o) is np.ndarray else np.asarray(o, d)) for o, d in zip(raw, self.out_dtypes)]
+        outs = [wrap(o if type(o) in KINDS else np.asarray(o, d)) for o, d in zip(raw, self.out_dtypes)]
         for j, k in enumerate(self.zero_writes):
             arrays[k][...] = raw[len(self.out_dtypes) + j]
         for k, place in zip(self.written, self.write_places):
@@ -233,10 +244,10 @@ class Specialisation:
 
     # ------------------------------------------------------------------ what it shows
     def told(self) -> list:
-        """The programs, for explain()."""
-        return (
-            [("forward", self.forward), ("backward", self.backward)] if self.backward else [("program", self.forward)]
-        )
+        """The programs and how they are called, for explain()."""
+        if self.backward is None:
+            return [("program", self.forward, self.entry)]
+        return [("forward", self.forward, self.entry), ("backward", self.backward, self.pull)]
 
     def example(self) -> tuple:
         """Arguments like those of the first call."""
@@ -256,20 +267,41 @@ def generated(*args: Any) -> Program:
 
 
 class Loaded:
-    """A generated program, compiled, and where each of its parameters comes from."""
+    """A generated program, compiled, and where each of its parameters comes from; `written` are inputs that it writes to."""
 
-    def __init__(self, program: Program, names: list[str]):
-        self.entry = getattr(cache.load(program.name, program.text), program.name)
+    def __init__(self, program: Program, names: list[str], written: list):
         self.plan = [(k, names.index(x) if k == "number" else x) for k, x in program.params]
         if program.statics:
             self.plan.append(("statics", program.statics))
+        self.on_device = program.on_device
+        if not program.on_device:
+            self.entry = getattr(cache.load(program.name, program.text), program.name)
+            return
+        from ..kernels.cuda import array, graph, modules
+
+        self.plan = [(k, array.to_device(x) if k == "constant" else x) for k, x in self.plan]
+        function = getattr(modules.load(program.name, program.text), program.name)
+        places = {j for j, (k, x) in enumerate(self.plan) if k == "input" and x in written}
+        draws = any(op.data.get("cls") is Draw for group in program.groups for op in group.ops)
+        self.entry = graph.Launches(function, places, "it draws random numbers" if draws else "")
 
     def __call__(self, arrays: list, leaves: Any) -> tuple:
-        """Run it; arrays without dimensions are given as numbers."""
+        """Run it; on the processor arrays without dimensions are given as numbers."""
         return self.entry(*[
-            (arrays[x] if arrays[x].ndim else arrays[x][()]) if k == "input" else float(leaves[x]) if k == "number" else x
+            (arrays[x] if arrays[x].ndim or self.on_device else arrays[x][()]) if k == "input"
+            else float(leaves[x]) if k == "number" else x
             for k, x in self.plan
         ])  # fmt: skip
+
+
+def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> bool:
+    """Whether the program runs on the device.  What moves between devices is not compiled; numbers may come from anywhere."""
+    ends = [on_device(v.array) for v in [*inputs, *outputs]]
+    made = [on_device(o.array) for step in trace.steps for o in step.outs if o.shape]
+    there = any(ends) or any(made)
+    if there and not (all(ends) and all(made)):
+        raise Refused("it computes with tensors on different devices", None, True, "move tensors before the call")
+    return there
 
 
 def owner_name(owner: Compiled) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..core.arrays import as_array
 from ..errors import Place
 
@@ -51,6 +49,6 @@ class Draw:
     name, primitive, view = "draw", True, False
 
     @staticmethod
-    def compute(sample: Any, generator: Any, size: tuple) -> np.ndarray:
+    def compute(sample: Any, generator: Any, size: tuple) -> Any:
         """Numbers of the generator's stream."""
         return as_array(sample(generator._rng, size))

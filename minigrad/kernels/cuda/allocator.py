@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ...errors import OutOfMemoryError, error
@@ -24,14 +26,26 @@ class Block:
     Memory of another library is a Block too: `owner` keeps it alive, and it is not given to anybody else.
     """
 
-    __slots__ = ("__weakref__", "address", "nbytes", "owner", "reserved")
+    __slots__ = ("__weakref__", "address", "nbytes", "owner", "pool", "reserved")
 
-    def __init__(self, address: int, nbytes: int, reserved: int, owner: Any = None):
-        self.address, self.nbytes, self.reserved, self.owner = address, nbytes, reserved, owner
+    def __init__(self, address: int, nbytes: int, reserved: int, owner: Any = None, pool: Pool | None = None):
+        self.address, self.nbytes, self.reserved, self.owner, self.pool = address, nbytes, reserved, owner, pool
 
     def __del__(self):
-        if self.owner is None:
+        if self.owner is None and ALLOCATOR is not None:  # when a program ends, modules are emptied before
             ALLOCATOR.give_back(self)
+
+
+class Pool:
+    """Memory of a captured graph, which goes on using it by address: free here is not free for others."""
+
+    def __init__(self, allocator: Allocator):
+        self.allocator, self.free = allocator, defaultdict(list)
+
+    def __del__(self):
+        with self.allocator.lock:
+            for size, addresses in self.free.items():
+                self.allocator.free[size] += addresses
 
 
 class Allocator:
@@ -40,15 +54,16 @@ class Allocator:
     def __init__(self):
         self.lock = threading.RLock()  # a Block may be freed while this thread is inside
         self.free: dict[int, list[int]] = defaultdict(list)
-        self.pinned: list | None = None  # while a graph is captured, whose launches keep their addresses
+        self.pool: Pool | None = None  # whose memory is handed out, while a graph is captured
         self.allocated = self.reserved = self.most_allocated = self.most_reserved = self.allocations = self.reused = 0
 
     def take(self, nbytes: int) -> Block:
         """A block of at least so many bytes.  Raises OutOfMemoryError where the device has no room."""
         size = rounded(nbytes)
         with self.lock:
-            if self.free[size]:
-                address, self.reused = self.free[size].pop(), self.reused + 1
+            free = self.free if self.pool is None else self.pool.free
+            if free[size]:
+                address, self.reused = free[size].pop(), self.reused + 1
             else:
                 address = self.fresh(size)
                 self.reserved += size
@@ -56,7 +71,7 @@ class Allocator:
             self.allocations += 1
             self.allocated += size
             self.most_allocated = max(self.most_allocated, self.allocated)
-        return Block(address, nbytes, size)
+        return Block(address, nbytes, size, None, self.pool)
 
     def fresh(self, size: int) -> int:
         """Memory from the device."""
@@ -81,7 +96,17 @@ class Allocator:
         """A block that nobody holds."""
         with self.lock:
             self.allocated -= block.reserved
-            self.free[block.reserved].append(block.address)
+            free = self.free if block.pool is None else block.pool.free
+            free[block.reserved].append(block.address)
+
+    @contextmanager
+    def pooled(self) -> Iterator[Pool]:
+        """Hand out memory that nobody else gets, as long as the pool is there."""
+        before, self.pool = self.pool, Pool(self)
+        try:
+            yield self.pool
+        finally:
+            self.pool = before
 
     def reset_peaks(self) -> None:
         """Let the maxima begin from what is in use now."""

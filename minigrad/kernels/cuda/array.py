@@ -223,6 +223,13 @@ def empty(shape: Any, dtype: Any) -> DeviceArray:
     return placed(ALLOCATOR.take(math.prod(shape) * dtype.itemsize), shape, dtype)
 
 
+def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
+    """An array in C order with one value everywhere."""
+    out = empty(shape, dtype)
+    out.fill(value)
+    return out
+
+
 def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
     """An array at the beginning of a block."""
     memory = np.asarray(Interface(block.address, max(block.nbytes, dtype.itemsize)))

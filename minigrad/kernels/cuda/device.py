@@ -10,6 +10,8 @@ the computer's own fails there as it would with a GPU.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,25 @@ from ...errors import error
 from . import simulator
 
 SHIFT = 1 << 47
+
+
+class Uncapturable(BaseException):
+    """What is asked of the device during a capture (graph.py) cannot be asked again later; why.
+
+    No Exception: those are explained on their way to the user, and this one is on its way to graph.py.
+    """
+
+
+class Asked:
+    """What was asked of the simulator during a capture: functions and their arguments."""
+
+    def __init__(self):
+        self.calls: list[tuple[Callable, tuple]] = []
+
+    def launch(self) -> None:
+        """Do it."""
+        for function, args in self.calls:
+            function(*args)
 
 
 class Simulator:
@@ -30,6 +51,23 @@ class Simulator:
 
     def __init__(self):
         self.blocks: dict[int, np.ndarray] = {}
+        self.asked: Asked | None = None  # during a capture
+
+    @contextmanager
+    def capture(self) -> Iterator[Asked]:
+        """Only note what is asked for."""
+        self.asked = Asked()
+        try:
+            yield self.asked
+        finally:
+            self.asked = None
+
+    def do(self, function: Callable, *args: Any) -> None:
+        """Do something, or note it."""
+        if self.asked is None:
+            function(*args)
+        else:
+            self.asked.calls.append((function, args))
 
     def allocate(self, nbytes: int) -> int:
         """Memory of so many bytes, filled with what no program should rely on; its address."""
@@ -59,19 +97,22 @@ class Simulator:
 
     def upload(self, address: int, a: np.ndarray) -> None:
         """Copy a contiguous array into device memory."""
+        refuse_capturing(self.asked)
         self.host(address, a.shape, a.dtype, a.strides)[...] = a
 
     def download(self, address: int, a: np.ndarray) -> None:
         """Copy device memory into a contiguous array."""
+        refuse_capturing(self.asked)
         a[...] = self.host(address, a.shape, a.dtype, a.strides)
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place in device memory to another."""
         bytes_ = np.dtype(np.uint8)
-        self.host(target, (nbytes,), bytes_, (1,))[...] = self.host(source, (nbytes,), bytes_, (1,))
+        self.do(np.copyto, self.host(target, (nbytes,), bytes_, (1,)), self.host(source, (nbytes,), bytes_, (1,)))
 
     def synchronize(self) -> None:
         """Nothing to wait for."""
+        refuse_capturing(self.asked)
 
     def wait_for(self, stream: int) -> None:
         """Nothing to wait for."""
@@ -104,6 +145,7 @@ class GPU:
             self.device.create_stream()
         )  # waits for the default stream and is waited for: other libraries' is that
         self.stream = int(self.queue.handle)
+        self.asked: Asked | None = None  # during a capture
 
     def call(self, name: str, *args: Any) -> Any:
         """A function of the driver; its results, or RuntimeError with what it says."""
@@ -130,11 +172,13 @@ class GPU:
 
     def upload(self, address: int, a: np.ndarray) -> None:
         """Copy a contiguous array into device memory."""
+        refuse_capturing(self.asked)
         self.call("cuMemcpyHtoDAsync", address, a.ctypes.data, a.nbytes, self.stream)
         self.synchronize()  # the array may be changed as soon as this returns
 
     def download(self, address: int, a: np.ndarray) -> None:
         """Copy device memory into a contiguous array."""
+        refuse_capturing(self.asked)
         self.call("cuMemcpyDtoHAsync", a.ctypes.data, address, a.nbytes, self.stream)
         self.synchronize()
 
@@ -144,11 +188,34 @@ class GPU:
 
     def synchronize(self) -> None:
         """Wait until all that was asked for is done."""
+        refuse_capturing(self.asked)
         self.queue.sync()
 
     def wait_for(self, stream: int) -> None:
         """Wait until what another library has asked for in a stream of its own is done."""
         self.call("cuStreamSynchronize", stream)
+
+    @contextmanager
+    def capture(self) -> Iterator[Asked]:
+        """Have the driver note what is asked of the stream; launch() of what is yielded asks for all of it at once."""
+        builder = self.queue.create_graph_builder().begin_building("relaxed")
+        self.asked = asked = Asked()
+        try:
+            yield asked
+        except BaseException:
+            with suppress(Exception):  # the capture may have broken off, and says so again
+                builder.end_building()
+            raise
+        finally:
+            self.asked = None
+        graph = builder.end_building().complete()
+        asked.calls.append((graph.launch, (self.queue,)))
+
+
+def refuse_capturing(asked: Asked | None) -> None:
+    """Numbers do not come from the computer's memory, or go there, in what is to be asked for again."""
+    if asked is not None:
+        raise Uncapturable("it moves numbers between the device and the computer's memory")
 
 
 @functools.cache

@@ -102,13 +102,26 @@ class Kernel:
         if launched is not None:
             launched[self.module, self.name, signature] = Launched(self.module, self.source, self.name, signature)
         if simulator.SIMULATED:
-            simulator.run(self.function, grid, block, [a.host() if isinstance(a, DeviceArray) else a for a in args])
+            hosts = [a.host() if isinstance(a, DeviceArray) else a for a in args]
+            device.current().do(simulator.run, self.function, grid, block, hosts)
             return
-        from cuda.core import LaunchConfig, launch
+        from cuda.core import LaunchConfig, ObjectCode, launch
 
         if signature not in self.compiled:
-            self.compiled[signature] = compiled(self, signature)
+            entry, cubin = self.machine_code(signature, device.current().arch)
+            self.compiled[signature] = ObjectCode.from_cubin(cubin).get_kernel(entry)
         launch(device.current().queue, LaunchConfig(grid=grid, block=block), self.compiled[signature], *fields(args))
+
+    def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:
+        """The entry's name and the cubin for these types; they are kept in the cache folder."""
+        name = f"{self.module}.{self.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
+        kept = cache.read(name)
+        if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
+            data = pickle.dumps(machine_code(self.function, signature, arch)[:2])
+            cache.write(name, hashlib.sha256(data).digest() + data)
+        else:
+            data = kept[32:]
+        return pickle.loads(data)
 
 
 def type_name(a: Any) -> str:
@@ -133,31 +146,23 @@ def fields(args: tuple) -> list:
     return found
 
 
-def compiled(kernel: Kernel, signature: tuple) -> Any:
-    """The kernel for these types, ready to launch; its cubin is kept in the cache folder."""
-    from cuda.core import ObjectCode
+class Code(NamedTuple):
+    """What the compiler makes of a kernel."""
 
-    arch = device.current().arch
-    name = f"{kernel.module}.{kernel.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
-    kept = cache.read(name)
-    if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
-        data = pickle.dumps(machine_code(kernel.function, signature, arch))
-        cache.write(name, hashlib.sha256(data).digest() + data)
-    else:
-        data = kept[32:]
-    entry, cubin = pickle.loads(data)
-    return ObjectCode.from_cubin(cubin).get_kernel(entry)
+    entry: str
+    cubin: bytes
+    log: str  # which registers and how much memory it takes
 
 
-def machine_code(function: Any, signature: tuple, arch: str) -> tuple[str, bytes]:
-    """The entry's name and the cubin of a `@cuda.jit` function; this needs the compiler, but no GPU."""
+def machine_code(function: Any, signature: tuple, arch: str) -> Code:
+    """The machine code of a `@cuda.jit` function for these types; this needs the compiler, but no GPU."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     ptx = assembly(function, signature, arch)
     entry = re.search(r"\.visible \.entry (\w+)", ptx)
     assert entry is not None
-    code = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch)).link("cubin").code
-    return entry[1], bytes(code)
+    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, verbose=True))
+    return Code(entry[1], bytes(linker.link("cubin").code), linker.get_info_log())
 
 
 def assembly(function: Any, signature: tuple, arch: str) -> str:
