@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Place, error, user_place
-from . import debug, ends, hooks, invalid, results
+from . import arrays, debug, ends, hooks, invalid, results
 from .calls import call_user, running_method
 from .context import OFF, ON, current, running, use
 from .debug import fingerprint
@@ -23,7 +23,7 @@ from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .node import Ctx, anomaly, passed_over
 from .saved import Freed, Saved
-from .sweep import bare, boxed, broadcast_axes, gradients, sweep
+from .sweep import bare, boxed, broadcast_axes, gradients, on_another_device, sweep
 from .tensor import Tensor, bottom, history, version, wrap
 
 
@@ -199,7 +199,8 @@ def pull(node: Any, gs: list) -> tuple:
 def pull_custom(node: Ctx, gs: list) -> tuple:
     """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
-        gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
+        like = next((g for g in gs if g is not None), None)
+        gs = [zeros(m, like) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
     for check in node._checks:
         check()
     outs = call_user(node._fn, "backward", node, *gs)
@@ -276,9 +277,10 @@ def broadcastable(small: tuple, large: tuple) -> bool:
     return lead >= 0 and all(n in (1, m) for n, m in zip(small, large[lead:], strict=True))
 
 
-def zeros(spec: tuple) -> Tensor:
-    """A gradient of nothing."""
-    return wrap(np.zeros(*spec))
+def zeros(spec: tuple, like: Tensor | None) -> Tensor:
+    """A gradient of nothing, on the device of another one."""
+    shape, dtype = spec
+    return wrap(np.zeros(shape, dtype) if like is None else arrays.zeros(shape, bottom(like)._a, dtype))
 
 
 def reach(leaf: Leaf, gs: list) -> None:
@@ -302,6 +304,8 @@ def accumulate(leaf: Leaf, g: Tensor) -> None:
 
 def add_grad(t: Tensor, g: Tensor) -> None:
     """t.grad += g; out of place where the sum has to be differentiable itself."""
+    if len(arrays.KINDS) > 1 and g.device != t.device:
+        raise on_another_device(bottom(g)._a, bottom(t)._a)
     if t._grad is None:
         t._grad = g.clone()
     elif current().grad or t._grad._layer is not None or g._layer is not None:
