@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import host, near
+from ..core.arrays import host
 from ..core.tensor import Tensor, wrap
 from ..core.wiring import is_float
 from ..errors import error, warn
@@ -19,6 +19,7 @@ from . import grad
 from .disagreement import GradcheckError, Settings, mismatch, not_a_function, suspects
 from .jacobians import (
     as_tuple,
+    beside,
     by_backward,
     by_forward,
     checked,
@@ -141,9 +142,7 @@ def gradgradcheck(
     if grad_outputs is None:
         random = np.random.default_rng()
         outs = [o for _, o in differentiable(func, inputs)]
-        weights = tuple(
-            [wrap(near(random.standard_normal(o.shape).astype(o._np_dtype), o._a)).requires_grad_() for o in outs]
-        )
+        weights = tuple([beside(o, random.standard_normal(o.shape).astype(o._np_dtype)).requires_grad_() for o in outs])
         if gen_non_contig_grad_outputs:
             weights = tuple([wrap(np.repeat(w._a[..., None], 2, -1)[..., 0]).requires_grad_() for w in weights])
     else:
@@ -290,7 +289,7 @@ def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -
             if mode == "forward":
                 a = b = float(pushed[k] @ v.reshape(-1))
             else:
-                a, b = [along(grad(o, [x], wrap(near(v, o._a)), True, allow_unused=True)[0], u) for _ in range(2)]
+                a, b = [along(grad(o, [x], beside(o, v), True, allow_unused=True)[0], u) for _ in range(2)]
             # the tolerance for a sum over all elements, weighted by u and v
             allowed = Settings(settings.eps, settings.atol * float(u.sum()) * float(v.sum()), settings.rtol, 0.0)
             if not allowed.close(a, n) or abs(a - b) > settings.nondet_tol:
@@ -314,7 +313,7 @@ def compare_batched(func: Callable, inputs: tuple) -> None:
     random = np.random.default_rng(0)
     targets = [x for _, x in checked(inputs)]
     for k, o in differentiable(func, inputs):
-        weights = wrap(near(random.standard_normal((2, *o.shape)).astype(o._np_dtype), o._a))
+        weights = beside(o, random.standard_normal((2, *o.shape)).astype(o._np_dtype))
         expected = [grad(o, targets, wrap(w), True, allow_unused=True) for w in weights._a]
         try:
             found = grad(o, targets, weights, True, allow_unused=True, is_grads_batched=True)
@@ -355,7 +354,7 @@ def compare_batched_forward(func: Callable, inputs: tuple) -> None:
             )[1]
 
         try:
-            found = vmap(push)(wrap(near(tangents, x._a)))
+            found = vmap(push)(beside(x, tangents))
         except RuntimeError as e:
             raise error(
                 GradcheckError,
