@@ -17,7 +17,9 @@ collect_ignore_glob = CELLS + ([] if find_spec("torch") else ["viz/pytorch/*"])
 
 def pytest_addoption(parser):
     """The device that the tests' tensors are made on."""
-    parser.addoption("--device", default="cpu", metavar="NAME", help="where tensors are made that are not told: cpu, cuda")
+    parser.addoption(
+        "--device", default="cpu", metavar="NAME", help="where tensors are made that are not told: cpu, cuda"
+    )
 
 
 def pytest_configure(config):
