@@ -22,7 +22,7 @@ from ...core.device import device
 from ...ops.families import Pointwise
 from ...ops.registry import TABLE, Entry
 from ...testing.samples import call
-from . import modules, pointwise
+from . import matmul, modules, pointwise
 
 FLOATS = ("float32", "float64")
 # Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
@@ -46,7 +46,7 @@ def main(file: str) -> None:
     modules.launched = {}
     warnings.simplefilter("ignore")
     refused = list(run_samples())
-    launched = [*modules.launched.values(), *formulas()]
+    launched = [*modules.launched.values(), *formulas(), *products()]
     pathlib.Path(file).write_text(json.dumps({"kernels": sorted(set(launched)), "refused": refused}))
 
 
@@ -98,6 +98,27 @@ def formulas() -> Iterator[modules.Launched]:
                 yield from formula_kernel(cls, "forward", [cls.kernel], [*operands, *statics], dtype, rank, ())
                 if wanted:
                     yield from formula_kernel(cls, "backward", wanted, ["g", *backward], dtype, rank, scaled)
+
+
+def products() -> Iterator[modules.Launched]:
+    """The products of large matrices in all orders in memory, and those that convolutions come to."""
+    plain, layouts = (False,) * 6, [(False, False), (False, True), (True, False), (True, True)]
+    forward, by_input = (False, False, True, True, False, True), (False, True, True, True, False, True)
+    by_weight = (False, True, True, True, False, False)
+    for dtype in map(np.dtype, FLOATS):
+        tile, wide = matmul.LARGE if dtype.itemsize == 4 else matmul.MEDIUM, matmul.wide(dtype)
+        variants = [(plain, along, (wide, wide)) for along in layouts] + [(plain, (True, False), (1, 1))]
+        variants += [
+            (forward, (True, False), (wide, 1)),
+            (by_input, (False, False), (1, 1)),
+            (by_weight, (True, True), (1, 1)),
+        ]
+        for tables, along, vectors in variants:
+            kernel = matmul.module(dtype, tile, tables, along, vectors).product
+            steps = ["int64[::1]" if is_table else "int64" for is_table in tables]
+            operands = [t for k in (0, 2, 4) for t in (f"{dtype.name}[::1]", "int64", "int64", *steps[k : k + 2])]
+            signature = (*["int64"] * 5, *operands, "int64")
+            yield modules.Launched(kernel.module, kernel.source, kernel.name, signature)
 
 
 def formula_kernel(cls, direction: str, partials: list, names: list, dtype: str, rank: int,
