@@ -57,7 +57,8 @@ def record_of(what: Tensor | Node) -> Record:
     else:
         with rec:
             shape, dtype = meta(edge)
-            engine.run([edge], [wrap(np.ones(shape, dtype))], {(leaf, 0) for leaf in rec.leaves}, keep=True)
+            one = what.new_ones(shape) if isinstance(what, Tensor) else wrap(np.ones(shape, dtype))
+            engine.run([edge], [one], {(leaf, 0) for leaf in rec.leaves}, keep=True)
     return rec
 
 
