@@ -139,7 +139,7 @@ def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> 
         watch.note_boxed(node, g, gs)
     outs = step(node, gs, free, watch)
     pairs = [(e, bare(x) if watch is None else stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
-    return pairs + passed_over(node, outs)
+    return pairs + passed_over(node, outs, gs)
 
 
 def on_arrays(node: Any, g: Any, free: Freed | None) -> list | None:

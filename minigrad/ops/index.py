@@ -147,7 +147,7 @@ class NonZero(NonDifferentiable):
     """The places where x is not zero, one row each."""
 
     name = "nonzero"
-    impl = lambda x: np.argwhere(x)
+    impl = lambda x: np.argwhere(x) if x.ndim else zeros((int(x != 0), 0), x, np.int64)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
         """Every example would have a result of its own length."""

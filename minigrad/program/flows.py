@@ -180,7 +180,7 @@ class Flows:
         if old.shape != new.shape:
             return other
         if (one, other) not in self._sums:
-            self._sums[one, other] = self.gradient(as_array(old.memory() + new.memory()))
+            self._sums[one, other] = self.gradient(as_array(old.held() + new.held()))
         return self._sums[one, other]
 
     def accumulated(self, leaf: Leaf, g: Any, before: Tensor | None, after: Tensor | None, copy: Any) -> None:

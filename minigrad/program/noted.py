@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import on_device
+from ..core.arrays import host
 from ..core.tensor import Box, Tensor
 from ..errors import Place
 
@@ -40,14 +40,13 @@ class Noted:
         self.summary: dict | None = None
         self.lost = False
 
-    def memory(self) -> Any:
+    def held(self) -> Any:
         """The array, or what it held before it was written."""
         return self.array if self.before is None else self.before
 
-    def held(self) -> Any:
-        """The same; of an array on a device a copy in the computer's memory."""
-        a = self.memory()
-        return a.to_host() if on_device(a) else a
+    def numbers(self) -> np.ndarray:
+        """The same in the computer's memory."""
+        return host(self.held())
 
 
 class Event:

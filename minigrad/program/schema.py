@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import on_device
+from ..core.arrays import host
 
 SCHEMA = "minigrad.record/1"
 WHOLE = 16  # up to so many elements a value's summary holds all of them
@@ -141,7 +141,7 @@ class Document:
 
 def summary(a: np.ndarray) -> dict:
     """All elements of a small array; of a large one extremes, mean, spread and a histogram, with NaN and infinities counted."""
-    a = a.to_host() if on_device(a) else a
+    a = host(a)
     if a.size <= WHOLE:
         return {"values": jsonable(a.tolist())}
     if a.dtype.kind == "b":
