@@ -21,7 +21,7 @@ from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .node import Ctx, anomaly, passed_over, place_of_gradients
 from .saved import Freed, Saved
-from .sweep import bare, boxed, broadcast_axes, gradients, sweep
+from .sweep import bare, boxed, broadcast_axes, gradients, on_another_device, sweep
 from .tensor import Tensor, bottom, history, version, wrap
 
 
@@ -301,6 +301,8 @@ def accumulate(leaf: Leaf, g: Tensor) -> None:
 
 def add_grad(t: Tensor, g: Tensor) -> None:
     """t.grad += g; out of place where the sum has to be differentiable itself."""
+    if len(arrays.KINDS) > 1 and g.device != t.device:
+        raise on_another_device(bottom(g)._a, bottom(t)._a)
     if t._grad is None:
         t._grad = g.clone()
     elif current().grad or t._grad._layer is not None or g._layer is not None:
