@@ -110,11 +110,7 @@ def written_by(command: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
     environment |= dict(variable.split("=") for variable in own)
     done = subprocess.run(
-        [sys.executable, *module, *shlex.split(words)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        [sys.executable, *module, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     return done.stdout.replace(f"{Path.cwd()}{os.sep}", "")
 
