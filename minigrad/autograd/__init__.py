@@ -168,8 +168,14 @@ def grad(
     if not (allow_unused or materialize_grads):
         refuse_unused(results, targets)
     if materialize_grads:
-        return tuple([wrap(np.zeros(*meta(e))) if r is None else r for r, e in zip(results, targets)])
+        return tuple([nothing(t, e) if r is None else r for r, t, e in zip(results, inputs, targets)])
     return results
+
+
+def nothing(input: Any, edge: Any) -> Tensor:
+    """A gradient of zeros, where the input is."""
+    on_cpu = not isinstance(input, Tensor) or input.is_cpu
+    return wrap(np.zeros(*meta(edge))) if on_cpu else input.detach().new_zeros(input.shape)
 
 
 def refuse_unused(results: tuple, targets: list) -> None:

@@ -61,6 +61,4 @@ def near(a: Any, like: Any) -> Any:
     """What was made beside a calculation, indices say, as an array where `like` is."""
     if type(like) is np.ndarray or on_device(a) or not on_device(like):
         return a
-    from ..kernels.cuda.array import to_device
-
-    return to_device(a)
+    return kernels_there("array").to_device(a)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import on_device
+from ..core.arrays import kernels_there, on_device
 from ..core.convert import address
 from ..core.fast import GENERIC
 from .cache import load
@@ -321,9 +321,7 @@ def to_correlate(x: tuple, y: tuple, kernel: tuple, geometry: Any, dtype: np.dty
 def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: Any) -> np.ndarray | None:
     """The convolution, of so many windows in each direction; `bias` is a number per channel, or None."""
     if on_device(x):
-        from .cuda import conv as there
-
-        return there.forward(x, w, bias, number, geometry)
+        return kernels_there("conv").forward(x, w, bias, number, geometry)
     shape = (x.shape[0], *w.shape[:1], *number)
     size = math.prod(shape) * math.prod(w.shape[1:])
     if not serves(x, size, w.ndim):
@@ -335,9 +333,7 @@ def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: An
 def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.ndarray | None:
     """The gradient by the input, of shape `size`; y is that of the result."""
     if on_device(y):
-        from .cuda import conv as there
-
-        return there.by_input(y, w, size, geometry)
+        return kernels_there("conv").by_input(y, w, size, geometry)
     work = y.size * math.prod(w.shape[1:])
     if not serves(y, work, w.ndim):
         return None
@@ -362,9 +358,7 @@ def run(plan: Plan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: 
 def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.ndarray | None:
     """The gradient by the weight, with kernels of that shape; y is that of the result."""
     if on_device(y):
-        from .cuda import conv as there
-
-        return there.by_weight(y, x, kernel, geometry)
+        return kernels_there("conv").by_weight(y, x, kernel, geometry)
     groups, shape = geometry.groups, (y.shape[1], x.shape[1] // geometry.groups, *kernel)
     work = y.size * math.prod(shape[1:])
     if not serves(x, work, len(shape)):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import on_device
+from ..core.arrays import kernels_there, on_device
 from ..core.fast import GENERIC
 from . import cache as modules
 from .reductions import pairwise
@@ -79,9 +79,7 @@ def tables(x: np.ndarray, y: np.ndarray) -> tuple | None:
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The distances of all rows of x (..., n, d) from those of y (..., m, d)."""
     if on_device(x):
-        from .cuda import distances as there
-
-        return there.distances(x, y)
+        return kernels_there("distances").distances(x, y)
     found = tables(x, y)
     if found is None:
         return None
@@ -96,9 +94,7 @@ def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
 def pulls(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The gradient by x."""
     if on_device(x):
-        from .cuda import distances as there
-
-        return there.pulls(g, x, y)
+        return kernels_there("distances").pulls(g, x, y)
     found = tables(x, y)
     if found is None or g.dtype != x.dtype:
         return None

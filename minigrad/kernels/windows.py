@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import on_device
+from ..core.arrays import kernels_there, on_device
 from ..core.fast import GENERIC
 from .cache import load
 from .threads import launch
@@ -106,9 +106,7 @@ def max_pool(
 ) -> tuple | None:
     """The largest element of each window over the last one or two dimensions, and its place in the flattened input."""
     if on_device(x):
-        from .cuda import pool as there
-
-        return there.max_pool(x, kernel, stride, padding, dilation, number)
+        return kernels_there("pool").max_pool(x, kernel, stride, padding, dilation, number)
     n, size = len(kernel), x.shape[x.ndim - len(kernel) :]
     shape = (*x.shape[: x.ndim - n], *number)
     if GENERIC or math.prod(shape) * math.prod(kernel) < POOL_FROM or x.dtype.kind != "f" or n > 2:
@@ -134,9 +132,7 @@ def max_pool(
 def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | None:
     """Zeros of a shape with g added at the places in the last n dimensions."""
     if on_device(g):
-        from .cuda import pool as there
-
-        return there.put(g, place, shape, n)
+        return kernels_there("pool").put(g, place, shape, n)
     if GENERIC or g.size < POOL_FROM // 4 or g.dtype.kind != "f":
         return None
     dx, number = np.empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])

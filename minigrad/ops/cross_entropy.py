@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import kernels_there
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels import places as at_places
@@ -33,6 +34,8 @@ class NLL(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
+        if type(x) is not np.ndarray:
+            return checked(kernels_there("softmax").nll(x, target, dim, ignore), target, x.shape, dim, ignore)
         valid, where = found(target, x.shape, dim, ignore)
         return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
 
@@ -71,6 +74,8 @@ class AtTarget(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, size: tuple, dim: int, ignore: int) -> np.ndarray:
+        if type(x) is not np.ndarray:
+            return kernels_there("softmax").at_target(x, target, size, dim, ignore)
         out, valid = np.zeros(size, x.dtype), target != ignore
         out[places(np.where(valid, target, 0), dim)] = np.where(valid, x, x.dtype.type(0))
         return out
@@ -89,8 +94,7 @@ class CrossEntropy(Operation):
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
         by_rows = rows.cross_entropy(x, target, dim, ignore)
         if by_rows is not None:
-            if not math.isfinite(np.add.reduce(by_rows[0], axis=None)):
-                found(target, x.shape, dim, ignore)
+            checked(by_rows[0], target, x.shape, dim, ignore)
             return by_rows
         top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
         shifted = x - np.where(np.isfinite(top), top, x.dtype.type(0))
@@ -197,11 +201,18 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
         raise error(
             IndexError,
             "nll_loss",
-            f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds for {shape[dim]} classes",
+            f"Target {int(safe.min() if safe.min() < 0 else safe.max())} is out of bounds for {shape[dim]} classes",
             f"give the model as many outputs as there are classes, counted from 0; if yours begin at 1, pass target - 1; "
             f"ignore_index={ignore} costs nothing",
         )
     return valid, places(safe, dim)
+
+
+def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:
+    """The losses of a kernel, which are NaN where a target is no class: that is an error."""
+    if not math.isfinite(np.add.reduce(loss, axis=None)):
+        found(target, shape, dim, ignore)
+    return loss
 
 
 def places(target: np.ndarray, dim: int) -> tuple:

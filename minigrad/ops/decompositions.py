@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import return_types
+from ..core.arrays import zeros
 from ..core.tensor import Tensor, wrap_near
 from ..return_types import QR, SVD, Eigen, SVDWithV
 from .compare import where
@@ -219,7 +220,7 @@ def triangle_of(who: str, UPLO: str) -> str:
 def factors(x: np.ndarray, mode: str) -> tuple:
     """NumPy's qr, Q empty for "r"."""
     if mode == "r":
-        return np.zeros_like(x, shape=0), np.linalg.qr(x, "r")
+        return zeros((0,), x), np.linalg.qr(x, "r")
     return tuple(np.linalg.qr(x, mode))
 
 

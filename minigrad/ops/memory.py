@@ -213,8 +213,8 @@ def on_device(place: Any) -> device:
 
 @op("T(3), T(3)", torch="Tensor.type_as")
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """`input` with the dtype of `other`."""
-    return to(input, other.dtype)
+    """`input` with the dtype of `other`, where that is."""
+    return to(input, other)
 
 
 @op("T(2, 3), T(2, 3)", torch="Tensor.view_as")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import zeros
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import distances as kernels
@@ -244,7 +245,7 @@ def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
         return found
     rows = max(1, CHUNK // max(1, each))
     parts = [lengths(x[..., i : i + rows, None, :] - y[..., None, :, :], p) for i in range(0, n, rows)]
-    return np.concatenate(parts, -2) if parts else np.zeros_like(x, shape=(*x.shape[:-1], y.shape[-2]))
+    return np.concatenate(parts, -2) if parts else zeros((*x.shape[:-1], y.shape[-2]), x)
 
 
 def lengths(x: np.ndarray, p: float) -> np.ndarray:

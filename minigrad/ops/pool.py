@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import on_device
+from ..core.arrays import kernels_there, on_device
 from ..core.tensor import Tensor, wrap_near
 from ..errors import error
 from ..kernels import windows as kernels
@@ -61,9 +61,7 @@ class WindowSum(Linear):
     @staticmethod
     def impl(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, number: tuple) -> np.ndarray:
         if on_device(x):
-            from ..kernels.cuda import pool as there
-
-            return there.window_sum(x, kernel, stride, padding, number)
+            return kernels_there("pool").window_sum(x, kernel, stride, padding, number)
         size, ones = x.shape[x.ndim - len(kernel) :], (1,) * len(kernel)
         x = padded(x, padding, reach(size, number, kernel, stride, padding, ones))
         total = np.zeros((*x.shape[: x.ndim - len(kernel)], *number), x.dtype)
@@ -81,9 +79,7 @@ class SpreadWindows(Linear):
     @staticmethod
     def impl(x: np.ndarray, size: tuple, kernel: tuple, stride: tuple, padding: tuple) -> np.ndarray:
         if on_device(x):
-            from ..kernels.cuda import pool as there
-
-            return there.spread_windows(x, size, kernel, stride, padding)
+            return kernels_there("pool").spread_windows(x, size, kernel, stride, padding)
         n = len(kernel)
         lead, number = x.shape[: x.ndim - n], x.shape[x.ndim - n :]
         columns = np.broadcast_to(x.reshape(*lead, *(1,) * n, *number), (*lead, *kernel, *number))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import strided
+from ..core.arrays import strided, zeros
 from ..core.tensor import Tensor
 from ..errors import error
 
@@ -58,9 +58,8 @@ def padded(x: np.ndarray, before: Any, after: Any, value: Any = 0) -> np.ndarray
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)
-    out = np.full_like(
-        x, value, shape=(*x.shape[:lead], *[n + b + a for n, b, a in zip(x.shape[lead:], before, after)])
-    )
+    shape = (*x.shape[:lead], *[n + b + a for n, b, a in zip(x.shape[lead:], before, after)])
+    out = np.full_like(x, value, shape=shape, order="C")
     out[(..., *[slice(b, b + n) for b, n in zip(before, x.shape[lead:])])] = x
     return out
 
@@ -84,7 +83,7 @@ def add_windows(columns: np.ndarray, size: tuple, stride: tuple, padding: tuple,
     lead, kernel, number = columns.ndim - 2 * n, columns.shape[-2 * n : -n], columns.shape[-n:]
     after = reach(size, number, kernel, stride, padding, dilation)
     shape = (*columns.shape[:lead], *[m + p + a for m, p, a in zip(size, padding, after)])
-    total = np.zeros_like(columns, shape=shape, order="C")
+    total = zeros(shape, columns)
     for offset in np.ndindex(*kernel):
         total[element(offset, number, stride, dilation)] += columns[(slice(None),) * lead + offset]
     return total[(..., *[slice(p, p + m) for p, m in zip(padding, size)])]

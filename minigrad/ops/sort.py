@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..core import dtypes
-from ..core.arrays import as_array, contiguous, on_device, zeros
+from ..core.arrays import as_array, contiguous, kernels_there, on_device, zeros
 from ..core.batching import front
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -79,9 +79,7 @@ class SearchSorted(NonDifferentiable):
         if rows.ndim == 1:
             return as_array(np.searchsorted(rows, values, "right" if right else "left"))
         if type(rows) is not np.ndarray:
-            from ..kernels.cuda.searching import belonging
-
-            return belonging(rows, values, right)
+            return kernels_there("searching").belonging(rows, values, right)
         low, n = np.zeros(values.shape, np.int64), rows.shape[-1]
         high = np.full(values.shape, n)
         for _ in range(n.bit_length()):  # bisection, all at once

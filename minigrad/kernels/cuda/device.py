@@ -22,8 +22,11 @@ from . import simulator
 SHIFT = 1 << 47
 
 
-class Uncapturable(RuntimeError):
-    """What is asked of the device during a capture (graph.py) cannot be asked again later; why."""
+class Uncapturable(BaseException):
+    """What is asked of the device during a capture (graph.py) cannot be asked again later; why.
+
+    No Exception: those are explained on their way to the user, and this one is on its way to graph.py.
+    """
 
 
 class Asked:

@@ -66,7 +66,7 @@ class Launches:
         return cell
 
     def first(self, args: list) -> bool:
-        """Whether this is the first call, in which kernels are compiled and loaded; else, which arguments have moved is noted."""
+        """Whether this is the first call, in which kernels are compiled; else, it is noted which arguments have moved."""
         now = {k: a.address for k, a in enumerate(args) if type(a) is DeviceArray}
         if self.places is None:
             self.places = now

@@ -78,9 +78,8 @@ def lent(a: DeviceArray) -> Any:
     return of_cupy.ndarray(a.shape, a.dtype, of_cupy.cuda.MemoryPointer(memory, 0), a.strides)
 
 
-for function in (np.linalg.inv, np.linalg.solve, np.linalg.det, np.linalg.slogdet, np.linalg.cholesky, np.linalg.qr, np.linalg.svd,
-                 np.linalg.svdvals, np.linalg.eigh, np.linalg.eigvalsh):  # fmt: skip
-    of_arrays(function)(by_library(function))
+for name in "inv solve det slogdet cholesky qr svd svdvals eigh eigvalsh".split():
+    of_arrays(getattr(np.linalg, name))(by_library(getattr(np.linalg, name)))
 
 
 @of_arrays(np.cross)

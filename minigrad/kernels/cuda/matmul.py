@@ -176,7 +176,8 @@ def module(dtype: np.dtype, tile: Tile, tables: tuple, along_k: tuple, vectors: 
     term = {n: f"{n}[{{}}]" if is_table else f"{{}} * {n}" for n, is_table in zip(names, tables)}
     values = {**tile._asdict(), "real": dtype.name, "threads": tile.threads, "across": tile.n // tile.thread_n,
               "x_wide": min(wide(dtype), tile.thread_m), "y_wide": min(wide(dtype), tile.thread_n), "x_vector": vectors[0],
-              "y_vector": vectors[1], "out_row": term["out_rows"].format("m"), "out_column": term["out_columns"].format("n")}  # fmt: skip
+              "y_vector": vectors[1], "out_row": term["out_rows"].format("m"),
+              "out_column": term["out_columns"].format("n")}  # fmt: skip
     fetches = ""
     for a, side, size, vector, runs in zip("xy", "MN", (tile.m, tile.n), vectors, along_k):
         pitch = (

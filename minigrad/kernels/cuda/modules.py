@@ -142,7 +142,7 @@ def compiled(kernel: Kernel, signature: tuple) -> Any:
     name = f"{kernel.module}.{kernel.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
     kept = cache.read(name)
     if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
-        data = pickle.dumps(machine_code(kernel.function, signature, arch))
+        data = pickle.dumps(machine_code(kernel.function, signature, arch)[:2])
         cache.write(name, hashlib.sha256(data).digest() + data)
     else:
         data = kept[32:]
@@ -150,15 +150,23 @@ def compiled(kernel: Kernel, signature: tuple) -> Any:
     return ObjectCode.from_cubin(cubin).get_kernel(entry)
 
 
-def machine_code(function: Any, signature: tuple, arch: str) -> tuple[str, bytes]:
-    """The entry's name and the cubin of a `@cuda.jit` function; this needs the compiler, but no GPU."""
+class Code(NamedTuple):
+    """What the compiler makes of a kernel."""
+
+    entry: str
+    cubin: bytes
+    log: str  # which registers and how much memory it takes
+
+
+def machine_code(function: Any, signature: tuple, arch: str) -> Code:
+    """The machine code of a `@cuda.jit` function for these types; this needs the compiler, but no GPU."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     ptx = assembly(function, signature, arch)
     entry = re.search(r"\.visible \.entry (\w+)", ptx)
     assert entry is not None
-    code = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch)).link("cubin").code
-    return entry[1], bytes(code)
+    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, verbose=True))
+    return Code(entry[1], bytes(linker.link("cubin").code), linker.get_info_log())
 
 
 def assembly(function: Any, signature: tuple, arch: str) -> str:

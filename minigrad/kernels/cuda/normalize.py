@@ -27,12 +27,12 @@ def moments(x_, lanes):
     total = float64(0)
     for i in range(lane, n, lanes):
         total += x_[o, i, j]
-    mean = sum_of(total, lanes) / max(n, 1)
+    mean = sum_of(total, lanes) / n
     total = float64(0)
     for i in range(lane, n, lanes):
         distance = x_[o, i, j] - mean
         total += distance * distance
-    return mean, sum_of(total, lanes) / max(n, 1)
+    return mean, sum_of(total, lanes) / n
 '''
 
 STANDARDIZE = '''
@@ -60,8 +60,8 @@ def {name}_backward(g_, x_, {given}mean_, variance_, eps, dx_, lanes):
         g = g_[o, i, j]{scale}
         level += g
         along += g * (x_[o, i, j] - mean)
-    level = sum_of(level, lanes) / max(n, 1)
-    along = sum_of(along, lanes) / max(n, 1) * factor * factor * factor
+    level = sum_of(level, lanes) / n
+    along = sum_of(along, lanes) / n * factor * factor * factor
     for i in range(lane, n, lanes):
         dx_[o, i, j] = (g_[o, i, j]{scale} - real(level)) * real(factor) - real(along) * (x_[o, i, j] - mean)
 '''
@@ -91,7 +91,7 @@ def divide_by_rms(x_, eps, factor_, out_, lanes):
     total = float64(0)
     for i in range(lane, n, lanes):
         total += float64(x_[o, i, j]) * float64(x_[o, i, j])
-    factor = real(1 / sqrt(sum_of(total, lanes) / max(n, 1) + eps))
+    factor = real(1 / sqrt(sum_of(total, lanes) / n + eps))
     for i in range(lane, n, lanes):
         out_[o, i, j] = x_[o, i, j] * factor
     if lane == 0 and o < x_.shape[0]:
@@ -105,7 +105,7 @@ def divide_by_rms_backward(g_, x_, factor_, dx_, lanes):
     total, factor = float64(0), factor_[o, 0, j] if n else real(0)
     for i in range(lane, n, lanes):
         total += float64(g_[o, i, j]) * float64(x_[o, i, j])
-    along = real(sum_of(total, lanes) / max(n, 1) * factor * factor * factor)
+    along = real(sum_of(total, lanes) / n * factor * factor * factor)
     for i in range(lane, n, lanes):
         dx_[o, i, j] = g_[o, i, j] * factor - along * x_[o, i, j]
 '''
@@ -148,7 +148,7 @@ def standardize_backward(
 def layer_norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tuple, eps: float) -> tuple | None:
     """standardize over the last dimensions, with the result times weight plus bias."""
     t = middle(x, dims)
-    if t is None or not weight.shape == bias.shape == x.shape[x.ndim - len(dims) :]:
+    if t is None or not meets(weight, x, dims) or not meets(bias, x, dims):
         return None
     out, mean, variance = empty(x.shape, x.dtype), kept(x, dims), kept(x, dims)
     kernel, w, b = module("layer_norm", x.dtype).layer_norm, weight.reshape(-1), bias.reshape(-1)
@@ -167,7 +167,7 @@ def layer_norm_backward(
 ) -> tuple | None:
     """Its gradients by x, weight and bias."""
     t = middle(x, dims)
-    if t is None or weight.shape != x.shape[x.ndim - len(dims) :]:
+    if t is None or not meets(weight, x, dims):
         return None
     kernels, dx, w = module("layer_norm", x.dtype), empty(x.shape, x.dtype), weight.reshape(-1)
     g, m, v, eps = g.reshape(t.shape), each(mean, t), each(variance, t), x.dtype.type(eps)
@@ -177,6 +177,11 @@ def layer_norm_backward(
     kernels.weight_gradients[-(-dweight.size // BLOCK), BLOCK](g, t, m, v, eps, dweight, dbias)
     dweight, dbias = (reduce("sum", [a], (0,), False, x.dtype).reshape(weight.shape) for a in (dweight, dbias))
     return dx, dweight, dbias
+
+
+def meets(weight: DeviceArray, x: DeviceArray, dims: tuple) -> bool:
+    """Whether there is one weight for each element of a row."""
+    return dims[-1] == x.ndim - 1 and weight.shape == x.shape[dims[0] :]
 
 
 def divide_by_rms(x: DeviceArray, dims: tuple, eps: float) -> tuple | None:

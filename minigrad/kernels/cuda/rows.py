@@ -70,9 +70,9 @@ def load(title: str, source: str, dtype: np.dtype) -> Any:
 
 
 def middle(x: DeviceArray, dims: tuple) -> DeviceArray | None:
-    """x as (outer, n, inner), where n are the dimensions `dims`; None where these are no neighbours, or there is nothing."""
+    """x as (outer, n, inner), where n are the dimensions `dims`; None where these are no neighbours."""
     first, end = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
-    if dims != tuple(range(first, end)) or x.dtype.kind != "f" or not x.size:
+    if dims != tuple(range(first, end)) or x.dtype.kind != "f":
         return None
     return x.reshape(math.prod(x.shape[:first]), math.prod(x.shape[first:end]), math.prod(x.shape[end:]))
 
@@ -92,7 +92,8 @@ def launch(kernel: Any, t: DeviceArray, *args: Any) -> None:
     outer, n, inner = t.shape
     lanes = 1 if inner > 1 else min(WARP, power_of_two(n)) if n <= LONG else min(MOST, power_of_two(n // EACH))
     block = BLOCK if lanes <= WARP else lanes  # a team that is no part of a warp is a block
-    kernel[-(-outer * inner * lanes // block), block](*args, lanes)
+    if outer * inner:
+        kernel[-(-outer * inner * lanes // block), block](*args, lanes)
 
 
 def power_of_two(n: int) -> int:

@@ -128,7 +128,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
            axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:  # fmt: skip
     """The different elements, or slices along an axis, in order: neighbours in sorted order are compared."""
     rows = ar.reshape(-1, 1) if axis is None else np.moveaxis(ar, axis, 0)
-    flat = rows.reshape(len(rows), -1)
+    flat = rows.reshape(len(rows), rows.size // max(len(rows), 1))
     order = lexical(flat)
     same = flat[order]
     new = np.ones_like(same, bool, shape=(len(rows),))

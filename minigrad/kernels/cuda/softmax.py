@@ -134,6 +134,28 @@ def cross_entropy_backward(g_, target_, log_, dx_, ignore, lanes):
         for i in range(lane, n, lanes):
             dx = exp(log_[o, i, j]) * g
             dx_[o, i, j] = dx - g if i == target else dx
+
+
+@cuda.jit
+def nll(x_, target_, loss_, ignore, lanes):
+    """-x at the target, NaN where there is no such class."""
+    o, j, lane, n = place(x_, lanes)
+    if lane == 0 and o < x_.shape[0]:
+        target, loss = target_[o, 0, j], real(nan)
+        if target == ignore:
+            loss = real(0)
+        elif 0 <= target < n:
+            loss = -x_[o, target, j]
+        loss_[o, 0, j] = loss
+
+
+@cuda.jit
+def at_target(x_, target_, out_, ignore, lanes):
+    """Zeros with x at the target."""
+    o, j, lane, n = place(out_, lanes)
+    for i in range(lane, n, lanes):
+        target = target_[o, 0, j]
+        out_[o, i, j] = x_[o, 0, j] if i == target and target != ignore else real(0)
 '''
 
 
@@ -188,3 +210,18 @@ def cross_entropy_backward(g: DeviceArray, target: DeviceArray, log_p: DeviceArr
     dx, kernel = empty(log_p.shape, log_p.dtype), module(log_p.dtype).cross_entropy_backward
     launch(kernel, t, each(g, t), each(target, t), t, dx.reshape(t.shape), ignore)
     return dx
+
+
+def nll(x: DeviceArray, target: DeviceArray, dim: int, ignore: int) -> DeviceArray:
+    """-x at each class, NaN where there is no such class."""
+    t, loss = middle(x, (dim,)), empty(target.shape, x.dtype)
+    launch(module(x.dtype).nll, t, t, each(target, t), each(loss, t), ignore)
+    return loss
+
+
+def at_target(x: DeviceArray, target: DeviceArray, size: tuple, dim: int, ignore: int) -> DeviceArray:
+    """Zeros of a shape with x at each class."""
+    out = empty(size, x.dtype)
+    t = middle(out, (dim,))
+    launch(module(x.dtype).at_target, t, each(x, t), each(target, t), t, ignore)
+    return out

@@ -23,6 +23,7 @@ MORE: dict[np.ufunc, Callable] = {
     np.logical_xor: lambda x, y: (x != 0) ^ (y != 0),
     np.logical_not: lambda x: x == 0,
     np.positive: lambda x: x,
+    np.floor_divide: lambda x, y: x // y,
     np.power: lambda x, y: x**y,
     np.sign: lambda x: where(x > 0, 1, where(x < 0, -1, x)),
     scipy.special.psi: lambda x: digamma(x),
