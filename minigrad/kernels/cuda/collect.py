@@ -1,5 +1,5 @@
 """Which kernels there are, for what types: every operation of the table runs in the simulator, forward and backward, in
-float32 and float64, and all that is launched is noted.  Kernels of formulas are enumerated besides, whether a sample
+every float dtype, and all that is launched is noted.  Kernels of formulas are enumerated besides, whether a sample
 reaches them or not.
 
     NUMBA_ENABLE_CUDASIM=1 MINIGRAD_CUDA_BLOCKS=full python -m minigrad.kernels.cuda.collect FILE
@@ -24,7 +24,7 @@ from ...ops.registry import TABLE, Entry
 from ...testing.samples import call
 from . import modules, pointwise
 
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "float32", "float64")
 # Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
 LARGER = {
     "sum": ["T(3, 5000)", "T(5000, 3), 0", "T(20000)"],
@@ -104,13 +104,16 @@ def formula_kernel(cls, direction: str, partials: list, names: list, dtype: str,
                    scaled: list | tuple) -> Iterator[modules.Launched]:  # fmt: skip
     """The kernel of some formulas of an operation; none where they have no text for single numbers."""
     masks, statics = cls.names[: cls.masks], cls.names[len(cls.names) - cls.statics :]
-    inputs = [(n, n not in statics) for n in names]
-    kernel = pointwise.kernel(f"{cls.name}_{direction}", partials, inputs, np.dtype(dtype), rank, scaled)
+    types = ["boolean" if n in masks else dtype for n in names]
+    inputs = [
+        (n, "" if n in statics else pointwise.how_read(np.dtype(dtype if n not in masks else bool))) for n in names
+    ]
+    computed = pointwise.computed_in(np.dtype(dtype))
+    kernel = pointwise.kernel(f"{cls.name}_{direction}", partials, inputs, computed, rank, scaled)
     if kernel is None:
         return
     steps = "[:, :]" if rank else "[::1]"
-    types = ["boolean" if n in masks else dtype for n in names]
-    signature = [t + steps * is_array for t, (_, is_array) in zip(types, inputs)]
+    signature = [t + steps if read else computed.name if t == dtype else t for t, (_, read) in zip(types, inputs)]
     result = "boolean" if cls.kind == "bool" else dtype
     yield modules.Launched(kernel.module, kernel.source, kernel.name, (*signature, *[result + steps] * len(partials)))
 
