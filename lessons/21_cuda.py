@@ -1,129 +1,178 @@
 # %% [markdown]
-# # CUDA: the same formula on a GPU
+# # CUDA: the same program on a GPU
 #
 # *30 minutes. Needs lessons 1, 2, 6, 12 and 20.*
 #
-# A GPU runs one small program in thousands of threads. You will write such programs, launch minigrad's formulas in them, give
-# them a backward pass, and see what goes wrong when threads share a number.
+# A GPU runs one small program in thousands of threads. You will compute with tensors in its memory, read the kernels that do so,
+# see which thread touches which number, write kernels with a backward pass of your own, and find a race.
 
 # %%
-import math
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 
-# Numba can play a GPU on the processor. That has to be chosen before Numba is imported: does a kernel run on a GPU here?
-probe = "import numpy; from numba import cuda; cuda.jit(lambda x_: None)[1, 1](numpy.zeros(1))"
+# A GPU can be simulated on the processor. That has to be chosen before minigrad is imported: is there a GPU here?
+probe = "import minigrad; raise SystemExit(not minigrad.cuda.is_available())"
 if "NUMBA_ENABLE_CUDASIM" not in os.environ:
-    tried = shutil.which("nvidia-smi") and subprocess.run([sys.executable, "-c", probe], capture_output=True)
-    os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if tried and tried.returncode == 0 else "1"
-os.environ["NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"] = "0"  # ten numbers do not keep a GPU busy, and Numba would say so
-os.environ["NUMBA_CUDA_WARN_ON_IMPLICIT_COPY"] = "0"  # nor is copying them worth a word
+    there = shutil.which("nvidia-smi") and subprocess.run([sys.executable, "-c", probe]).returncode == 0
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if there else "1"
 
 # %%
+import math
+
 import numba
 import numpy as np
-from matplotlib import pyplot as plt
 from numba import cuda
 
 import lessons
 import minigrad as torch
-from minigrad.kernels import formula
-from minigrad.ops.activation import Silu
-from minigrad.ops.elementary import Sigmoid
-from viz import draw
+from viz import draw, draw_threads
 
 simulated = os.environ["NUMBA_ENABLE_CUDASIM"] == "1"
-print("This runs in Numba's simulator, on the processor." if simulated else f"This runs on {cuda.gpus[0].name}.")
+print("This runs in the simulator, on the processor." if simulated else f"This runs on {torch.cuda.get_device_name()}.")
 
 # %% [markdown]
-# The line above says where this lesson runs. Everything in it gives the same results in both places; the simulator runs
-# threads one block at a time, in Python, so it is slow and here to learn with. minigrad's own tensors live in the memory of the
-# processor in this version, also where there is a GPU.
+# The line above says where this lesson runs. Its programs give the same results in both places. The simulator runs the threads
+# one after the other, in Python: it is slow, and it sees what each of them does. A GPU is fast and tells nothing, so the
+# pictures of threads are there in the simulator only. `NUMBA_ENABLE_CUDASIM=1` in the environment chooses it by hand.
+#
+# ## Tensors on the device
+#
+# A GPU has its own memory. `device="cuda"` puts a tensor there, and what is computed from it stays there. `cpu()` brings it
+# back, and so does `item()`, or `print`.
 
 # %%
-try:
-    torch.zeros(3, device="cuda")
-except RuntimeError as e:
-    print(e)
-else:
-    raise AssertionError("there is a tensor on a GPU")
+x = torch.tensor([1.0, 2.0, 3.0], device="cuda")
+y = x * x + 1
+print(y)
+assert y.device.type == "cuda" and y.cpu().tolist() == [2.0, 5.0, 10.0]
+
+# %% [markdown]
+# Nothing crosses unasked. An operation of one tensor here and one there is an error, and so is NumPy's view of memory that
+# NumPy cannot reach. Both say what to do.
+
+# %%
+for mixed in (lambda: x + torch.ones(3), lambda: x.numpy()):
+    try:
+        mixed()
+    except (RuntimeError, TypeError) as e:
+        print(e)
+        print()
+    else:
+        raise AssertionError("a number crossed unasked")
+
+# %% [markdown]
+# The way there and the way back are operations, with gradients that go the other way. In the picture find both: behind `cuda()`
+# the program is the one of lesson 1, and the gradient of `w` comes home to the processor.
+
+# %%
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+
+def there_and_back(w):
+    return (w.cuda() ** 2).sum().cpu()
+
+
+there_and_back(w).backward()
+print(w.grad)
+assert w.grad.device.type == "cpu" and w.grad.tolist() == [2.0, 4.0, 6.0]
+
+draw(there_and_back, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), passes=("forward", "backward"))
+
+# %% [markdown]
+# ## The kernel of a formula
+#
+# Lesson 20 put the text of `silu` into a loop. On the device the same text stands in a kernel: a function that every thread
+# runs. The module lies in the cache folder, where you can open it.
+
+# %%
+x = torch.linspace(-2.0, 2.0, 10, device="cuda", requires_grad=True)
+out = torch.nn.functional.silu(x)
+(name,) = [name for name in sys.modules if name.startswith("minigrad_cuda_silu_forward")]
+file = pathlib.Path(sys.modules[name].__file__)
+print(file.read_text() if file.exists() else file)
+assert np.allclose(out.detach().cpu().numpy(), torch.nn.functional.silu(x.detach().cpu()).numpy(), rtol=1e-5, atol=1e-6)
+
+# %% [markdown]
+# `cuda.grid(1)` is the number of the thread, `cuda.gridsize(1)` how many there are. Each computes one element, then the one
+# that lies so many further on. So the text serves any number of elements, with any number of threads.
+#
+# `watch` records what the threads of the kernels do that are launched meanwhile.
+
+# %%
+g = torch.ones_like(out)
+if simulated:
+    with torch.cuda.watch() as trace:
+        torch.autograd.grad(out, x, g)
+    print(trace)
+    (launch,) = trace.launches
+    assert launch.kernel == "silu_backward" and launch.counts() == {"reads": 20, "writes": 10}
 
 # %% [markdown]
 # ## What one thread does
 #
-# A loop says: for each index, do this. A kernel says only: do this, for one index. As many threads as are asked for run it, and
-# each asks which one it is. Threads come in blocks of equal size; all blocks together are the grid. This kernel has each
-# thread write the number of its block, and its own number within the block.
+# A loop says: for each index, do this. A kernel says only: do this, for one index. `torch.cuda.jit` makes a function a kernel
+# that takes tensors on the device; what stands in it is Numba's `cuda`. Threads come in blocks of equal size; all blocks
+# together are the grid. Here each thread writes the number of its block.
 
 
 # %%
-@cuda.jit
-def who(block_, thread_):
+@torch.cuda.jit
+def who(block_):
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < block_.size:
         block_[i] = cuda.blockIdx.x
-        thread_[i] = cuda.threadIdx.x
 
 
-block, thread = np.zeros(10, np.int32), np.zeros(10, np.int32)
-who[3, 4](block, thread)  # 3 blocks of 4 threads
+block = torch.zeros(10, dtype=torch.int32, device="cuda")
+who[3, 4](block)  # 3 blocks of 4 threads
 print(block)
-print(thread)
-assert list(block) == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
-assert list(thread) == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
+assert block.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
 
 # %% [markdown]
-# `who[3, 4]` is the launch: 3 blocks of 4 threads, 12 threads for 10 elements. The index of an element is the number of threads
-# in the blocks before, plus the thread's own number. `cuda.grid(1)` is that sum. This picture is drawn from the two arrays.
+# `who[3, 4]` is the launch: 12 threads for 10 elements. The index of an element is the number of threads in the blocks before,
+# plus the thread's own number; `cuda.grid(1)` is that sum. In the picture 2.1 is thread 1 of block 2. Find the threads that
+# touch nothing.
 
 
-# %% alt="Ten elements in a row: blocks 0 and 1 write four each, block 2 writes two; its threads 2 and 3 have no element"
-def who_writes(block, thread, threads):
-    """Each element with the block and the thread that wrote it, and behind them the threads that had none."""
-    colours = ["#dbe7f5", "#f7e2df", "#dff1ec", "#f6ecd6"]
-    blocks = -(-len(block) // threads)
-    figure, axes = plt.subplots(figsize=(8, 1.6), layout="constrained")
-    for i in range(blocks * threads):
-        b, t = (block[i], thread[i]) if i < len(block) else (i // threads, i % threads)
-        used = i < len(block)
-        box = plt.Rectangle((i, 0), 1, 1, facecolor=colours[b % 4] if used else "white", edgecolor="#566171")
-        box.set_linestyle("solid" if used else "dashed")
-        axes.add_patch(box)
-        axes.text(i + 0.5, 0.5, f"block {b}\nthread {t}", ha="center", va="center", fontsize=8)
-        axes.text(i + 0.5, 1.15, f"[{i}]" if used else "none", ha="center", fontsize=8)
-    axes.set(xlim=(-0.1, blocks * threads + 0.1), ylim=(-0.1, 1.5))
-    axes.set_axis_off()
+# %%
+def watched(launch, array=None):
+    """Launch; in the simulator, give the picture of what the threads have done, to one array or to all."""
+    if not simulated:
+        return launch()
+    with torch.cuda.watch() as trace:
+        launch()
+    return draw_threads(trace.launches[-1], array)
 
 
-who_writes(block, thread, 4)
+watched(lambda: who[3, 4](block))
 
 # %% [markdown]
 # ## The bound
 #
 # Blocks have equal sizes, so there are threads too many whenever the number of elements is no multiple. Their `if` is all that
-# keeps them from writing behind the array. The simulator catches a thread that does. A GPU does not: it writes into the memory
+# keeps them from writing behind the array. The simulator names a thread that does. A GPU does not: it writes into the memory
 # of whatever lies there, so this cell runs in the simulator only.
 
 
 # %%
-@cuda.jit
+@torch.cuda.jit
 def unbounded(out_):
     out_[cuda.grid(1)] = 1
 
 
 if simulated:
     try:
-        unbounded[3, 4](np.zeros(10, np.float32))
+        unbounded[3, 4](torch.zeros(10, device="cuda"))
     except IndexError as e:
         print(e)
     else:
         raise AssertionError("a thread wrote behind the array")
 
 # %% [markdown]
-# The message names the thread (`tid`) and the block (`ctaid`). How many blocks are enough? As many as hold all elements, rounded
-# up.
+# How many blocks are enough? As many as hold all elements, rounded up.
 
 
 # %%
@@ -136,156 +185,118 @@ print(blocks_for(10, 4), blocks_for(12, 4), blocks_for(13, 4))
 assert [blocks_for(n, 4) for n in (1, 4, 10, 12, 13)] == [1, 1, 3, 3, 4]
 
 # %% [markdown]
-# ## The formula of an operation
+# ## Your kernels as an operation
 #
-# Lesson 20 put the text of `silu` into a loop. A GPU kernel has the same two lines in its middle; instead of the `for` there
-# are an index and a bound. The derivative's formula calls `sigmoid`, so that becomes a function too: a device function, which
-# kernels call.
+# Autograd does not see what a kernel writes. A tensor that requires grad is therefore refused, where its gradient would be
+# lost.
 
 
 # %%
-def written(dtype):
-    """The text of a module with the kernels of silu, for arrays of one dtype."""
-    return f"""
-from math import exp
-from numba import cuda
-from numpy import float32
-
-
-@cuda.jit(device=True)
-def sigmoid(x):
-    return {formula.scalar_text(Sigmoid.kernel, dtype)}
-
-
-@cuda.jit
-def silu_forward(x_, out_):
+@torch.cuda.jit
+def bell_forward(x_, out_):
     i = cuda.grid(1)
     if i < out_.size:
-        x = x_[i]
-        out_[i] = {formula.scalar_text(Silu.kernel, dtype)}
+        out_[i] = math.exp(-x_[i] * x_[i])
 
 
-@cuda.jit
-def silu_backward(g_, x_, dx_):
+@torch.cuda.jit
+def bell_backward(g_, x_, out_, dx_):
     i = cuda.grid(1)
     if i < dx_.size:
-        g = g_[i]
-        x = x_[i]
-        dx_[i] = g * ({formula.scalar_text(Silu.dx, dtype)})
-"""
+        dx_[i] = -2 * x_[i] * out_[i] * g_[i]
 
 
-def kernels(dtype):
-    """The functions of that module, by their names."""
-    module = {}
-    exec(written(dtype), module)
-    return module
-
-
-single, double = np.dtype(np.float32), np.dtype(np.float64)
-silu = {dtype: kernels(dtype) for dtype in (single, double)}
-print(written(single))
+try:
+    bell_forward[3, 4](x, torch.empty_like(x))
+except RuntimeError as e:
+    print(e)
+else:
+    raise AssertionError("a gradient was lost")
 
 # %% [markdown]
-# A GPU has its own memory. `to_device` copies an array there, `device_array_like` makes one there, `copy_to_host` brings the
-# result back. Between these, kernels may follow one another without any copying.
-
-# %%
-x = torch.linspace(-2.0, 2.0, 10, requires_grad=True)
-x_ = cuda.to_device(x.detach().numpy())
-out_ = cuda.device_array_like(x_)
-silu[single]["silu_forward"][blocks_for(10, 4), 4](x_, out_)
-on_gpu = out_.copy_to_host()
-print(on_gpu)
-expected = torch.nn.functional.silu(x)
-assert np.allclose(on_gpu, expected.detach().numpy(), rtol=1e-5, atol=1e-6)
-
-# %% [markdown]
-# The backward kernel reads the gradient of the result and what the formula names, and writes the gradient of `x`.
-
-# %%
-g = torch.arange(10.0)
-(wanted,) = torch.autograd.grad(expected, x, g)
-dx_ = cuda.device_array_like(x_)
-silu[single]["silu_backward"][blocks_for(10, 4), 4](cuda.to_device(g.numpy()), x_, dx_)
-print(dx_.copy_to_host())
-assert np.allclose(dx_.copy_to_host(), wanted.numpy(), rtol=1e-5, atol=1e-6)
-
-# %% [markdown]
-# With both, the kernels become an operation: a Function that launches one in `forward` and the other in `backward`.
+# Within a Function they are at home: one kernel in `forward`, the other in `backward`. `empty_like` makes the memory that
+# they write. A kernel takes arrays of any strides, so nothing needs to be copied before.
 
 
 # %%
-def launched(name, *tensors):
-    """Copy to the GPU, run a kernel that writes one more array, copy back."""
-    inputs = [cuda.to_device(np.ascontiguousarray(t.detach().numpy())) for t in tensors]
-    out = cuda.device_array_like(inputs[0])
-    silu[out.dtype][name][blocks_for(out.size, 4), 4](*inputs, out)
-    return torch.from_numpy(out.copy_to_host())
-
-
-class CudaSilu(torch.autograd.Function):
+class Bell(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return launched("silu_forward", x)
+        out = torch.empty_like(x)
+        bell_forward[blocks_for(x.numel(), 4), 4](x, out)
+        ctx.save_for_backward(x, out)
+        return out
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return launched("silu_backward", g, x)
+        x, out = ctx.saved_tensors
+        dx = torch.empty_like(x)
+        bell_backward[blocks_for(x.numel(), 4), 4](g, x, out, dx)
+        return dx
 
 
-points = torch.tensor([-1.5, 0.3, 2.0], dtype=torch.float64, requires_grad=True)
-assert torch.autograd.gradcheck(CudaSilu.apply, (points,))
+points = torch.tensor([-1.5, 0.3, 2.0], dtype=torch.float64, device="cuda", requires_grad=True)
+assert torch.autograd.gradcheck(Bell.apply, (points,))
 
 
-def by_kernels(x):
-    return CudaSilu.apply(x)
+def bell(x):
+    return Bell.apply(x)
 
 
-draw(by_kernels, torch.tensor([-1.0, 0.0, 2.0], requires_grad=True), passes=("forward", "backward"))
+draw(bell, torch.tensor([-1.0, 0.0, 2.0], device="cuda", requires_grad=True), passes=("forward", "backward"))
 
 # %% [markdown]
 # ## A race
 #
-# Element by element is easy, for no two threads touch the same number. A sum is not. `total_[0] += x_[i]` reads the total, adds,
-# and writes it back; between the two, other threads may have written. Nobody promises an order. Here all threads of a block
-# are made to read before any of them writes, which may happen without being asked for: `syncthreads` is a barrier, at which
-# each thread waits for all others of its block.
+# Element by element is easy, for no two threads touch the same number. Counting is not. `count_[k] += 1` reads the number, adds,
+# and writes it back; between the two, another thread may have written. Nobody promises an order.
 
 
 # %%
-@cuda.jit
-def racing_sum(x_, total_):
+@torch.cuda.jit
+def racing_count(class_, count_):
     i = cuda.grid(1)
-    total = total_[0]
-    cuda.syncthreads()
-    total_[0] = total + x_[i]
+    if i < class_.size:
+        count_[class_[i]] += 1
 
 
-ones, total = np.ones(8, np.float32), np.zeros(1, np.float32)
-racing_sum[1, 8](ones, total)
-print("eight threads add 1 each:", total[0])
-assert total[0] == 1.0
+classes = torch.tensor([0, 2, 2, 1, 2, 0], device="cuda")
+count = torch.zeros(3, dtype=torch.int32, device="cuda")
+racing_count[2, 4](classes, count)
+print(count)
 
 # %% [markdown]
-# Seven of eight additions are lost. An atomic addition reads, adds and writes as one step that no other thread can come between.
+# In the simulator this is even right: its threads run one after the other. On a GPU two that read before either of them writes
+# lose an addition. `watch` goes by the rule and not by what happened: two threads, one element, one of them writes, no
+# barrier between.
+
+# %%
+if simulated:
+    with torch.cuda.watch() as trace:
+        racing_count[2, 4](classes, count)
+    print(trace)
+    assert [race.first.element for race in trace.launches[0].races] == ["count_[0]", "count_[2]"]
+
+# %%
+watched(lambda: racing_count[2, 4](classes, count), "count_")
+
+# %% [markdown]
+# An atomic addition reads, adds and writes as one step that no other thread can come between.
 
 
 # %%
-@cuda.jit
-def atomic_sum(x_, total_):
+@torch.cuda.jit
+def atomic_count(class_, count_):
     i = cuda.grid(1)
-    if i < x_.size:
-        cuda.atomic.add(total_, 0, x_[i])
+    if i < class_.size:
+        cuda.atomic.add(count_, class_[i], 1)
 
 
-total = np.zeros(1, np.float32)
-atomic_sum[1, 8](ones, total)
-print("eight threads add 1 each:", total[0])
-assert total[0] == 8.0
+count = torch.zeros(3, dtype=torch.int32, device="cuda")
+picture = watched(lambda: atomic_count[2, 4](classes, count), "count_")
+print(count)
+assert count.tolist() == [2, 1, 3] and (not simulated or not picture.launch.races)
 
 # %% [markdown]
 # ## A sum in shared memory
@@ -294,60 +305,118 @@ assert total[0] == 8.0
 # fast. Each thread puts its number there; then half of the threads add the numbers of the other half to their own, then half
 # of these, until one number is left. Eight numbers take three steps, a thousand take ten.
 #
-# A thread reads what others wrote, so there is a barrier after each step. Every thread has to come to it: it stands outside of
-# the `if`. Threads without an element put 0 there. The kernel below also notes what lies in shared memory after each step.
+# A thread reads what others wrote, so each step ends at a barrier: at `syncthreads` each thread waits for all others of its
+# block. Every thread has to come to it: it stands outside of the `if`. Threads without an element put 0 there.
 
 # %%
 THREADS = 8
 
 
-@cuda.jit
-def block_sums(x_, out_, steps_):
+@torch.cuda.jit
+def block_sums(x_, out_):
     shared = cuda.shared.array(THREADS, numba.float32)
     i, t = cuda.grid(1), cuda.threadIdx.x
     shared[t] = x_[i] if i < x_.size else 0
-    steps_[cuda.blockIdx.x, 0, t] = shared[t]
     cuda.syncthreads()
-    half, step = THREADS // 2, 1
+    half = THREADS // 2
     while half > 0:
         if t < half:
             shared[t] += shared[t + half]
         cuda.syncthreads()
-        steps_[cuda.blockIdx.x, step, t] = shared[t]
-        half, step = half // 2, step + 1
+        half = half // 2
     if t == 0:
         out_[cuda.blockIdx.x] = shared[0]
 
 
-numbers = np.arange(1, 15, dtype=np.float32)  # 14 numbers: the second block has two threads without one
-sums, steps = np.zeros(2, np.float32), np.zeros((2, 4, THREADS), np.float32)
-block_sums[2, THREADS](numbers, sums, steps)
-print(sums, "together", sums.sum())
-assert list(sums) == [36.0, 69.0] and sums.sum() == numbers.sum()
+numbers = torch.arange(1.0, 15.0, device="cuda")  # 14 numbers: the second block has two threads without one
+sums = torch.zeros(2, device="cuda")
+block_sums[2, THREADS](numbers, sums)
+print(sums, "together", sums.sum().item())
+assert sums.tolist() == [36.0, 69.0] and sums.sum().item() == numbers.sum().item()
 
 # %% [markdown]
-# The picture shows what the kernel noted. In each step the coloured threads add what the arrow brings from the other half; what
-# the others hold is not needed any more.
+# The picture shows the shared memory of the first block from barrier to barrier: who reads, and who writes. Half as many threads
+# are left after each.
 
-# %% alt="Two blocks of eight threads in four rows: eight numbers, then four, two and one coloured sum; 36 and 69 are left"
-figure, both = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
-for b, axes in enumerate(both):
-    for step in range(4):
-        alive = THREADS >> step
-        for t in range(THREADS):
-            colour = "#dbe7f5" if t < alive else "white"
-            axes.add_patch(plt.Rectangle((t, -step), 0.9, 0.6, facecolor=colour, edgecolor="#566171"))
-            ink = "black" if t < alive else "#9aa3ad"
-            axes.text(t + 0.45, 0.3 - step, f"{steps[b, step, t]:g}", ha="center", va="center", fontsize=9, color=ink)
-            if step and t < alive:
-                arrow = {"arrowstyle": "->", "color": "#b2443c"}
-                axes.annotate("", (t + 0.6, 0.62 - step), (t + alive + 0.45, 1 - step), arrowprops=arrow)
-    axes.set(xlim=(-0.1, THREADS), ylim=(-3.1, 1), title=f"block {b}")
-    axes.set_axis_off()
+# %%
+watched(lambda: block_sums[2, THREADS](numbers, sums), "shared")
 
 # %% [markdown]
 # Each block leaves one number, for blocks cannot wait for one another within a kernel. The few sums that are left are added by a
-# second launch, or with one atomic addition for each block.
+# second launch, or with one atomic addition for each block. What if the barriers are forgotten?
+
+
+# %%
+@torch.cuda.jit
+def without_barriers(x_, out_):
+    shared = cuda.shared.array(THREADS, numba.float32)
+    t = cuda.threadIdx.x
+    shared[t] = x_[t]
+    if t == 0:
+        out_[0] = shared[0] + shared[1]
+
+
+if simulated:
+    with torch.cuda.watch() as trace:
+        without_barriers[1, THREADS](numbers, sums)
+    print(trace)
+    print(sums)
+    assert len(trace.launches[0].races) == 1 and math.isnan(sums[0].item())
+
+# %% [markdown]
+# Thread 0 came first here, and read what thread 1 had yet to write. Shared memory is full of garbage at first, which in the
+# simulator is not a number.
+#
+# ## What memory costs
+#
+# The 32 threads of a warp go step by step together. What they read at once comes in pieces of 128 bytes: 32 neighbouring
+# floats are one piece, 32 floats that lie far apart are 32 pieces, of which most is thrown away. This kernel transposes, so it
+# reads along rows and writes across them.
+
+# %%
+SIDE, PADDED = 32, 33
+
+
+@torch.cuda.jit
+def transposed(x_, out_):
+    row, column = cuda.threadIdx.y, cuda.threadIdx.x
+    out_[column, row] = x_[row, column]
+
+
+matrix, result = torch.rand(SIDE, SIDE, device="cuda"), torch.empty(SIDE, SIDE, device="cuda")
+
+
+def costs(kernel):
+    """How the first warp's accesses fall together, in words."""
+    picture = watched(lambda: kernel[1, (SIDE, SIDE)](matrix, result))
+    assert torch.equal(result, matrix.T)
+    return [line for line in picture.text().splitlines() if "warp 0" in line] if simulated else []
+
+
+print(*costs(transposed), sep="\n")
+
+# %% [markdown]
+# The cure is to turn the numbers where crossing rows costs little: in shared memory. Its words lie in 32 banks, each of which
+# gives one at a time; a row of 33 instead of 32 puts the elements of a column into different banks.
+
+
+# %%
+@torch.cuda.jit
+def tiled(x_, out_):
+    tile = cuda.shared.array((SIDE, PADDED), numba.float32)
+    row, column = cuda.threadIdx.y, cuda.threadIdx.x
+    tile[row, column] = x_[row, column]
+    cuda.syncthreads()
+    out_[row, column] = tile[column, row]
+
+
+found = costs(tiled)
+print(*found, sep="\n")
+assert not simulated or all(line.endswith((": 1 transaction of 128 bytes", ": no two in one bank")) for line in found)
+
+# %% [markdown]
+# minigrad's own kernels for matrix products, reductions and copies are made of these pieces; they are in
+# `minigrad/kernels/cuda`, and `watch` shows their threads as well.
 #
 # ## Exercises
 #
@@ -361,24 +430,14 @@ cuda_blocks = ...
 lessons.check("cuda_blocks", cuda_blocks)
 
 # %% [markdown]
-# ### 2. Which thread?
-#
-# With blocks of 32 threads, which thread writes element 77? Give its block and its number within the block, as a pair.
-
-# %%
-cuda_thread = ...
-
-lessons.check("cuda_thread", cuda_thread)
-
-# %% [markdown]
-# ### 3. Repair
+# ### 2. Repair
 #
 # This kernel should double each element. It works when the number of elements is a multiple of the block's size, and starts
 # anew with each block when there is more than one. Repair both.
 
 
 # %%
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.threadIdx.x
     out_[i] = 2 * x_[i]
@@ -387,18 +446,32 @@ def cuda_doubled(x_, out_):
 lessons.check("cuda_doubled", cuda_doubled)
 
 # %% [markdown]
-# ### 4. A backward kernel
+# ### 3. A backward kernel
 #
 # The derivative of `out = tanh(x)` is `1 - out²`. Write the kernel that reads the gradient of the result, `g_`, and the result,
 # `out_`, and writes the gradient of x to `dx_`.
 
 
 # %%
-@cuda.jit
+@torch.cuda.jit
 def cuda_tanh_backward(g_, out_, dx_): ...
 
 
 lessons.check("cuda_tanh_backward", cuda_tanh_backward)
+
+# %% [markdown]
+# ### 4. The gradient of an index
+#
+# The forward pass of an embedding is `out[i] = table[index[i]]`. Its backward pass adds each `g_[i]` to `dtable_[index_[i]]`, and
+# an index may come twice. Write the kernel; `dtable_` is full of zeros at first.
+
+
+# %%
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_): ...
+
+
+lessons.check("cuda_index_backward", cuda_index_backward)
 
 # %% [markdown]
 # ### 5. The largest of each block
@@ -408,7 +481,7 @@ lessons.check("cuda_tanh_backward", cuda_tanh_backward)
 
 
 # %%
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_): ...
 
 

@@ -7,13 +7,18 @@ loaded where a GPU is used.
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .core.device import CUDA, device
 from .core.tensor import Tensor
 from .errors import OutOfMemoryError, error
 from .ops import devices, generator
 from .ops.memory import on_device
+
+if TYPE_CHECKING:
+    from .kernels.cuda.watch import Trace
 
 __all__ = [
     "DeviceProperties",
@@ -29,6 +34,7 @@ __all__ = [
     "get_rng_state",
     "initial_seed",
     "is_available",
+    "jit",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -43,6 +49,7 @@ __all__ = [
     "set_device",
     "set_rng_state",
     "synchronize",
+    "watch",
 ]
 
 
@@ -192,6 +199,51 @@ def current_stream(device: Any = None) -> Stream:
     """
     gpu(device)
     return Stream()
+
+
+# ---------------------------------------------------------------------- kernels of one's own
+def jit(function: Callable) -> Any:
+    """Make a function a kernel, launched with tensors on the GPU: `kernel[blocks, threads](*args)`.
+
+    The function is one that Numba's `cuda.jit` takes; what stands in it (`cuda.grid`, `cuda.shared.array`, ...) is Numba's,
+    and so are the device functions that it calls.  A tensor without dimensions comes as an array of one element.  Autograd
+    does not see what a kernel writes: launch it in the forward and the backward of a `Function`.
+
+    >>> import minigrad
+    >>> from numba import cuda
+    >>> @minigrad.cuda.jit
+    ... def double(x_, out_):
+    ...     i = cuda.grid(1)
+    ...     if i < out_.size:
+    ...         out_[i] = 2 * x_[i]
+    >>> if minigrad.cuda.is_available():
+    ...     x = minigrad.arange(10.0, device="cuda")
+    ...     out = minigrad.empty_like(x)
+    ...     double[3, 4](x, out)
+    """
+    from .kernels.cuda.jit import OwnKernel
+
+    return OwnKernel(function)
+
+
+def watch() -> AbstractContextManager[Trace]:
+    """Record what the threads of kernels read and write that are launched meanwhile, and which of them race.
+
+    What it gives has them as `launches`; printed it tells all in words, and `viz.draw_threads` draws one of them.  It takes
+    the simulator: raises RuntimeError where the process was started without NUMBA_ENABLE_CUDASIM=1.
+
+    >>> import minigrad
+    >>> try:
+    ...     with minigrad.cuda.watch() as trace:
+    ...         y = minigrad.ones(40, device="cuda") + 1
+    ...     print([len(launch.races) for launch in trace.launches])
+    ... except RuntimeError:
+    ...     print("start the program with NUMBA_ENABLE_CUDASIM=1")
+    start the program with NUMBA_ENABLE_CUDASIM=1
+    """
+    from .kernels.cuda.watch import watch
+
+    return watch()
 
 
 # ---------------------------------------------------------------------- memory

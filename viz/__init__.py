@@ -2,7 +2,8 @@
 
 `draw` is the one entry; `Drawing` is what it gives.  A record goes through graph (what to draw), fold (less of it) and
 cards (what stands on each) to text: sketch, mermaid, dot.  Pictures go on through layout (where cards lie) and picture
-(shapes of one pass) or film (of all passes, one after the other) to svg and export.  The command line is in cli.
+(shapes of one pass) or film (of all passes, one after the other) to svg and export.  `draw_threads` draws the threads of a
+kernel that `minigrad.cuda.watch` has seen.  The command line is in cli.
 `from_torch` makes the record of a PyTorch program.
 """
 
@@ -10,5 +11,6 @@ from . import notebook
 from .drawing import Drawing, draw
 from .files import FORMATS
 from .pytorch import from_torch
+from .threads import draw_threads
 
-__all__ = ["FORMATS", "Drawing", "draw", "from_torch", "notebook"]
+__all__ = ["FORMATS", "Drawing", "draw", "draw_threads", "from_torch", "notebook"]

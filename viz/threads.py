@@ -32,7 +32,7 @@ DONE = {"reads": "read", "updates": "updated", "writes": "written"}
 WARP, SECTOR, BANK, BANKS = 32, 128, 4, 32  # threads; bytes of a transaction, of a bank's word; banks
 
 
-def threads(launch: Launch, array: str | None = None) -> Threads:
+def draw_threads(launch: Launch, array: str | None = None) -> Threads:
     """Draw which thread of a launch touches which element, and what goes wrong there.
 
     Args:
@@ -45,12 +45,12 @@ def threads(launch: Launch, array: str | None = None) -> Threads:
     Raises ValueError if the launch has no array called so.
 
     >>> from minigrad.kernels.cuda.watch import Launch
-    >>> threads(Launch("idle", (2, 1, 1), (3, 1, 1), None)).alt()
+    >>> draw_threads(Launch("idle", (2, 1, 1), (3, 1, 1), None)).alt()
     'Threads of the kernel idle, 2 blocks of 3 threads; 6 threads touch nothing; no races.'
     """
     names = [one.name for one in launch.arrays]
     if array is not None and array not in names:
-        raise error(ValueError, "threads", f"the kernel {launch.kernel} has no array called {array!r}",
+        raise error(ValueError, "draw_threads", f"the kernel {launch.kernel} has no array called {array!r}",
                     f"pass one of {', '.join(names)}, or none for all")  # fmt: skip
     return Threads(launch, [one for one in launch.arrays if array in (None, one.name)])
 

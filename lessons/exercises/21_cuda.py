@@ -1,36 +1,47 @@
 """The exercises of lesson 21."""
 
+from contextlib import nullcontext
+
 import numpy as np
 
+import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong, exercise
 
 UNWRITTEN, BEHIND = -77.0, 1e9  # what stands in the memory of a result beforehand, and behind every array
 
 
-def launched(kernel, blocks, threads, inputs, size):
-    """The `size` numbers that a kernel writes to its last argument."""
-    from numba import cuda
+def launched(kernel, blocks, threads, inputs, size, start=UNWRITTEN):
+    """The `size` numbers that a kernel writes to its last argument, where `start` stands beforehand."""
+    from minigrad.kernels.cuda.jit import OwnKernel
+    from minigrad.kernels.cuda.simulator import SIMULATED
 
-    if not hasattr(kernel, "py_func"):
-        raise Wrong(f"expected a kernel, got {kernel!r}: write @cuda.jit above the function")
-    memory = [cuda.to_device(np.array([*a, *[BEHIND] * 64], np.float32)) for a in [*inputs, [UNWRITTEN] * size]]
-    lengths = [*map(len, inputs), size]
+    if not isinstance(kernel, OwnKernel):
+        raise Wrong(f"expected a kernel, got {kernel!r}: write @torch.cuda.jit above the function")
+    given = [*map(np.asarray, inputs), np.full(size, start)]
+    memory = [np.concatenate([a, np.full(64, BEHIND)]).astype(KINDS[a.dtype.kind]) for a in given]
+    memory = [torch.as_tensor(a, device="cuda") for a in memory]
     launch = f"with {blocks} block{'s' * (blocks > 1)} of {threads} threads"
-    try:
-        kernel[blocks, threads](*[a[:n] for a, n in zip(memory, lengths)])
-    except IndexError as e:
-        raise Wrong(f"{launch} one without an element reads or writes: {e}") from None
-    written = memory[-1].copy_to_host()
+    with torch.cuda.watch() if SIMULATED else nullcontext() as trace:
+        try:
+            kernel[blocks, threads](*[m[: len(a)] for m, a in zip(memory, given)])
+        except IndexError as e:
+            raise Wrong(f"{launch} one without an element reads or writes: {e}") from None
+    written = memory[-1].cpu().numpy()
     result = written[:size]
     if (written[size:] != np.float32(BEHIND)).any() or (result == np.float32(BEHIND)).any():
         raise Wrong(f"{launch} one without an element reads or writes behind an array")
     missed = np.flatnonzero(result == UNWRITTEN)
-    if missed.size == size:
+    if (result == start).all():
         raise Wrong("nothing was written to the last argument")
     if missed.size:
         raise Wrong(f"{launch} element {missed[0]} of the last argument was not written")
+    for race in trace.launches[-1].races if trace else ():
+        raise Wrong(f"{launch} two race for {race.first.element}: {race.first.place.code}")
     return result
+
+
+KINDS = {"f": np.float32, "i": np.int64}
 
 
 @exercise(
@@ -47,32 +58,6 @@ def cuda_blocks(answer):
         1024: "that is the number of threads",
     }
     expect.number(answer, 8, mistakes)
-
-
-@exercise(
-    "How many whole blocks of 32 come before element 77?",
-    "Two blocks have 64 threads. The rest is the thread's number: 77 - 64. Both count from 0.",
-)
-def cuda_thread(answer):
-    """77 = 2 * 32 + 13: block 2, thread 13, both counted from 0."""
-    try:
-        block, thread = (float(n) for n in answer)
-    except (TypeError, ValueError):
-        raise Wrong(f"expected a pair of numbers, block and thread, got {answer!r}") from None
-    if isinstance(answer, (set, frozenset)):
-        raise Wrong("a set has no order; write the block first, then the thread: (block, thread)")
-    if block % 1 or thread % 1:
-        raise Wrong("blocks and threads are counted in whole numbers")
-    if (block, thread) == (2, 13):
-        return
-    if (block, thread) == (13, 2):
-        raise Wrong("that is thread and block; the block comes first")
-    if block == 3:
-        raise Wrong("blocks are counted from 0: the first 32 elements belong to block 0")
-    if (block, thread) == (2, 14):
-        raise Wrong("threads are counted from 0, like elements")
-    index = f"{block:g} * 32 + {thread:g} = {block * 32 + thread:g}"
-    raise Wrong(f"thread {thread:g} of block {block:g} has the index {index}")
 
 
 @exercise(
@@ -98,6 +83,25 @@ def cuda_tanh_backward(answer):
         out = np.tanh(np.linspace(-2, 2, size)).astype(np.float32)
         g = np.arange(1, size + 1, dtype=np.float32)
         expect.tensor(launched(answer, blocks, threads, [g, out], size), g * (1 - out * out), "dx_")
+
+
+@exercise(
+    "Which thread takes which element: one of g_, or one of dtable_? Both can be done.",
+    "With a thread for each element of g_ the bound is g_.size, and two threads may add to one element of dtable_.",
+    "cuda.atomic.add(dtable_, index_[i], g_[i])",
+)
+def cuda_index_backward(answer):
+    """Where the forward pass reads one number twice, the backward pass adds to one number twice."""
+    for blocks, threads, index, size in (
+        (2, 4, [0, 2, 2, 1, 2, 0], 3),
+        (3, 4, [4, 0, 4, 1, 1, 5, 4], 9),
+        (1, 32, [0] * 20, 1),
+    ):
+        g = np.arange(1, len(index) + 1, dtype=np.float32)
+        wanted = np.zeros(size, np.float32)
+        np.add.at(wanted, index, g)
+        given = launched(answer, blocks, threads, [g, index], size, start=0.0)
+        expect.tensor(given, wanted, f"with the indices {index} dtable_")
 
 
 @exercise(

@@ -1,12 +1,9 @@
 # %% cuda_blocks
 cuda_blocks = 8
 
-# %% cuda_thread
-cuda_thread = (2, 13)
-
 
 # %% cuda_doubled
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.grid(1)
     if i < out_.size:
@@ -14,15 +11,23 @@ def cuda_doubled(x_, out_):
 
 
 # %% cuda_tanh_backward
-@cuda.jit
+@torch.cuda.jit
 def cuda_tanh_backward(g_, out_, dx_):
     i = cuda.grid(1)
     if i < dx_.size:
         dx_[i] = g_[i] * (1 - out_[i] * out_[i])
 
 
+# %% cuda_index_backward
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < g_.size:
+        cuda.atomic.add(dtable_, index_[i], g_[i])
+
+
 # %% cuda_largest
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_):
     shared = cuda.shared.array(THREADS, numba.float32)
     i, t = cuda.grid(1), cuda.threadIdx.x

@@ -33,8 +33,15 @@ def differentiable(func: Callable, inputs: tuple) -> list[tuple[int, Tensor]]:
 def floats(func: Callable, inputs: tuple) -> dict[int, np.ndarray]:
     """The values of all floating-point outputs, as copies: an output may be an input's memory."""
     return {
-        i: o.detach()._a.astype(np.float64).reshape(-1) for i, o in enumerate(as_tuple(func(*inputs))) if is_float(o)
+        i: o.detach().cpu()._a.astype(np.float64).reshape(-1)
+        for i, o in enumerate(as_tuple(func(*inputs)))
+        if is_float(o)
     }
+
+
+def beside(x: Tensor, a: np.ndarray) -> Tensor:
+    """The array as a tensor on the device of x."""
+    return wrap(a).to(x.device)
 
 
 def numerical(func: Callable, inputs: tuple, x: Tensor, eps: float) -> dict[int, np.ndarray]:
@@ -58,7 +65,7 @@ def moved(func: Callable, inputs: tuple, x: Tensor, step: np.ndarray) -> dict[in
     """The values of all outputs at x + step; x is moved in place, and gets its values back."""
     kept = x._a.copy()
     try:
-        np.copyto(x._a, kept + step.astype(kept.dtype))
+        np.copyto(x._a, kept + beside(x, step.astype(kept.dtype))._a)
         return floats(func, inputs)
     finally:
         np.copyto(x._a, kept)
@@ -81,9 +88,9 @@ def by_backward(out: Tensor, inputs: tuple) -> dict[int, np.ndarray]:
     for k, place in enumerate(np.ndindex(tuple(out.shape))):
         unit = np.zeros(tuple(out.shape), out._np_dtype)
         unit[place] = 1
-        for (i, _), g in zip(targets, grad(out, [x for _, x in targets], wrap(unit), True, allow_unused=True)):
+        for (i, _), g in zip(targets, grad(out, [x for _, x in targets], beside(out, unit), True, allow_unused=True)):
             if g is not None:
-                jacobians[i][:, k] = g.detach()._a.reshape(-1)
+                jacobians[i][:, k] = g.detach().cpu()._a.reshape(-1)
     return jacobians
 
 
@@ -91,12 +98,12 @@ def by_forward(func: Callable, inputs: tuple, i: int, tangent: np.ndarray) -> di
     """Per output the tangent that comes from one of input i."""
     with forward_ad.dual_level():
         args = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
-        args[i] = forward_ad.make_dual(args[i], wrap(tangent))
+        args[i] = forward_ad.make_dual(args[i], beside(args[i], tangent))
         results = {}
         for k, o in enumerate(as_tuple(func(*args))):
             if is_float(o):
                 t = forward_ad.unpack_dual(o).tangent
-                results[k] = np.zeros(o.numel()) if t is None else t.detach()._a.astype(np.float64).reshape(-1)
+                results[k] = np.zeros(o.numel()) if t is None else t.detach().cpu()._a.astype(np.float64).reshape(-1)
     return results
 
 

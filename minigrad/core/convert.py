@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import error, warn
 from . import debug
-from .arrays import on_device
+from .arrays import laid_out, on_device
 from .context import current
 from .debug import made
 from .edges import Leaf, Lent, name_of
@@ -296,7 +296,7 @@ def restore_view(
     cls: type, whole: np.ndarray, shape: tuple, dtype: np.dtype, offset: int, strides: tuple, requires_grad: bool
 ) -> Tensor:
     """A leaf as pickle rebuilds it: those that shared memory in one pickle share it again."""
-    return restore(cls, window(whole, shape, dtype, offset, strides), requires_grad, None)
+    return restore(cls, laid_out(whole, shape, dtype, offset, strides), requires_grad, None)
 
 
 def uploaded(a: np.ndarray) -> Any:
@@ -313,13 +313,6 @@ def uploaded(a: np.ndarray) -> Any:
     return devices.upload(a)
 
 
-def window(whole: np.ndarray, shape: tuple, dtype: np.dtype, offset: int, strides: tuple) -> np.ndarray:
-    """An array on a part of another one's memory, which begins `offset` bytes behind its beginning."""
-    if type(whole) is np.ndarray:
-        return np.ndarray(shape, dtype, whole, offset, strides)
-    return whole.seen(np.ndarray(shape, dtype, whole.shadow, offset, strides))
-
-
 def copied(a: np.ndarray, memo: dict) -> np.ndarray:
     """A deep copy of an array; those that share memory share it afterwards too."""
     whole = storage(a)
@@ -328,7 +321,7 @@ def copied(a: np.ndarray, memo: dict) -> np.ndarray:
     key = ("storage", id(whole))
     if key not in memo:
         memo[key] = whole.copy()
-    return window(memo[key], a.shape, a.dtype, address(a) - address(whole), a.strides)
+    return laid_out(memo[key], a.shape, a.dtype, address(a) - address(whole), a.strides)
 
 
 def address(a: np.ndarray) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import MinigradRuntimeError, error, user_place
 from . import debug, dtypes, ends
-from .arrays import near, on_device
+from .arrays import KINDS, near, on_device
 from .context import current, replacing
 from .convert import Conversions, address, storage
 from .debug import made
@@ -254,6 +254,13 @@ class Tensor(Conversions):
                     f"assigned a gradient of shape {tuple(g.shape)} and {g.dtype} to a tensor of "
                     f"shape {tuple(self.shape)} and {self.dtype}",
                     "assign one of the same shape and dtype",
+                )
+            if len(KINDS) > 1 and g.device != self.device:
+                raise error(
+                    RuntimeError,
+                    "grad",
+                    f"assigned a gradient of shape {tuple(g.shape)} on {g.device} to a tensor on {self.device}",
+                    f"assign g.to('{self.device}')",
                 )
             if g is self:
                 raise error(RuntimeError, "grad", "a tensor cannot be its own gradient")

@@ -16,11 +16,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.context import current
-from ..core.device import row_major
+from ..core.device import CPU, default_device, row_major
 from ..core.tensor import Box, Tensor, layers_of
 from ..errors import error
+from . import devices
 from .data import array_of, chosen, copied, leaf, made, warn_copy
-from .memory import filled
+from .memory import filled, on_device
 from .registry import TABLE, explained, named, op, write_out
 
 
@@ -77,12 +78,29 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
     return shape
 
 
+def constant(shape: tuple, value: Any, dtype: np.dtype, requires_grad: bool, device: Any) -> Tensor:
+    """A leaf of one value."""
+    return made(blank(shape, value, dtype, default_device() if device is None else device), requires_grad)
+
+
+def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any) -> Any:
+    """An array of one value, made where it is wanted; None says that its elements need not be set."""
+    if device is not None and on_device(device) is not CPU:
+        return devices.blank(shape, value, dtype)
+    if value is None:
+        return np.empty(shape, dtype)
+    array = np.zeros(shape, dtype)  # the operating system has zeros at hand
+    if value:
+        array.fill(value)
+    return array
+
+
 @factory("2, 3", "(2, 3)", "()", "0, 2", "3, dtype=torch.int64")
 def zeros(
     *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of zeros of the given size."""
-    return leaf(np.zeros(sizes(args, size, "zeros"), chosen(dtype)), requires_grad, device)
+    return constant(sizes(args, size, "zeros"), 0, chosen(dtype), requires_grad, device)
 
 
 @factory("2, 3", "(2, 3)", "()", "3, dtype=torch.bool")
@@ -90,7 +108,7 @@ def ones(
     *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of ones of the given size."""
-    return leaf(np.ones(sizes(args, size, "ones"), chosen(dtype)), requires_grad, device)
+    return constant(sizes(args, size, "ones"), 1, chosen(dtype), requires_grad, device)
 
 
 UNSET = "what the memory happened to hold"
@@ -107,7 +125,7 @@ def empty(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor of the given size whose elements are not set."""
-    return leaf(np.empty(sizes(args, size, "empty"), chosen(dtype)), requires_grad, device)
+    return constant(sizes(args, size, "empty"), None, chosen(dtype), requires_grad, device)
 
 
 @factory("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2")
@@ -124,7 +142,7 @@ def full(
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
     value = filled(number(fill_value, "full"), chosen(dtype), "full")
-    return leaf(np.full(whole_size(size, "full"), value), requires_grad, device)
+    return constant(whole_size(size, "full"), value, value.dtype, requires_grad, device)
 
 
 def whole_size(size: Any, who: str) -> tuple:
@@ -322,10 +340,9 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, req
         own = layers_of(input)
         batches = [layer for layer in current().layers() if layer in own and hasattr(layer, "size")]
         shape = (*[layer.size for layer in batches], *shape)
-    array = np.zeros(shape, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype))
-    if value:
-        array.fill(filled(value, array.dtype, "full"))
-    return made(array, requires_grad, batches, input.device if device is None else device)
+    kind = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
+    value = filled(value, kind, "full") if value else value
+    return made(blank(shape, value, kind, input.device if device is None else device), requires_grad, batches)
 
 
 def filled_like(

@@ -37,6 +37,16 @@ def upload(a: np.ndarray) -> Any:
     return to_device(a)
 
 
+def blank(shape: tuple, value: Any, dtype: np.dtype) -> Any:
+    """An array of one value in the memory of the GPU; None says that its elements need not be set."""
+    from ..kernels.cuda.array import empty
+
+    array = empty(shape, dtype)
+    if value is not None:
+        array.fill(value)
+    return array
+
+
 def borrowed(lender: Any) -> Any:
     """The array in the memory of the GPU that an object of another library shows by __cuda_array_interface__."""
     current()

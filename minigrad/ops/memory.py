@@ -261,6 +261,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             f"expected a tensor, got {type(src).__name__}",
             "pass minigrad.tensor(...), or use fill_",
         )
+    if len(KINDS) > 1 and isinstance(src, Tensor) and src.device != self.device:
+        src = to(src, self.device)
     return inplace(Copy, self, src)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import near
 from ..core.context import reading
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -252,7 +253,7 @@ def repeat_interleave(
                 f"repeats can not be negative: {counts.min()}",
                 "write repeats.clamp(min=0)",
             )
-        return index_select(input, d, wrap(np.repeat(np.arange(counts.size), counts)))
+        return index_select(input, d, wrap(np.repeat(near(np.arange(counts.size), counts), counts)))
     n = int(repeats)
     if n < 0:
         raise error(

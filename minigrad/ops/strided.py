@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import strided, zeros
+from ..core.arrays import laid_out, strided, zeros
 from ..core.convert import address, storage
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -60,13 +60,8 @@ class AsStrided(View):
             )
         whole = storage(x)
         start = address(x) - address(whole) + offset * x.itemsize
-        return np.ndarray(
-            (*x.shape[:lead], *size),
-            x.dtype,
-            memory_of(whole),
-            start if 0 not in size else 0,
-            (*x.strides[:lead], *[s * x.itemsize for s in stride]),
-        )
+        shape, strides = (*x.shape[:lead], *size), (*x.strides[:lead], *[s * x.itemsize for s in stride])
+        return laid_out(memory_of(whole), shape, x.dtype, start if 0 not in size else 0, strides)
 
     dx = lambda g, shape, size, stride, offset, steps, lead: spread(g, tuple(shape), size, stride, offset, steps, lead)
     batch = lambda x, size, stride, offset, steps, lead: (x, size, stride, offset, steps, lead + 1)

@@ -65,7 +65,7 @@ class Adam(Optimizer):
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
         if not state:
-            state.update(step=zeros(()), exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
+            state.update(step=zeros((), device="cpu"), exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(p)
         step = count(state["step"])
@@ -177,7 +177,7 @@ class RMSprop(Optimizer):
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         alpha = group["alpha"]
         if not state:
-            state.update(step=zeros(()), square_avg=zeros_like(p))
+            state.update(step=zeros((), device="cpu"), square_avg=zeros_like(p))
             if group["momentum"]:
                 state["momentum_buffer"] = zeros_like(p)
             if group["centered"]:
@@ -249,7 +249,7 @@ class Adagrad(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         if not state:
-            state.update(step=zeros(()), sum=full_like(p, group["initial_accumulator_value"]))
+            state.update(step=zeros((), device="cpu"), sum=full_like(p, group["initial_accumulator_value"]))
         step = count(state["step"])
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])

@@ -215,7 +215,10 @@ class Optimizer:
         return {"state": {number[id(p)]: s for p, s in self.state.items() if s}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take over a state_dict() of an optimizer with groups of the same sizes; ValueError otherwise."""
+        """Take over a state_dict() of an optimizer with groups of the same sizes; ValueError otherwise.
+
+        Tensors come to the devices of their parameters, but for the counters of steps, which stay on the processor.
+        """
         saved = deepcopy(state_dict)
         sizes = [len(g["params"]) for g in self.param_groups], [len(g["params"]) for g in saved["param_groups"]]
         if sizes[0] != sizes[1]:
@@ -229,13 +232,18 @@ class Optimizer:
         for mine, theirs in zip(self.param_groups, saved["param_groups"]):
             by_number.update(zip(theirs["params"], mine["params"]))
             mine.update({k: v for k, v in theirs.items() if k != "params"})
-        self.state = defaultdict(dict, {by_number[i]: s for i, s in saved["state"].items()})
+        self.state = defaultdict(dict, {by_number[i]: beside(by_number[i], s) for i, s in saved["state"].items()})
 
     def __repr__(self) -> str:
         lines = []
         for i, group in enumerate(self.param_groups):
             lines += [f"Parameter Group {i}", *[f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]]
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
+
+
+def beside(p: Tensor, state: dict) -> dict:
+    """A parameter's state, on its device."""
+    return {k: v.to(p.device) if isinstance(v, Tensor) and k != "step" else v for k, v in state.items()}
 
 
 def count(step: Tensor) -> float:

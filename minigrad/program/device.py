@@ -8,13 +8,12 @@ without dimensions, so that nothing waits for them.
 
 from __future__ import annotations
 
-import math
+import re
 from typing import Any
 
 import numpy as np
 
 from ..kernels import formula
-from . import statements
 from .apart import apart
 from .codegen import Program, Writer, check, comment, defined, indent, words
 from .fuse import Group, loop_index, schedule
@@ -49,8 +48,23 @@ class DeviceSpelling(Spelling):
         return self.array(v) if v.kind == "uniform" else f"{self.view(v)}.copy()"
 
     def view(self, v: V) -> str:
-        """v as it is seen, without a copy."""
-        return self.array(v) if v.kind == "uniform" else statements.viewed(self, v)
+        """v as it is seen, without a copy: a part of memory, its dimensions in order, new ones put in, and repeated."""
+        index = loop_index(v.shape)
+        base, at = self.low.resolve(v, index)
+        if base.kind == "uniform" or base is v:
+            return self.array(v)
+        parts, order = [], []
+        for i, size in zip(at, base.shape):
+            part, variable = place(i, size, dict(zip(index, v.shape)))
+            parts.append(part)
+            order += [variable] if variable else []
+        text = self.name(base) + ("" if set(parts) <= {":"} else f"[{', '.join(parts)}]")
+        if order != sorted(order, key=index.index):
+            text = f"np.transpose({text}, {tuple([order.index(i) for i in index if i in order])})"
+        if len(order) < len(index):
+            text += f"[{', '.join([':' if i in order else 'None' for i in index])}]"
+        repeated = any(n != 1 and i not in order for n, i in zip(v.shape, index))
+        return f"np.broadcast_to({text}, {self.shape(v)})" if repeated else text
 
     def element(self, base: V, at: list) -> str:
         return f"{self.name(base)}[0]" if base.kind != "uniform" and not base.shape else super().element(base, at)
@@ -101,7 +115,7 @@ class DeviceWriter(Writer):
         for v in self.outputs:
             base, index = self.low.base(v), loop_index(v.shape)
             same = base is v or self.low.resolve(v, index) == (base, index) and v.shape == base.shape
-            texts.append(self.spelling.array(v) if same and base not in given else self.spelling.copied(v))
+            texts.append(self.spelling.array(base) if same and base not in given else self.spelling.copied(v))
             given.add(base)
         return texts
 
@@ -173,6 +187,14 @@ def call(s: DeviceSpelling, op: Op) -> list[str]:
 STATEMENTS = {"dot": dot, "reshape": reshape, "fill": fill, "call": call}
 
 
-def single(content: np.ndarray) -> bool:
-    """Whether an array of the computer's memory may stand in a program of the device: it is one number."""
-    return math.prod(content.shape) == 1
+# ---------------------------------------------------------------------- views
+def place(i: str, size: int, sizes: dict) -> tuple[str, str]:
+    """One entry of an index as that of a view: a number, or a slice, and the variable that goes through it."""
+    found = re.search(r"i\d+", i)
+    if found is None:
+        return i, ""
+    start, following = [eval(i, {found[0]: at}) for at in (0, 1)]
+    step, n = following - start, sizes[found[0]]
+    if start == 0 and step == 1 and n == size:
+        return ":", found[0]
+    return f"{start}:{start + step * n}" + (f":{step}" if step != 1 else ""), found[0]

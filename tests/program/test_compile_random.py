@@ -112,7 +112,8 @@ def outcome(f, args):
     return [*outs, *(torch.autograd.grad(total, leaves, allow_unused=True) if tracked else [])]
 
 
-def compare(seed):
+def compare(seed, moved=lambda args: args):
+    """A program compiled, on arguments that may have been moved to another device, gives what eager code gives."""
     program, make = Program(seed), arguments(seed, SHAPES[seed % len(SHAPES)])
     f = program.function(make)
     compiled = compile(f)
@@ -122,12 +123,12 @@ def compare(seed):
         except RuntimeError:  # it has written to what its backward needs
             return compiled
         for again in range(4):  # captured, looked up, by the short road
-            for a, b in zip(outcome(compiled, make()), wanted, strict=True):
+            for a, b in zip(outcome(compiled, moved(make())), wanted, strict=True):
                 assert (a is None) == (b is None), program.text
                 if a is not None:
                     assert (a.dtype, a.shape) == (b.dtype, b.shape), program.text
                     few = 2e-3 if a.dtype == torch.float32 else 1e-9
-                    a, b = a.detach().numpy(), b.detach().numpy()
+                    a, b = a.detach().cpu().numpy(), b.detach().numpy()
                     size = max(1.0, np.max(np.abs(b), initial=0, where=np.isfinite(b)))
                     np.testing.assert_allclose(
                         a, b, few, few * size, err_msg=f"call {again} of seed {seed}\n{program.text}"

@@ -12,7 +12,7 @@ import pytest
 from minigrad.kernels.cuda.simulator import SIMULATED, run
 from minigrad.kernels.cuda.watch import Launch, watch
 from tests.kernels.cuda.kernels import HISTOGRAM, SCALE, TRANSPOSE, TREE, module
-from viz.threads import threads
+from viz import draw_threads
 
 simulated = pytest.mark.skipif(not SIMULATED, reason="the simulator is off: set NUMBA_ENABLE_CUDASIM=1")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -46,7 +46,7 @@ def words(drawing):
 
 @simulated
 def test_every_element_names_its_thread():
-    drawing = threads(scaled())
+    drawing = draw_threads(scaled())
     expected = [f"{i // 8}.{i % 8}" for i in range(21)]
     assert cells(card(drawing, "array-x_")) == expected and cells(card(drawing, "array-out_")) == expected
     assert "read by" in words(drawing) and "written by" in words(drawing)
@@ -54,14 +54,14 @@ def test_every_element_names_its_thread():
 
 @simulated
 def test_threads_beyond_the_bound_are_dashed():
-    drawing = threads(scaled())
+    drawing = draw_threads(scaled())
     assert len(cells(card(drawing, "threads"))) == 24 and cells(card(drawing, "threads"), "idle") == ["5", "6", "7"]
     assert "3 threads touch nothing" in words(drawing)
 
 
 @simulated
 def test_blocks_have_tints():
-    group = card(threads(scaled()), "array-out_")
+    group = card(draw_threads(scaled()), "array-out_")
     looks = [g.find(SVG + "path").get("class") for g in group.iter(SVG + "g") if g.get("class") == "cell"]
     assert looks == ["l-band-input"] * 8 + ["l-band-parameter"] * 8 + ["l-band-fold"] * 5
 
@@ -69,7 +69,7 @@ def test_blocks_have_tints():
 @simulated
 def test_a_tile_stands_in_rows_and_its_barrier_between_two_boards():
     x = np.zeros((5, 7), np.float32)
-    drawing = threads(launched(TRANSPOSE, "transpose", (2, 2), (4, 4), x, x.T.copy()), "tile")
+    drawing = draw_threads(launched(TRANSPOSE, "transpose", (2, 2), (4, 4), x, x.T.copy()), "tile")
     assert [
         group.get("id") for group in ET.fromstring(drawing.svg()).iter(SVG + "g") if group.get("class") == "card"
     ] == [
@@ -84,7 +84,7 @@ def test_a_tile_stands_in_rows_and_its_barrier_between_two_boards():
 
 @simulated
 def test_a_tree_halves_from_barrier_to_barrier():
-    group = card(threads(launched(TREE, "tree", 3, 8, X, np.zeros(3, np.float32))), "array-part")
+    group = card(draw_threads(launched(TREE, "tree", 3, 8, X, np.zeros(3, np.float32))), "array-part")
     written = ["0.0", "0.1", "0.2", "0.3", "", "", "", ""]
     assert cells(group)[:24] == [f"0.{i}" for i in range(8)] + [f"0.{i % 4}" for i in range(8)] + written
 
@@ -92,19 +92,19 @@ def test_a_tree_halves_from_barrier_to_barrier():
 @simulated
 def test_a_race_is_red_and_in_words():
     bins = np.array([0, 2, 2, 1, 2, 0])
-    drawing = threads(launched(HISTOGRAM, "count", 2, 4, bins, np.zeros(3)))
+    drawing = draw_threads(launched(HISTOGRAM, "count", 2, 4, bins, np.zeros(3)))
     assert cells(card(drawing, "array-out_"), "red") == ["0.0 +1", "0.1 +2"] * 2
     red = [text.text for text in ET.fromstring(drawing.svg()).iter(SVG + "text") if text.get("class") == "t-sum"]
     assert red[0].startswith("race for out_[0]: thread 0 of block 0 reads it in kernels_")
     assert drawing.alt().endswith("races for out_[0], out_[2].")
     assert not cells(
-        card(threads(launched(HISTOGRAM, "count_atomically", 2, 4, bins, np.zeros(3))), "array-out_"), "red"
+        card(draw_threads(launched(HISTOGRAM, "count_atomically", 2, 4, bins, np.zeros(3))), "array-out_"), "red"
     )
 
 
 @simulated
 def test_what_lies_outside_is_red_and_in_words():
-    drawing = threads(launched(SCALE, "careless", 3, 8, X, X.copy()))
+    drawing = draw_threads(launched(SCALE, "careless", 3, 8, X, X.copy()))
     assert cells(card(drawing, "array-x_"), "red") == ["2.5"] and cells(card(drawing, "threads"), "red") == ["5"]
     assert "outside: thread (5, 0, 0) of block (2, 0, 0) reads x_[21], which has 21 elements (0 to 20)" in words(
         drawing
@@ -126,7 +126,7 @@ def test_what_lies_outside_is_red_and_in_words():
 def test_transactions_are_counted(index, shape, told):
     told = f"32 threads of warp 0 read {told}"
     text = f"@cuda.jit\ndef f(x_, out_):\n    i = cuda.grid(1)\n    out_[i] = x_[{index}]\n"
-    drawing = threads(launched(text, "f", 1, 32, np.zeros(shape, np.float32), np.zeros(32, np.float32)))
+    drawing = draw_threads(launched(text, "f", 1, 32, np.zeros(shape, np.float32), np.zeros(32, np.float32)))
     assert told in words(drawing) and told in drawing.text()
 
 
@@ -137,14 +137,14 @@ def test_transactions_are_counted(index, shape, told):
 def test_banks_are_counted(width, told):
     text = "@cuda.jit\ndef f(x_):\n    tile = cuda.shared.array((32, WIDTH), np.float32)\n    tile[cuda.grid(1), 0] = 1"
     launch = launched(text.replace("WIDTH", str(width)), "f", 1, 32, np.zeros(1))
-    assert f"32 threads of warp 0 write 32 elements of tile, {width} apart: {told}" in threads(launch).text()
+    assert f"32 threads of warp 0 write 32 elements of tile, {width} apart: {told}" in draw_threads(launch).text()
 
 
 @simulated
 def test_large_launches_are_cut():
     x = np.zeros((100, 100), np.float32)
     text = "@cuda.jit\ndef f(x_):\n    i, j = cuda.grid(2)\n    x_[j, i] = 1\n"
-    drawing = threads(launched(text, "f", (10, 10), (10, 10), x))
+    drawing = draw_threads(launched(text, "f", (10, 10), (10, 10), x))
     assert len(cells(card(drawing, "array-x_"))) == 256 and len(cells(card(drawing, "threads"))) == 200
     assert "written by (and 9744 elements more)" in words(drawing) and "block 1,0 (and 98 blocks more)" in words(
         drawing
@@ -155,14 +155,14 @@ def test_large_launches_are_cut():
 def test_broadcast_rows_are_one_memory():
     text = "@cuda.jit\ndef f(x_, out_):\n    i, j = cuda.grid(2)\n    out_[i, j] = x_[i, j]\n"
     x = np.broadcast_to(np.zeros(3, np.float32), (2, 3))
-    drawing = threads(launched(text, "f", 1, (2, 3), x, np.zeros((2, 3), np.float32)))
+    drawing = draw_threads(launched(text, "f", 1, (2, 3), x, np.zeros((2, 3), np.float32)))
     assert cells(card(drawing, "array-x_")) == ["0 0,0 +1", "0 0,1 +1", "0 0,2 +1"]
     assert "float32[2, 3], broadcast from [1, 3]" in words(drawing)
 
 
 @simulated
 def test_it_is_saved_in_four_formats(tmp_path):
-    drawing = threads(scaled())
+    drawing = draw_threads(scaled())
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "txt": b"kernel scale"}
     for suffix, start in starts.items():
         assert drawing.save(tmp_path / f"scale.{suffix}").read_bytes().startswith(start)
@@ -171,7 +171,7 @@ def test_it_is_saved_in_four_formats(tmp_path):
 
 @simulated
 def test_the_picture_says_what_it_shows():
-    root = ET.fromstring(threads(scaled()).svg())
+    root = ET.fromstring(draw_threads(scaled()).svg())
     assert root.get("aria-label") == (
         "Threads of the kernel scale, 3 blocks of 8 threads; read: x_; written: out_; 3 threads touch nothing; no races."
     )
@@ -179,7 +179,7 @@ def test_the_picture_says_what_it_shows():
 
 def test_unknown_arrays_and_formats_are_refused(tmp_path):
     idle = Launch("idle", (1, 1, 1), (4, 1, 1), None)
-    with pytest.raises(ValueError, match="threads: the kernel idle has no array called 'x'"):
-        threads(idle, "x")
+    with pytest.raises(ValueError, match="draw_threads: the kernel idle has no array called 'x'"):
+        draw_threads(idle, "x")
     with pytest.raises(ValueError, match="save: threads are not drawn as '.dot'"):
-        threads(idle).save(tmp_path / "idle.dot")
+        draw_threads(idle).save(tmp_path / "idle.dot")

@@ -32,7 +32,7 @@ class Block:
         self.address, self.nbytes, self.reserved, self.owner, self.pool = address, nbytes, reserved, owner, pool
 
     def __del__(self):
-        if self.owner is None:
+        if self.owner is None and ALLOCATOR is not None:  # when a program ends, modules are emptied before
             ALLOCATOR.give_back(self)
 
 

@@ -10,6 +10,7 @@ the computer's own fails there as it would with a GPU.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -68,6 +69,9 @@ class Simulator:
             function(*args)
         else:
             self.asked.calls.append((function, args))
+
+    def enter(self) -> None:
+        """There is nothing that a thread has to say."""
 
     def allocate(self, nbytes: int) -> int:
         """Memory of so many bytes, filled with what no program should rely on; its address."""
@@ -132,7 +136,7 @@ class GPU:
 
     def __init__(self):
         from cuda.bindings import driver
-        from cuda.core import Device
+        from cuda.core import Device, StreamOptions
 
         self.driver = driver
         self.device = Device(0)
@@ -141,11 +145,14 @@ class GPU:
         self.arch = f"sm_{self.device.arch}"
         self.capability = tuple(self.device.compute_capability)
         self.processors = self.device.properties.multiprocessor_count
-        self.queue = (
-            self.device.create_stream()
-        )  # waits for the default stream and is waited for: other libraries' is that
+        # a stream that waits for the default stream and is waited for: other libraries' is that
+        self.queue = self.device.create_stream(options=StreamOptions(nonblocking=False))
         self.stream = int(self.queue.handle)
         self.asked: Asked | None = None  # during a capture
+
+    def enter(self) -> None:
+        """Make this the GPU of the thread that asks."""
+        self.device.set_current()
 
     def call(self, name: str, *args: Any) -> Any:
         """A function of the driver; its results, or RuntimeError with what it says."""
@@ -236,9 +243,21 @@ def count() -> int:
     return found if int(status) == 0 else 0
 
 
-@functools.cache
 def current() -> Any:
-    """The device.  Raises RuntimeError where there is none."""
+    """The device, for this thread: the driver asks each thread which GPU it means.  Raises RuntimeError where there is none."""
+    place = found()
+    if not getattr(_entered, "yes", False):
+        place.enter()
+        _entered.yes = True
+    return place
+
+
+_entered = threading.local()
+
+
+@functools.cache
+def found() -> Any:
+    """The device."""
     if not count():
         raise error(
             RuntimeError,

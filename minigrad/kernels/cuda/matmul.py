@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import device, modules, simulator
+from . import blas, device, modules, simulator
 from .array import DeviceArray, empty
 from .pointwise import walked
 from .protocol import of_arrays, refuse_others
@@ -37,7 +37,7 @@ class Tile(NamedTuple):
 # processors work, and a few rows (as of vectors) not so many threads that have nothing to do.
 LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8), Tile(64, 64, 16, 4, 4), Tile(8, 128, 16, 2, 4)
 SMALL = Tile(8, 8, 4, 2, 2)  # the simulator's, where each thread costs time
-SHORTEST = 8 if simulator.SIMULATED else 512  # terms of a sum that are worth a block of their own
+SHORTEST = 8 if simulator.SMALL else 512  # terms of a sum that are worth a block of their own
 
 
 class Operand(NamedTuple):
@@ -182,7 +182,7 @@ def module(dtype: np.dtype, tile: Tile, tables: tuple, along_k: tuple, vectors: 
     for a, side, size, vector, runs in zip("xy", "MN", (tile.m, tile.n), vectors, along_k):
         pitch = (
             size + wide(dtype) if runs else size
-        )  # threads that write one column of a tile: not all to one bank of memory
+        )  # neighbours that write below each other: not into one bank of memory
         parts = -(-size * tile.k // (tile.threads * vector))
         values |= {f"{a}_pitch": pitch, f"{a}_tile": pitch * tile.k, f"{a}_parts": parts, f"{a}_held": parts * vector}
         along, across = (f"% TILE_{side}", f"// TILE_{side}") if not runs else ("// TILE_K", "% TILE_K")
@@ -201,7 +201,7 @@ def wide(dtype: np.dtype) -> int:
 
 def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
     """The largest tile that leaves no processor without work."""
-    if simulator.SIMULATED:
+    if simulator.SMALL:
         return SMALL
     if rows <= 2 * FLAT.m:
         return FLAT
@@ -220,8 +220,10 @@ def vector(a: Operand, dtype: np.dtype, rows: int, columns: int) -> int:
 
 def run(x: Operand, y: Operand, out: Operand, batch: tuple, rows: int, columns: int, depth: int) -> None:
     """out = x @ y, of (outer, inner) batches of matrices (rows, depth) and (depth, columns)."""
+    if blas.product(x, y, out, batch, rows, columns, depth):
+        return
     if columns < rows and columns <= 2 * FLAT.m:  # few columns are few rows of the transposed
-        return run(y.T, x.T, out.T, batch, columns, rows, depth)
+        x, y, out, rows, columns = y.T, x.T, out.T, columns, rows
     dtype, number = out.memory.dtype, math.prod(batch)
     tile = chosen_tile(dtype, rows, columns, number)
     tiles = number * -(-rows // tile.m) * -(-columns // tile.n)

@@ -105,11 +105,23 @@ class Kernel:
             hosts = [a.host() if isinstance(a, DeviceArray) else a for a in args]
             device.current().do(simulator.run, self.function, grid, block, hosts)
             return
-        from cuda.core import LaunchConfig, launch
+        from cuda.core import LaunchConfig, ObjectCode, launch
 
         if signature not in self.compiled:
-            self.compiled[signature] = compiled(self, signature)
+            entry, cubin = self.machine_code(signature, device.current().arch)
+            self.compiled[signature] = ObjectCode.from_cubin(cubin).get_kernel(entry)
         launch(device.current().queue, LaunchConfig(grid=grid, block=block), self.compiled[signature], *fields(args))
+
+    def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:
+        """The entry's name and the cubin for these types; they are kept in the cache folder."""
+        name = f"{self.module}.{self.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
+        kept = cache.read(name)
+        if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
+            data = pickle.dumps(machine_code(self.function, signature, arch)[:2])
+            cache.write(name, hashlib.sha256(data).digest() + data)
+        else:
+            data = kept[32:]
+        return pickle.loads(data)
 
 
 def type_name(a: Any) -> str:
@@ -132,22 +144,6 @@ def fields(args: tuple) -> list:
         else:
             found.append(a)
     return found
-
-
-def compiled(kernel: Kernel, signature: tuple) -> Any:
-    """The kernel for these types, ready to launch; its cubin is kept in the cache folder."""
-    from cuda.core import ObjectCode
-
-    arch = device.current().arch
-    name = f"{kernel.module}.{kernel.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
-    kept = cache.read(name)
-    if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
-        data = pickle.dumps(machine_code(kernel.function, signature, arch)[:2])
-        cache.write(name, hashlib.sha256(data).digest() + data)
-    else:
-        data = kept[32:]
-    entry, cubin = pickle.loads(data)
-    return ObjectCode.from_cubin(cubin).get_kernel(entry)
 
 
 class Code(NamedTuple):

@@ -18,8 +18,8 @@ from . import modules, pointwise, simulator
 from .array import DeviceArray, empty
 from .protocol import of_arrays
 
-SIDE = 8 if simulator.SIMULATED else 32  # of a tile
-LINES = 4 if simulator.SIMULATED else 8  # of it that a block moves at a time
+SIDE = 8 if simulator.SMALL else 32  # of a tile
+LINES = 4 if simulator.SMALL else 8  # of it that a block moves at a time
 
 TRANSPOSE = '''"""Matrices of {real} copied into transposed order."""
 

@@ -59,8 +59,8 @@ def joined(kind: str, parts: DeviceArray, shape: tuple, dtype: Any) -> DeviceArr
     if parts.size == size and parts.dtype == dtype:
         return parts.reshape(shape)
     out = empty(shape, dtype)
-    many = parts.size > 64 * size and not simulator.SIMULATED
-    grid = min(size, 2 if simulator.SIMULATED else 32 * device.current().processors)
+    many = parts.size > 64 * size and not simulator.SMALL
+    grid = min(size, 2 if simulator.SMALL else 32 * device.current().processors)
     if size:
         module(kind, parts.dtype.name).join_parts[grid, 256 if many else 32](parts, out.reshape(size))
     return out
@@ -76,7 +76,7 @@ def module(kind: str, wide: str) -> Any:
 # ---------------------------------------------------------------------- sizes of launches
 def rows(count: int, width: int) -> tuple[int, tuple[int, int]]:
     """Blocks and threads for rows: a warp for each short one, and eight of those in a block; a block for each long one."""
-    if simulator.SIMULATED:
+    if simulator.SMALL:
         return min(count, 2) or 1, (32, 1)
     block = (32, 8) if width <= SHORT else (256, 1)
     return min(-(-count // block[1]), 32 * device.current().processors) or 1, block
@@ -84,7 +84,7 @@ def rows(count: int, width: int) -> tuple[int, tuple[int, int]]:
 
 def shares(size: int, terms: int) -> int:
     """Into how many parts the terms of each of `size` sums are cut, so that there is work for all of the GPU."""
-    if simulator.SIMULATED:
+    if simulator.SMALL:
         return 2 if terms > 4 else 1
     wanted = 1024 * device.current().processors // max(size, 1)
     return max(1, min(wanted, terms // LEAST))

@@ -157,7 +157,7 @@ def copy_into(out: DeviceArray, value: Any) -> None:
     from .array import to_device
 
     if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
-        value = value[()] if value.size == 1 else to_device(value)
+        value = value.reshape(())[()] if value.size == 1 else to_device(value)
     if not isinstance(value, DeviceArray):
         value = np.asarray(value).astype(out.dtype)[()]
     elif value.ndim > out.ndim:  # NumPy lets go of leading ones

@@ -21,7 +21,7 @@ from .array import DeviceArray, empty
 from .protocol import REDUCTIONS, of_arrays
 
 WARP = 32
-BLOCK = WARP if simulator.SIMULATED else 256
+BLOCK = WARP if simulator.SMALL else 256
 THREADS = 1 << 18  # as many as the largest GPUs run at once; with more there is nothing to gain from parts
 GRAIN = 16  # elements that are worth a thread
 F4, F8, I8, U1 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.uint8)

@@ -20,7 +20,7 @@ from .reductions import WARP
 LONG = 1024  # elements, from which a row is shared by a block
 EACH = 16  # elements of such a row for each thread
 MOST = 1024  # threads of a block
-BLOCK = WARP if simulator.SIMULATED else 128
+BLOCK = WARP if simulator.SMALL else 128
 
 TEAM = '''"""Rows and columns of {dtype}: {title}."""
 

@@ -24,7 +24,7 @@ from . import device, modules, simulator
 from .array import DeviceArray, empty
 from .protocol import SCANS, of_arrays
 
-MOST_THREADS = 64 if simulator.SIMULATED else 256
+MOST_THREADS = 64 if simulator.SMALL else 256
 BLOCKS_PER_PROCESSOR = 4
 SHORT = 32  # steps that a thread takes one after the other, however few threads there are
 COLUMNS = 2048  # side by side, from which on each has a thread
@@ -232,7 +232,7 @@ def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, resu
 
 def parallel() -> int:
     """How many blocks keep the device busy."""
-    return 4 if simulator.SIMULATED else BLOCKS_PER_PROCESSOR * device.current().processors
+    return 4 if simulator.SMALL else BLOCKS_PER_PROCESSOR * device.current().processors
 
 
 def wide(dtype: np.dtype) -> np.dtype:

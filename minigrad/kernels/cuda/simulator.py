@@ -15,6 +15,7 @@ import inspect
 import linecache
 import math
 import os
+import textwrap
 import threading
 from collections.abc import Callable
 from types import ModuleType, TracebackType
@@ -51,11 +52,6 @@ def prepare(module: ModuleType, source: str | None = None) -> None:
 
     Those that wait at barriers become generators, for which the text is needed: it is read from `module.__file__`.
     """
-    from numba import cuda
-    from numba.cuda.simulator.kernel import FakeCUDAKernel
-
-    from .fake import Math, ieee
-
     file, names = getattr(module, "__file__", None) or module.__name__, vars(module)
     source = source or "".join(linecache.getlines(file))
     if not source:
@@ -65,14 +61,39 @@ def prepare(module: ModuleType, source: str | None = None) -> None:
     linecache.cache.setdefault(file, (len(source), None, source.splitlines(True), file))  # errors quote it
     exec(compile(waiting(source, names), file, "exec"), names)
     for name, value in list(names.items()):
-        if isinstance(value, FakeCUDAKernel):
-            names[name] = value.fn
-        elif value is cuda:
-            names[name] = fake()
-        elif value is math:
-            names[name] = Math()
-        elif inspect.isbuiltin(value) and value.__module__ == "math":
-            names[name] = ieee(value.__name__)
+        names[name] = stand_in(value, lambda function: function)
+
+
+def simulated(function: Callable) -> Callable:
+    """A function of a program as a kernel of the simulator: its text, over what the program's names mean now."""
+    lines, first = inspect.getsourcelines(function)
+    used = inspect.getclosurevars(function)
+    names = {**function.__globals__, **used.nonlocals}
+    names |= {name: stand_in(value, simulated) for name, value in {**used.globals, **used.nonlocals}.items()}
+    tree = waiting("\n" * (first - 1) + textwrap.dedent("".join(lines)), names)
+    tree.body[0].decorator_list = []  # type: ignore[attr-defined]
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    for node in ast.walk(tree):  # errors quote the lines as they stand in the program
+        if indent and isinstance(node, (ast.stmt, ast.expr)):
+            node.col_offset, node.end_col_offset = node.col_offset + indent, (node.end_col_offset or 0) + indent
+    exec(compile(tree, function.__code__.co_filename, "exec"), names)
+    return names[function.__name__]
+
+
+def stand_in(value: Any, own: Callable) -> Any:
+    """What a name means in a kernel of the simulator, by what it means outside; `own` makes functions of Numba's kernels."""
+    from numba import cuda
+    from numba.cuda.simulator.kernel import FakeCUDAKernel
+
+    from .fake import Math, ieee
+
+    if isinstance(value, FakeCUDAKernel):
+        return own(value.fn)
+    if value is cuda:
+        return fake()
+    if value is math:
+        return Math()
+    return ieee(value.__name__) if inspect.isbuiltin(value) and value.__module__ == "math" else value
 
 
 def run(function: Callable, grid: Any, block: Any, args: Any) -> None:

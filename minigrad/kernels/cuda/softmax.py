@@ -34,28 +34,36 @@ def largest(value, lanes):
 
 @cuda.jit(device=True)
 def exponentials(x_, lanes):
-    """The largest of a row, and the sum of exp(x - largest), in one pass: what is there is scaled when a larger one comes."""
+    """The largest of a row, 0 if it is infinite, and the sum of exp(x - largest), in one pass.
+
+    The sum so far is scaled when a larger element comes.  Four elements are read before the first is used: the memory has
+    something to do while a thread waits.
+    """
     o, j, lane, n = place(x_, lanes)
+    some = cuda.local.array(4, real)
     top, total = real(-inf), float64(0)
-    for i in range(lane, n, lanes):
-        x = x_[o, i, j]
-        if x > top:
-            total = total * exp(top - x) + float64(1)
-            top = x
-        elif x == top:
-            total += float64(1)
-        else:
-            total += exp(x - top)
+    for first in range(lane, n, 4 * lanes):
+        larger = top
+        for k in range(4):
+            i = first + k * lanes
+            some[k] = x_[o, i, j] if i < n else real(-inf)
+            larger = some[k] if some[k] > larger else larger
+        shift = real(0) if isinf(larger) else larger
+        total *= exp(top - shift)
+        for k in range(4):
+            total += exp(some[k] - shift)
+        top = larger
     best = largest(top, lanes)
-    return best, sum_of(total if top == best else total * exp(top - best), lanes)
+    shift = real(0) if isinf(best) else best
+    return shift, sum_of(total * exp(top - shift), lanes)
 
 
 @cuda.jit
 def softmax(x_, out_, lanes):
-    """exp(x) / sum(exp(x))."""
+    """exp(x) / sum(exp(x)); all NaN where one of a row is infinite."""
     o, j, lane, n = place(x_, lanes)
     top, total = exponentials(x_, lanes)
-    factor = real(nan) if isinf(top) else real(1 / total)
+    factor = real(nan) if isinf(total) else real(1 / total)
     for i in range(lane, n, lanes):
         out_[o, i, j] = exp(x_[o, i, j] - top) * factor
 
@@ -65,7 +73,7 @@ def log_softmax(x_, out_, lanes):
     """x - log(sum(exp(x)))."""
     o, j, lane, n = place(x_, lanes)
     top, total = exponentials(x_, lanes)
-    lost = real(nan) if isinf(top) else real(log(total))
+    lost = real(nan) if isinf(total) else real(log(total))
     for i in range(lane, n, lanes):
         out_[o, i, j] = x_[o, i, j] - top - lost
 
@@ -76,8 +84,7 @@ def logsumexp(x_, out_, lanes):
     o, j, lane, n = place(x_, lanes)
     top, total = exponentials(x_, lanes)
     if lane == 0 and o < x_.shape[0]:
-        infinite = isinf(top) and total == total
-        out_[o, 0, j] = top if infinite else real(log(total) + top)
+        out_[o, 0, j] = real(log(total) + top)
 
 
 @cuda.jit
@@ -109,9 +116,6 @@ def cross_entropy(x_, target_, loss_, out_, ignore, lanes):
     """log_softmax, and less that at the target; NaN stands for a class that there is not: the caller looks."""
     o, j, lane, n = place(x_, lanes)
     top, total = exponentials(x_, lanes)
-    if isinf(top):  # nothing is taken off before: log(0) or log(inf)
-        total = total if total != total else float64(0) if top < 0 else float64(inf)
-        top = real(0)
     lost = real(log(total))
     for i in range(lane, n, lanes):
         out_[o, i, j] = x_[o, i, j] - top - lost

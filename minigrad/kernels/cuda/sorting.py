@@ -17,8 +17,8 @@ from . import modules, simulator
 from .array import DeviceArray, empty
 from .protocol import of_arrays
 
-TILE = 32 if simulator.SIMULATED else 1024  # elements that a block sorts
-THREADS = 16 if simulator.SIMULATED else 128  # of a block at least: short rows share one
+TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
+THREADS = 16 if simulator.SMALL else 128  # of a block at least: short rows share one
 
 SOURCE = '''"""Sorting {real}, {order} first."""
 

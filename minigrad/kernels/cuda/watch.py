@@ -28,10 +28,7 @@ _traces: list[Trace] = []  # those that are open
 
 @contextmanager
 def watch() -> Iterator[Trace]:
-    """Record what the kernels that are launched meanwhile read and write.
-
-    It takes the simulator: raises RuntimeError where the process was started without NUMBA_ENABLE_CUDASIM=1.
-    """
+    """Record what the kernels that are launched meanwhile read and write; RuntimeError where nothing is simulated."""
     from .simulator import SIMULATED
 
     if not SIMULATED:

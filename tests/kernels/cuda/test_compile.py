@@ -6,6 +6,7 @@ import pytest
 import minigrad as torch
 from minigrad.func.tree import flatten
 from tests.program.test_compile import PROGRAMS, F
+from tests.program.test_compile_random import compare
 
 
 def same(here, there, tolerance=1e-4):
@@ -30,3 +31,21 @@ def test_values_and_gradients_are_those_of_the_processor(text):
         for a, b in zip(found[0], again, strict=True):
             same(a, b)
     assert "eagerly" not in compiled.explain()
+
+
+def moved(args):
+    """Arguments on the device, lying there as they lie here; numbers stay."""
+    return [there(a) if isinstance(a, torch.Tensor) else a for a in args]
+
+
+def there(t):
+    a = t.detach()
+    a = a.T.to("cuda").T if a.T.is_contiguous() else a.to("cuda")
+    return a.requires_grad_() if t.requires_grad else a
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed):
+    with torch.device("cuda"):
+        compare(seed, moved)

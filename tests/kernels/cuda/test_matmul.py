@@ -119,7 +119,7 @@ def test_vector_loads_only_where_all_groups_begin_at_a_multiple():
 
 
 def test_large_products_have_large_tiles(monkeypatch):
-    monkeypatch.setattr(matmul.simulator, "SIMULATED", False)
+    monkeypatch.setattr(matmul.simulator, "SMALL", False)
     float32 = np.dtype("float32")
     assert matmul.chosen_tile(float32, 4096, 4096, 1) is matmul.LARGE
     assert matmul.chosen_tile(np.dtype("float64"), 4096, 4096, 1) is matmul.MEDIUM

@@ -16,39 +16,9 @@ cuda_blocks = 1000 / 128
 # %% wrong cuda_blocks: are enough
 cuda_blocks = 1000 // 128 + 2
 
-# %% right cuda_thread
-cuda_thread = divmod(77, 32)
-
-# %% right cuda_thread
-cuda_thread = [77 // 32, 77 % 32]
-
-# %% right cuda_thread
-block, thread = np.zeros(96, np.int32), np.zeros(96, np.int32)
-who[3, 32](block, thread)
-cuda_thread = block[77], thread[77]
-
-# %% right cuda_thread
-cuda_thread = torch.tensor([2, 13])
-
-# %% wrong cuda_thread: block comes first
-cuda_thread = (13, 2)
-
-# %% wrong cuda_thread: counted from 0
-cuda_thread = (3, 13)
-
-# %% wrong cuda_thread: pair
-cuda_thread = 77
-
-
-# %% wrong cuda_thread: whole numbers
-cuda_thread = (2, 13.4)
-
-# %% wrong cuda_thread: no order
-cuda_thread = {2, 13}
-
 
 # %% right cuda_doubled
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i >= len(x_):
@@ -57,14 +27,14 @@ def cuda_doubled(x_, out_):
 
 
 # %% right cuda_doubled
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     for i in range(cuda.grid(1), x_.shape[0], cuda.gridsize(1)):
         out_[i] = x_[i] * 2.0
 
 
 # %% right cuda_doubled
-@cuda.jit("void(float32[:], float32[:])")
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.threadIdx.x + cuda.blockDim.x * cuda.blockIdx.x
     if i < x_.size:
@@ -77,7 +47,7 @@ def twice(x):
     return 2 * x
 
 
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.grid(1)
     if i < out_.size:
@@ -85,7 +55,7 @@ def cuda_doubled(x_, out_):
 
 
 # %% wrong cuda_doubled: was not written
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.threadIdx.x
     if i < out_.size:
@@ -93,20 +63,28 @@ def cuda_doubled(x_, out_):
 
 
 # %% wrong cuda_doubled: without an element
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.grid(1)
     out_[i] = 2 * x_[i]
 
 
-# %% wrong cuda_doubled: @cuda.jit
+# %% wrong cuda_doubled: @torch.cuda.jit
+@cuda.jit
+def cuda_doubled(x_, out_):
+    i = cuda.grid(1)
+    if i < out_.size:
+        out_[i] = 2 * x_[i]
+
+
+# %% wrong cuda_doubled: @torch.cuda.jit
 def cuda_doubled(x_, out_):
     for i in range(out_.size):
         out_[i] = 2 * x_[i]
 
 
 # %% wrong cuda_doubled: without an element
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.grid(1)
     if i <= out_.size:
@@ -114,7 +92,7 @@ def cuda_doubled(x_, out_):
 
 
 # %% wrong cuda_doubled: nothing was written
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.grid(1)
     if i < out_.size:
@@ -122,7 +100,7 @@ def cuda_doubled(x_, out_):
 
 
 # %% wrong cuda_doubled: was not written
-@cuda.jit
+@torch.cuda.jit
 def cuda_doubled(x_, out_):
     i = cuda.grid(1)
     if i < 10:
@@ -130,7 +108,7 @@ def cuda_doubled(x_, out_):
 
 
 # %% right cuda_tanh_backward
-@cuda.jit
+@torch.cuda.jit
 def cuda_tanh_backward(g_, out_, dx_):
     i = cuda.grid(1)
     if i < g_.size:
@@ -139,7 +117,7 @@ def cuda_tanh_backward(g_, out_, dx_):
 
 
 # %% right cuda_tanh_backward
-@cuda.jit
+@torch.cuda.jit
 def cuda_tanh_backward(g_, out_, dx_):
     i = cuda.blockDim.x * cuda.blockIdx.x + cuda.threadIdx.x
     if i < len(dx_):
@@ -147,7 +125,7 @@ def cuda_tanh_backward(g_, out_, dx_):
 
 
 # %% right cuda_tanh_backward
-@cuda.jit
+@torch.cuda.jit
 def cuda_tanh_backward(g, out, dx):
     start, step = cuda.grid(1), cuda.gridsize(1)
     for i in range(start, dx.shape[0], step):
@@ -155,7 +133,7 @@ def cuda_tanh_backward(g, out, dx):
 
 
 # %% wrong cuda_tanh_backward: dx_ is
-@cuda.jit
+@torch.cuda.jit
 def cuda_tanh_backward(g_, out_, dx_):
     i = cuda.grid(1)
     if i < dx_.size:
@@ -163,7 +141,7 @@ def cuda_tanh_backward(g_, out_, dx_):
 
 
 # %% wrong cuda_tanh_backward: dx_ is
-@cuda.jit
+@torch.cuda.jit
 def cuda_tanh_backward(g_, out_, dx_):
     i = cuda.grid(1)
     if i < dx_.size:
@@ -171,14 +149,71 @@ def cuda_tanh_backward(g_, out_, dx_):
 
 
 # %% wrong cuda_tanh_backward: without an element
-@cuda.jit
+@torch.cuda.jit
 def cuda_tanh_backward(g_, out_, dx_):
     i = cuda.grid(1)
     dx_[i] = g_[i] * (1 - out_[i] * out_[i])
 
 
+# %% right cuda_index_backward
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    for i in range(cuda.grid(1), index_.size, cuda.gridsize(1)):
+        cuda.atomic.add(dtable_, index_[i], g_[i])
+
+
+# %% right cuda_index_backward
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    k = cuda.grid(1)  # no two threads write one element, so nothing has to be atomic
+    if k < dtable_.size:
+        for i in range(g_.size):
+            if index_[i] == k:
+                dtable_[k] += g_[i]
+
+
+# %% right cuda_index_backward
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    if cuda.grid(1) == 0:
+        for i in range(len(g_)):
+            dtable_[index_[i]] += g_[i]
+
+
+# %% wrong cuda_index_backward: race for dtable_[0]
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < g_.size:
+        dtable_[index_[i]] += g_[i]
+
+
+# %% wrong cuda_index_backward: race for dtable_
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < g_.size:
+        dtable_[index_[i]] = g_[i]
+
+
+# %% wrong cuda_index_backward: dtable_ is
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < dtable_.size:
+        cuda.atomic.add(dtable_, index_[i], g_[i])
+
+
+# %% wrong cuda_index_backward: nothing was written
+@torch.cuda.jit
+def cuda_index_backward(g_, index_, dtable_):
+    i = cuda.grid(1)
+    if i < g_.size:
+        cuda.atomic.add(g_, index_[i], dtable_[index_[i]])
+
+
 # %% right cuda_largest
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_):
     if cuda.threadIdx.x == 0:  # slow, and right
         start = cuda.blockIdx.x * cuda.blockDim.x
@@ -189,7 +224,7 @@ def cuda_largest(x_, out_):
 
 
 # %% right cuda_largest
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_):
     shared = cuda.shared.array(8, dtype=numba.float32)
     i = cuda.grid(1)
@@ -208,7 +243,7 @@ def cuda_largest(x_, out_):
 
 
 # %% right cuda_largest
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_):
     b, i = cuda.blockIdx.x, cuda.grid(1)
     if cuda.threadIdx.x == 0:
@@ -219,7 +254,7 @@ def cuda_largest(x_, out_):
 
 
 # %% right cuda_largest
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_):
     shared = cuda.shared.array(THREADS, numba.float32)
     i, t = cuda.grid(1), cuda.threadIdx.x
@@ -238,7 +273,7 @@ def cuda_largest(x_, out_):
 
 
 # %% wrong cuda_largest: threads without an element
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_):
     shared = cuda.shared.array(THREADS, numba.float32)
     i, t = cuda.grid(1), cuda.threadIdx.x
@@ -255,14 +290,14 @@ def cuda_largest(x_, out_):
 
 
 # %% wrong cuda_largest: the result
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_):
     if cuda.threadIdx.x == 0:
         out_[cuda.blockIdx.x] = x_[cuda.grid(1)]
 
 
 # %% wrong cuda_largest: without an element
-@cuda.jit
+@torch.cuda.jit
 def cuda_largest(x_, out_):
     shared = cuda.shared.array(THREADS, numba.float32)
     i, t = cuda.grid(1), cuda.threadIdx.x

@@ -1,0 +1,107 @@
+"""The product by NVIDIA's library, cuBLAS, where it is installed: large products are what its makers tune for every GPU.
+
+Nothing depends on it: without it, and for whatever it has no function for, our own kernel (matmul.py) computes them.
+
+    pip install nvidia-cublas-cu12
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import error
+from . import device, simulator
+
+LIBRARY_FROM = (
+    1 << 24
+)  # multiplications, 256 x 256 x 256; below, a launch takes longer than what it computes, with any kernel
+FUNCTIONS = {
+    "float32": ("cublasSgemmStridedBatched", ctypes.c_float),
+    "float64": ("cublasDgemmStridedBatched", ctypes.c_double),
+}
+NORMAL, TRANSPOSED = 0, 1  # cublasOperation_t
+POINTER, INT, LONG = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
+LARGEST = 2**31 - 1  # its sizes are C's ints
+
+
+@functools.cache
+def library() -> Any:
+    """cuBLAS, or None: wherever pip, conda or the CUDA toolkit have put it."""
+    if simulator.SIMULATED:
+        return None
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        return ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path)
+    except (ImportError, OSError, RuntimeError):
+        return None
+
+
+@functools.cache
+def handle() -> ctypes.c_void_p:
+    """What the library keeps for us: it computes in the stream that our kernels run in."""
+    made = ctypes.c_void_p()
+    check("cublasCreate_v2", library().cublasCreate_v2(ctypes.byref(made)))
+    check("cublasSetStream_v2", library().cublasSetStream_v2(made, POINTER(device.current().stream)))
+    return made
+
+
+def check(name: str, status: int) -> None:
+    """Raise RuntimeError if a function of the library has failed."""
+    if status:
+        raise error(
+            RuntimeError, "matmul", f"{name} of cuBLAS returned status {status}", "run it on the processor: x.cpu()"
+        )
+
+
+def product(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, depth: int) -> bool:
+    """out = x @ y by the library; False, and nothing done, where there is none or it is not the one to ask."""
+    dtype = out.memory.dtype.name
+    if math.prod(batch) * rows * columns * depth < LIBRARY_FROM or dtype not in FUNCTIONS or library() is None:
+        return False
+    if out.columns != 1:  # it writes columns, and we have it write the transposed
+        x, y, out, rows, columns = y.T, x.T, out.T, columns, rows
+    given = arguments(x, y, out, batch, rows, columns, depth)
+    if given is None:
+        return False
+    name, number = FUNCTIONS[dtype]
+    one, zero = number(1), number(0)
+    turns, sizes, (y_step, y_next), (x_step, x_next), (out_step, out_next), count = given
+    f = getattr(library(), name)
+    f.argtypes = [POINTER, *[INT] * 5, POINTER, *[POINTER, INT, LONG] * 2, POINTER, POINTER, INT, LONG, INT]
+    operands = y.memory.address, y_step, y_next, x.memory.address, x_step, x_next
+    result = out.memory.address, out_step, out_next, count
+    check(name, f(handle(), *turns, *sizes, ctypes.byref(one), *operands, ctypes.byref(zero), *result))
+    return True
+
+
+def arguments(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, depth: int) -> tuple | None:
+    """What BLAS is told: how the operands are turned, sizes, of each operand the steps to the next column and matrix, and how
+    many matrices.  None for what it cannot be told.
+
+    BLAS counts in columns: what lies in rows it sees transposed, and (y.T @ x.T) is (x @ y).T.
+    """
+    found = [turned(y, depth, columns), turned(x, rows, depth), turned(out, rows, columns)]
+    if any([f is None for f in found]) or found[2][0] != NORMAL or min(batch) > 1:
+        return None
+    inner = batch[1] > 1
+    steps = [(f[1], a.inner if inner else a.outer) for f, a in zip(found, (y, x, out))]
+    if max(rows, columns, depth, *[s for s, _ in steps]) > LARGEST:
+        return None
+    return (found[0][0], found[1][0]), (columns, rows, depth), *steps, max(batch)
+
+
+def turned(a: Any, rows: int, columns: int) -> tuple | None:
+    """Whether rows (NORMAL) or columns lie in one piece, and the step from one to the next; None if neither do."""
+    if not all([isinstance(s, (int, np.integer)) for s in (a.rows, a.columns)]):
+        return None
+    if a.columns == 1 and a.rows >= columns:
+        return NORMAL, a.rows
+    if a.rows == 1 and a.columns >= rows:
+        return TRANSPOSED, a.columns
+    return None
