@@ -89,18 +89,22 @@ def formulas() -> Iterator[modules.Launched]:
         if cls.kernel is None or "f" not in cls.accepts:
             continue
         operands, statics = cls.names[: len(cls.names) - cls.statics], cls.names[len(cls.names) - cls.statics :]
-        wanted = [f for i, f in sorted(cls.formulas.items()) if i < len(operands)]
-        scaled = [f for f in wanted if "g" not in pointwise.formula.parameters(f) and pointwise.formula.text(f) != "0"]
-        read = {n for f in wanted for n in pointwise.formula.parameters(f)} - {"g"}
+        wanted = {f"d{cls.names[i]}": f for i, f in sorted(cls.formulas.items()) if i < len(operands)}
+        scaled = [
+            f
+            for f in wanted.values()
+            if "g" not in pointwise.formula.parameters(f) and pointwise.formula.text(f) != "0"
+        ]
+        read = {n for f in wanted.values() for n in pointwise.formula.parameters(f)} - {"g"}
         backward = [n for n in (*cls.names, "out") if n in read]
         for dtype in FLOATS:
             for rank in (0, 2):
-                yield from formula_kernel(cls, "forward", [cls.kernel], [*operands, *statics], dtype, rank, ())
+                yield from formula_kernel(cls, "forward", {"out": cls.kernel}, [*operands, *statics], dtype, rank, ())
                 if wanted:
                     yield from formula_kernel(cls, "backward", wanted, ["g", *backward], dtype, rank, scaled)
 
 
-def formula_kernel(cls, direction: str, partials: list, names: list, dtype: str, rank: int,
+def formula_kernel(cls, direction: str, partials: dict, names: list, dtype: str, rank: int,
                    scaled: list | tuple) -> Iterator[modules.Launched]:  # fmt: skip
     """The kernel of some formulas of an operation; none where they have no text for single numbers."""
     masks, statics = cls.names[: cls.masks], cls.names[len(cls.names) - cls.statics :]
