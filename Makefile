@@ -14,16 +14,23 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format parity bench docs docs-next pictures clean
+.PHONY: help demo test cuda-build cuda-test lint format parity bench docs docs-next pictures clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(call with,demo) ## run the demonstrations; pictures and pages land in demo/
 	$(PY) -m viz.demo
 
 test: $(call with,dev demo) ## run the tests and the examples in the docstrings
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto tests/kernels/cuda
 	$(PY) -m pytest -n auto --ignore=tests/parity
+
+cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
+	$(PY) -m minigrad.kernels.cuda.build --json build/cuda-kernels.json
+
+cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the tests on it, and measure
+	$(PY) -m benchmarks.cuda
 
 parity: $(call with,dev parity) ## run the same programs in PyTorch and compare
 	$(PY) -m pytest -n auto tests/parity

@@ -261,9 +261,13 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             f"expected a tensor, got {type(src).__name__}",
             "pass minigrad.tensor(...), or use fill_",
         )
-    if len(KINDS) > 1 and isinstance(src, Tensor) and src.device != self.device:
-        src = to(src, self.device)
-    return inplace(Copy, self, src)
+    return inplace(Copy, self, brought(src, self))
+
+
+def brought(src: Any, like: Tensor) -> Any:
+    """What is to be written, on the device where it is written to."""
+    there = len(KINDS) == 1 or not isinstance(src, Tensor) or src.device == like.device
+    return src if there else to(src, like.device)
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:

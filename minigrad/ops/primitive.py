@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import debug, ends, half, invalid, suspects
-from ..core.arrays import as_array
+from ..core.arrays import KINDS, as_array, on_device
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
 from ..core.dtypes import F2
@@ -58,6 +58,7 @@ class Primitive(Function):
         None  # impl that writes into its first argument and returns nothing: for writes to few of many elements
     )
     batch: Any = None
+    anywhere: tuple = ()  # the parameters whose tensors may lie on another device than the others
     quiet = False  # impl calls NumPy's functions itself: the warnings name our modules, where they are filtered
     namespaces: list = []  # of functions that call apply: they get the written-out one (dispatch/)
     operator = ""  # the method of Tensor that Python's operator calls
@@ -112,7 +113,23 @@ class Primitive(Function):
         except MinigradError as e:  # compute knows the arrays only
             e.notes += tuple(debug.made({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
             raise
+        if type(raw) is not np.ndarray and len(KINDS) > 1:
+            cls.check_devices(args)
         return cls.finish(frame, args, raw)
+
+    @classmethod
+    def check_devices(cls, args: tuple) -> None:
+        """Raise RuntimeError where tensors lie on two devices, also if a kernel would find what it needs."""
+        names = [cls.known_as()[cls.parameter(i)] for i in range(len(args))]
+        named = {
+            n if names.count(n) == 1 else f"{n}[{i}]": a._a
+            for i, (n, a) in enumerate(zip(names, args))
+            if isinstance(a, Tensor) and n not in cls.anywhere
+        }
+        if len({on_device(a) for a in named.values() if a.ndim}) > 1:
+            e = error(RuntimeError, cls.function_name(), *explain.on_two_devices(named))
+            e.below = True
+            raise e
 
     @classmethod
     def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.arrays import laid_out
 from ..core.convert import address, storage
 
 
@@ -38,4 +39,4 @@ def as_before(a: np.ndarray, held: list) -> np.ndarray:
 def same_view(a: np.ndarray, whole: np.ndarray, copy: np.ndarray) -> np.ndarray:
     """What a, which lies in `whole`, is of a copy of that."""
     buffer = copy if copy.flags.c_contiguous else copy.T
-    return np.ndarray(a.shape, a.dtype, buffer, address(a) - address(whole) if a.size else 0, a.strides)
+    return laid_out(buffer, a.shape, a.dtype, address(a) - address(whole) if a.size else 0, a.strides)

@@ -65,7 +65,7 @@ HEAD = '''"""out = x @ y in {real}: a block computes {m} x {n} elements, each of
 Two tiles of each operand are in shared memory: while one is multiplied, the next one is on its way.
 """
 
-from minigrad.kernels.cuda.functions import load{x_wide}, load{y_wide}, load{x_vector}, load{y_vector}
+from minigrad.kernels.cuda.functions import {loads}
 from numba import cuda
 from numpy import {real} as real
 
@@ -171,6 +171,13 @@ def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_co
 
 @functools.cache
 def module(dtype: np.dtype, tile: Tile, tables: tuple, along_k: tuple, vectors: tuple) -> Any:
+    """The module with the kernel `product`."""
+    return modules.load(f"matmul_{dtype.name}", text(dtype, tile, tables, along_k, vectors))
+
+
+def text(
+    dtype: np.dtype, tile: Tile, tables: tuple = (False,) * 6, along_k: tuple = (True, False), vectors: tuple = (1, 1)
+) -> str:
     """The kernel for one dtype and tile: which terms of addresses are tables, where k runs along memory, elements of a load."""
     names = ("x_rows", "x_columns", "y_rows", "y_columns", "out_rows", "out_columns")
     term = {n: f"{n}[{{}}]" if is_table else f"{{}} * {n}" for n, is_table in zip(names, tables)}
@@ -191,7 +198,8 @@ def module(dtype: np.dtype, tile: Tile, tables: tuple, along_k: tuple, vectors: 
         fetches += FETCH.format(a=a, A=a.upper(), side=side, vector=vector, outer=along, inner=across,
                                 kept=kept.format(A=a.upper(), k=across, o=along), row=term[f"{a}_rows"].format(row),
                                 column=term[f"{a}_columns"].format(column))  # fmt: skip
-    return modules.load(f"matmul_{dtype.name}", HEAD.format(**values) + fetches + BODY.format(**values))
+    values["loads"] = ", ".join(sorted({f"load{values[n]}" for n in ("x_wide", "y_wide", "x_vector", "y_vector")}))
+    return HEAD.format(**values) + fetches + BODY.format(**values)
 
 
 def wide(dtype: np.dtype) -> int:

@@ -280,6 +280,15 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     return given(reduce("sum", [a], dims, keepdims is True, target) / count(a, dims), out)
 
 
+@of_arrays(np.array_equal)
+def array_equal(a: Any, b: Any, equal_nan: bool = False) -> bool:
+    """Whether two arrays have the same shape and elements."""
+    if a.shape != b.shape:
+        return False
+    same = a == b
+    return bool((same | ((a != a) & (b != b)) if equal_nan else same).all())
+
+
 @of_arrays(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     return given(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
