@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import debug as debugging
 from ..core import engine, suspects
+from ..core.arrays import KINDS
 from ..core.context import EAGER, current
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
@@ -285,6 +286,13 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             what,
             f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the tensor has shape {shape}",
             "pass a gradient of the tensor's shape",
+        )
+    if len(KINDS) > 1 and isinstance(t, Tensor) and g.device != t.device:
+        raise error(
+            RuntimeError,
+            what,
+            f"the gradient of shape {shape} is on {g.device} and the tensor on {t.device}",
+            f"pass gradient.to('{t.device}')",
         )
     return g if g._np_dtype == dtype else g.to(dtype)
 

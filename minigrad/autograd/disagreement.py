@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import engine
+from ..core.arrays import host
 from ..core.node import Ctx
 from ..core.tensor import Tensor, history, wrap
 from ..errors import MinigradRuntimeError, error, returned_at
@@ -51,7 +52,7 @@ def not_a_function(func: Callable, inputs: tuple) -> Exception | None:
     """The error for a func that gives other outputs when it is called again: its differences say nothing."""
     first, again = differentiable(func, inputs), differentiable(func, inputs)
     for (k, a), (_, b) in zip(first, again):
-        if not np.array_equal(a.detach()._a, b.detach()._a, equal_nan=True):
+        if not np.array_equal(host(a.detach()._a), host(b.detach()._a), equal_nan=True):
             return error(
                 GradcheckError,
                 "gradcheck",

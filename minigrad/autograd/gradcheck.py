@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import host
 from ..core.tensor import Tensor, wrap
 from ..core.wiring import is_float
 from ..errors import error, warn
@@ -18,6 +19,7 @@ from . import grad
 from .disagreement import GradcheckError, Settings, mismatch, not_a_function, suspects
 from .jacobians import (
     as_tuple,
+    beside,
     by_backward,
     by_forward,
     checked,
@@ -140,7 +142,7 @@ def gradgradcheck(
     if grad_outputs is None:
         random = np.random.default_rng()
         outs = [o for _, o in differentiable(func, inputs)]
-        weights = tuple([wrap(random.standard_normal(o.shape).astype(o._np_dtype)).requires_grad_() for o in outs])
+        weights = tuple([beside(o, random.standard_normal(o.shape).astype(o._np_dtype)).requires_grad_() for o in outs])
         if gen_non_contig_grad_outputs:
             weights = tuple([wrap(np.repeat(w._a[..., None], 2, -1)[..., 0]).requires_grad_() for w in weights])
     else:
@@ -232,7 +234,7 @@ def check_multiplied(func: Callable, inputs: tuple, tolerance: float) -> None:
     outs, targets = [o for _, o in differentiable(func, inputs)], checked(inputs)
     nothing = [o.new_zeros(o.shape) for o in outs]
     for (i, _), g in zip(targets, grad(outs, [x for _, x in targets], nothing, allow_unused=True)):
-        if g is not None and not (np.abs(g.detach()._a) <= tolerance).all():
+        if g is not None and not (np.abs(host(g.detach()._a)) <= tolerance).all():
             raise error(
                 GradcheckError,
                 "gradcheck",
@@ -287,7 +289,7 @@ def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -
             if mode == "forward":
                 a = b = float(pushed[k] @ v.reshape(-1))
             else:
-                a, b = [along(grad(o, [x], wrap(v), True, allow_unused=True)[0], u) for _ in range(2)]
+                a, b = [along(grad(o, [x], beside(o, v), True, allow_unused=True)[0], u) for _ in range(2)]
             # the tolerance for a sum over all elements, weighted by u and v
             allowed = Settings(settings.eps, settings.atol * float(u.sum()) * float(v.sum()), settings.rtol, 0.0)
             if not allowed.close(a, n) or abs(a - b) > settings.nondet_tol:
@@ -303,7 +305,7 @@ def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -
 
 def along(g: Tensor | None, u: np.ndarray) -> float:
     """The component of a gradient along u."""
-    return 0.0 if g is None else float((g.detach()._a * u).sum())
+    return 0.0 if g is None else float((host(g.detach()._a) * u).sum())
 
 
 def compare_batched(func: Callable, inputs: tuple) -> None:
@@ -311,7 +313,7 @@ def compare_batched(func: Callable, inputs: tuple) -> None:
     random = np.random.default_rng(0)
     targets = [x for _, x in checked(inputs)]
     for k, o in differentiable(func, inputs):
-        weights = wrap(random.standard_normal((2, *o.shape)).astype(o._np_dtype))
+        weights = beside(o, random.standard_normal((2, *o.shape)).astype(o._np_dtype))
         expected = [grad(o, targets, wrap(w), True, allow_unused=True) for w in weights._a]
         try:
             found = grad(o, targets, weights, True, allow_unused=True, is_grads_batched=True)
@@ -323,8 +325,8 @@ def compare_batched(func: Callable, inputs: tuple) -> None:
                 "give the custom Functions inside a vmap rule, or generate_vmap_rule = True",
             ) from e
         for j, g in enumerate(found):
-            loop = [np.zeros(tuple(targets[j].shape)) if e[j] is None else e[j]._a for e in expected]
-            if not np.allclose(np.zeros_like(np.stack(loop)) if g is None else g._a, np.stack(loop)):
+            loop = [np.zeros(tuple(targets[j].shape)) if e[j] is None else host(e[j]._a) for e in expected]
+            if not np.allclose(np.zeros_like(np.stack(loop)) if g is None else host(g._a), np.stack(loop)):
                 raise error(
                     GradcheckError,
                     "gradcheck",
@@ -352,7 +354,7 @@ def compare_batched_forward(func: Callable, inputs: tuple) -> None:
             )[1]
 
         try:
-            found = vmap(push)(wrap(tangents))
+            found = vmap(push)(beside(x, tangents))
         except RuntimeError as e:
             raise error(
                 GradcheckError,
@@ -361,7 +363,7 @@ def compare_batched_forward(func: Callable, inputs: tuple) -> None:
                 "give the custom Functions inside a vmap rule, or generate_vmap_rule = True",
             ) from e
         for k, f in zip(loop[0], found):
-            if not np.allclose(f._a.reshape(2, -1), np.stack([r[k] for r in loop])):
+            if not np.allclose(host(f._a).reshape(2, -1), np.stack([r[k] for r in loop])):
                 raise error(
                     GradcheckError,
                     "gradcheck",

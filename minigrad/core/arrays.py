@@ -34,16 +34,16 @@ def as_array(raw: Any) -> Any:
     return raw if type(raw) in KINDS else np.asarray(raw)
 
 
-def in_memory(a: Any) -> np.ndarray:
-    """A copy of an array's elements in the computer's memory."""
-    return a.to_host() if on_device(a) else a.copy()
+def host(a: Any) -> np.ndarray:
+    """The array in the computer's memory: itself, or a copy of what is on the device."""
+    return a.to_host() if on_device(a) else a
 
 
 def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple) -> Any:
     """The array that lies so in the bytes of another."""
     if on_device(memory):
-        return memory.seen(np.ndarray(shape, dtype, memory.shadow.data, offset, strides))
-    return np.ndarray(shape, dtype, memory.data, offset, strides)
+        return memory.seen(np.ndarray(shape, dtype, memory.shadow, offset, strides))
+    return np.ndarray(shape, dtype, memory, offset, strides)
 
 
 def on_device(a: Any) -> bool:

@@ -12,18 +12,16 @@ from contextlib import nullcontext
 from heapq import heappop, heappush
 from typing import Any
 
-import numpy as np
-
 from ..errors import Place, error, user_place
-from . import debug, ends, hooks, invalid, results
+from . import arrays, debug, ends, hooks, invalid, results
 from .calls import call_user, running_method
 from .context import OFF, ON, current, running, use
 from .debug import fingerprint
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
-from .node import Ctx, anomaly, passed_over
+from .node import Ctx, anomaly, passed_over, place_of_gradients
 from .saved import Freed, Saved
-from .sweep import bare, boxed, broadcast_axes, gradients, sweep
+from .sweep import bare, boxed, broadcast_axes, gradients, on_another_device, sweep
 from .tensor import Tensor, bottom, history, version, wrap
 
 
@@ -130,7 +128,7 @@ def push(
             outs = step(node, gs, free, watch)
             pairs: Any = zip(node._edges, outs, strict=True)
             if isinstance(node, Ctx):
-                pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs)]]
+                pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs, gs)]]
             for edge, g in pairs:
                 if (
                     edge is not None
@@ -199,7 +197,8 @@ def pull(node: Any, gs: list) -> tuple:
 def pull_custom(node: Ctx, gs: list) -> tuple:
     """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
-        gs = [zeros(m) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
+        near = place_of_gradients(gs)
+        gs = [zeros(m, near) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
     for check in node._checks:
         check()
     outs = call_user(node._fn, "backward", node, *gs)
@@ -227,7 +226,7 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
     if node._trace is not None:  # made while anomalies were looked for
         outs = step(node, gs, free, None)
-        return [(e, bare(o)) for e, o in zip(node._edges, outs)] + passed_over(node, outs)
+        return [(e, bare(o)) for e, o in zip(node._edges, outs)] + passed_over(node, outs, gs)
     outs, pairs = pull_custom(node, gs), []
     for i, t in enumerate(gs):
         if t is not None and t._ver is not None and t._ver.n:
@@ -237,7 +236,7 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     for i, (o, e) in enumerate(zip(outs, node._edges)):
         if o is not None and e is not None:
             pairs.append((e, bare(fit(o, e, node, i))))
-    return pairs if len(pairs) == len(outs) else pairs + passed_over(node, outs)
+    return pairs if len(pairs) == len(outs) else pairs + passed_over(node, outs, gs)
 
 
 Ctx.pull = pull_user
@@ -276,9 +275,9 @@ def broadcastable(small: tuple, large: tuple) -> bool:
     return lead >= 0 and all(n in (1, m) for n, m in zip(small, large[lead:], strict=True))
 
 
-def zeros(spec: tuple) -> Tensor:
-    """A gradient of nothing."""
-    return wrap(np.zeros(*spec))
+def zeros(spec: tuple, near: Any) -> Tensor:
+    """A gradient of nothing, of that shape and dtype, where another one is."""
+    return wrap(arrays.zeros(spec[0], near, spec[1]))
 
 
 def reach(leaf: Leaf, gs: list) -> None:
@@ -302,6 +301,8 @@ def accumulate(leaf: Leaf, g: Tensor) -> None:
 
 def add_grad(t: Tensor, g: Tensor) -> None:
     """t.grad += g; out of place where the sum has to be differentiable itself."""
+    if len(arrays.KINDS) > 1 and g.device != t.device:
+        raise on_another_device(bottom(g)._a, bottom(t)._a)
     if t._grad is None:
         t._grad = g.clone()
     elif current().grad or t._grad._layer is not None or g._layer is not None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import Place, defined_at, error, warn
 from . import debug
+from .arrays import KINDS
 from .context import current
 from .edges import Leaf, name_of, place_of, producer
 from .saved import Freed
@@ -283,6 +284,9 @@ def check(hook: Callable, result: Any, g: Tensor | None, also: str, whose: str =
     elif g is not None and result._np_dtype != g._np_dtype:
         what = f"has changed the type of the gradient{whose} from {g.dtype} to {result.dtype}"
         fix = "return result.to(grad.dtype)"
+    elif g is not None and len(KINDS) > 1 and result.device != g.device:
+        what = f"has moved the gradient{whose} of shape {tuple(g.shape)} from {g.device} to {result.device}"
+        fix = "return result.to(grad.device)"
     else:
         return
     raise error(kind, f"hook {named(hook)}", what, fix + also, defined_at(hook))

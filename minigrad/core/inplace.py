@@ -104,6 +104,8 @@ def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     with_memory = [a.clone() if isinstance(a, Tensor) and tracked and shares(a, x) else a for a in others]
     arrays = [a._a if isinstance(a, Tensor) else a for a in with_memory]
     check_places(x, name)
+    if len(KINDS) > 1:
+        fn.check_devices((x, *others))
     if fn.update is None:
         result = fn.compute(x._a, *arrays)
         check_result(x, result, name)

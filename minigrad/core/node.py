@@ -11,16 +11,15 @@ import threading
 import weakref
 from typing import Any
 
-import numpy as np
-
 from ..errors import error, user_place
 from . import debug
+from .arrays import zeros
 from .edges import name_of, next_number, place_of, producer
 from .hooks import Handle, hooks_of
 from .kept import look_at_ctx, not_a_tensor, place_among
 from .saved import Freed, Saved, save, unpack
 from .stale import freed
-from .tensor import Tensor
+from .tensor import Tensor, bottom
 
 
 class Anomaly(threading.local):
@@ -303,7 +302,12 @@ class Ctx(Full):
             look_at_ctx(self, given, returned, outs)
 
 
-def passed_over(node: Any, grads: Any) -> list:
+def place_of_gradients(gs: list) -> Any:
+    """An array that tells where the gradients are that have come to a node."""
+    return next((bottom(g)._a for g in gs if g is not None), None)
+
+
+def passed_over(node: Any, grads: Any, gs: list) -> list:
     """A user's backward that gives None leaves the users' Functions behind it without a gradient: pairs of edge and zeros.
 
     PyTorch calls the backward of those all the same, and what it makes of zeros is a gradient; built-in operations on the
@@ -319,7 +323,8 @@ def passed_over(node: Any, grads: Any) -> list:
         if not isinstance(behind, Ctx):
             edges += [] if behind in seen else [e for e in behind._edges if e is not None]
         elif behind._materialize and behind not in seen:
-            found.append((edge, np.zeros(*behind._meta[place_of(edge)])))
+            shape, dtype = behind._meta[place_of(edge)]
+            found.append((edge, zeros(shape, place_of_gradients(gs), dtype)))
         seen.add(behind)
     return found
 

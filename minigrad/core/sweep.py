@@ -15,10 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import error
 from . import hooks, invalid
-from .arrays import KINDS, as_array
+from .arrays import KINDS, as_array, on_device
 from .context import OFF, current, enter
+from .device import CPU, CUDA
+from .dtypes import F4
 from .edges import Leaf, Port, producer
+from .half import is_half, narrowed
 from .node import passed_over
 from .quiet import restore
 from .saved import Freed, Saved, unpack
@@ -137,14 +141,15 @@ def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> 
         watch.note_boxed(node, g, gs)
     outs = step(node, gs, free, watch)
     pairs = [(e, bare(x) if watch is None else stripped(x, watch)) for e, x in zip(node._edges, outs, strict=True)]
-    return pairs + passed_over(node, outs)
+    return pairs + passed_over(node, outs, gs)
 
 
 def on_arrays(node: Any, g: Any, free: Freed | None) -> list | None:
     """One node's backward where the operation has one on arrays; None where it leaves that to its formulas on tensors."""
-    fn, edges = node._fn, node._edges
+    fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
+    if any([is_half(x) for x in gs]):
+        return None
     bound = tuple([bare(unpack(s, node)) if type(s) is Saved else s for s in node._alive()])
-    gs = g if type(g) is list else (g,)
     if fn.arrays is True:
         outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
     else:
@@ -168,7 +173,7 @@ def sum_down(g: Any, shape: tuple) -> Any:
     if g.shape == shape:
         return g
     axes = broadcast_axes(g.shape, shape)
-    out = np.add.reduce(g, axes) if axes else g
+    out = (narrowed(np.add.reduce(g, axes, F4)) if is_half(g) else np.add.reduce(g, axes)) if axes else g
     return out if out.shape == shape else np.reshape(out, shape)
 
 
@@ -228,11 +233,24 @@ def kept(node: Any, gs: list, wanted: set) -> dict:
     return {(node, i): boxed(x) for i, x in enumerate(gs) if x is not None and (node, i) in wanted}
 
 
+def on_another_device(g: Any, a: Any) -> Exception:
+    """The error for a gradient that has come from the wrong place: from a backward or a hook of the user's."""
+    there, own = (CUDA if on_device(x) else CPU for x in (g, a))
+    return error(
+        RuntimeError,
+        "backward",
+        f"the gradient of a leaf of shape {a.shape} on {own} has come on {there}",
+        "let the backward of your Function return tensors on the device of its inputs, as grad_output.new_zeros(...) makes",
+    )
+
+
 def finish(leaf: Leaf, g: Any, reach: Any, place: Any) -> None:
     """Accumulate into a leaf's `.grad`, in memory of its own: nobody else may hold what a user may change."""
     t = leaf._ref()
     if leaf._hooks is not None or t is None or t._edge is not leaf:
         reach(leaf, [boxed(g)])
+    elif len(KINDS) > 1 and on_device(g) != on_device(t._a):
+        raise on_another_device(g, t._a)
     elif t._grad is None:
         alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
         t._grad = wrap(g if alone else laid_out(g, t._a))

@@ -124,7 +124,7 @@ def compare_gradients(rec: Record, owner: Tensor, name: str) -> None:
         if known not in rec.gradients or t is not owner and written(t._grad):
             continue
         whose = f"{name}.grad" if t is owner else f"another .grad of shape {tuple(t.shape)} there"
-        now = np.asarray(rec.values[rec.gradients[known]].held())
+        now = np.asarray(rec.values[rec.gradients[known]].numbers())
         agree(whose, bottom(t._grad)._a, now, written(t._grad) or NOT_WRITTEN)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import host
 from ..core.edges import key, producer
 from ..core.node import Node
 from ..core.saved import Freed
@@ -157,9 +158,9 @@ def in_recording(rec: Record, t: Tensor) -> Asked | None:
 def checked(asked: Asked, t: Tensor) -> Asked:
     """A note where the tensor holds something else than what was recorded."""
     recorded = (
-        np.asarray(asked.rec.values[asked.rec.gradients[asked.value]].held()) if asked.kind == "gradient" else None
+        np.asarray(asked.rec.values[asked.rec.gradients[asked.value]].numbers()) if asked.kind == "gradient" else None
     )
-    if recorded is not None and not np.allclose(bottom(t)._a, recorded, rtol=1e-4, equal_nan=True):
+    if recorded is not None and not np.allclose(host(bottom(t)._a), recorded, rtol=1e-4, equal_nan=True):
         what = f"the tensor holds {short(bottom(t)._a)} by now, which is not what is explained here: "
         why = "other backward calls have added to it, or it was set to zero in between"
         asked.notes.append(what + why)

@@ -120,7 +120,7 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def held(rec: Record, value: int) -> np.ndarray:
     """What a recorded value holds, in float64, in which sums of many terms stay true."""
-    return np.asarray(rec.values[value].held(), np.float64)
+    return np.asarray(rec.values[value].numbers(), np.float64)
 
 
 def places(group: Group, value: int) -> list[int]:

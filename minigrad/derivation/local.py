@@ -94,7 +94,7 @@ def tensors(rec: Record, values: Any) -> tuple[Tensor, ...]:
 def tensor(noted: Noted) -> Tensor:
     """A recorded value; NaN in every element where nothing kept it, so that no number is made from it unseen."""
     if noted.array is not None and not noted.lost:
-        return wrap(np.array(noted.held()))
+        return wrap(np.array(noted.numbers()))
     dtype = np.dtype(noted.dtype or "f4")
     if noted.lost and "values" in (noted.summary or {}):
         return wrap(np.array(noted.summary["values"], dtype))

@@ -132,7 +132,7 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
             value, aux = split_aux(who, result) if has_aux else (result, None)
             check_scalar(who, value)
         low = layer.inner(value)
-        one = wrap(np.array(1.0, low._a.dtype)) if low._layer is None else low.new_ones(())
+        one = wrap(np.ones_like(low._a)) if low._layer is None else low.new_ones(())
         found = pull(layer, [value], [one], boxes, keep=False)
         if any([g is None for g in found]):
             look_for_captured(who, low, [(n, a) for n in nums for a in flatten(args[n])[0]], found)

@@ -173,7 +173,7 @@ def module(dtype: np.dtype) -> Any:
 
 def serves(x: np.ndarray) -> bool:
     """Whether an array is worth a kernel."""
-    return x.size >= SCAN_FROM and not GENERIC and x.dtype.kind == "f"
+    return x.size >= SCAN_FROM and type(x) is np.ndarray and not GENERIC and x.dtype.kind == "f"
 
 
 def lines(x: np.ndarray, dim: int) -> np.ndarray:

@@ -20,7 +20,10 @@ KINDS = (IndexError, TypeError, NotImplementedError)
 
 def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
     """The error to raise when `cls.impl(*arrays)` has raised `cause`."""
-    if isinstance(cause, MinigradError):  # made by `error` already
+    stranded = (
+        getattr(cause, "stranded", False) and len({on_device(a) for a in arrays if isinstance(a, np.ndarray)}) > 1
+    )
+    if isinstance(cause, MinigradError) and not stranded:  # made by `error` already
         return cause
     told = explanation(cls, arrays, cause)
     told.below = True  # it goes by the class's name: a function that was called has one of its own (registry.explained)
@@ -56,10 +59,13 @@ def explanation(cls: Any, arrays: tuple, cause: Exception) -> Any:
 
 def on_two_devices(arrays: dict[str, Any]) -> tuple[str, str]:
     """What is wrong, and what to do, where tensors do not lie on one device."""
-    where = [f"{name} of shape {a.shape} on {'cuda:0' if on_device(a) else 'cpu'}" for name, a in arrays.items()]
+    first: dict = {}
+    for name, a in arrays.items():
+        if a.ndim:
+            first.setdefault(on_device(a), f"{name} of shape {a.shape} on {'cuda:0' if on_device(a) else 'cpu'}")
     other = next(name for name, a in arrays.items() if a.ndim and not on_device(a))
     return (
-        f"expected all tensors to be on the same device, but found {' and '.join(where)}",
+        f"expected all tensors to be on the same device, but found {' and '.join(first.values())}",
         f"move one of them: {other}.cuda(), or the other one with .cpu()",
     )
 

@@ -21,7 +21,7 @@ from ..errors import error, warn
 from . import registry
 from .explain import about, expands, sketch
 from .families import Linear, NonDifferentiable, Operation, View
-from .memory import Copy, written
+from .memory import Copy, brought, written
 from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
 
 
@@ -60,6 +60,7 @@ class Take(Linear):
     """The elements at places: index tensors, broadcast together, for some dimensions, and all of the others."""
 
     node = "Index"
+    anywhere = ("indices",)
     impl = lambda x, dims, *indices: take_at(x, dims, indices)
     dx = lambda g, shape, dims, indices: Untake.apply(g, shape, dims, *indices)
 
@@ -76,6 +77,8 @@ class Take(Linear):
 
 class Untake(Linear):
     """Zeros of a shape with values added at places, repeated ones more than once: the transpose of Take."""
+
+    anywhere = ("indices",)
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, dims: tuple, *indices: np.ndarray) -> np.ndarray:
@@ -118,6 +121,8 @@ class Write(Operation):
 class Put(Write):
     """x with values written to places (of repeated ones the last stays), or with `accumulate` added there."""
 
+    anywhere = ("indices",)
+
     @staticmethod
     def update(x: np.ndarray, value: Any, dims: tuple, accumulate: bool, *indices: np.ndarray) -> None:
         if accumulate:
@@ -142,7 +147,7 @@ class NonZero(NonDifferentiable):
     """The places where x is not zero, one row each."""
 
     name = "nonzero"
-    impl = lambda x: np.argwhere(x)
+    impl = lambda x: np.argwhere(x) if x.ndim else zeros((int(x != 0), 0), x, np.int64)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
         """Every example would have a result of its own length."""
@@ -189,7 +194,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     part = self if trivial(basic) and advanced else Index.apply(self, basic)
     if not advanced:
         try:
-            inplace(Copy, part, trimmed(value, part.ndim))
+            inplace(Copy, part, brought(trimmed(value, part.ndim), part))
         except RuntimeError:
             if isinstance(value, Tensor) and not expands(tuple(value.shape), tuple(part.shape)):
                 raise unfit(value, tuple(part.shape)) from None

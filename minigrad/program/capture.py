@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import engine
-from ..core.arrays import in_memory, laid_out
+from ..core.arrays import host, laid_out
 from ..core.calls import call_user
 from ..core.context import OFF, Frame, apply_at, running, use
 from ..core.edges import Leaf, Port, key
@@ -150,7 +150,7 @@ class Trace(Grad):
             )
             return self.box(fresh)
         fresh = wrap(value._a.copy("K"))
-        self.note("constant", fresh._a, in_memory(fresh._a))
+        self.note("constant", fresh._a, host(fresh._a.copy("K")))
         return self.box(fresh)
 
     def drawing(self, generator: Any, sample: Any, size: tuple) -> None:

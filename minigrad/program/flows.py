@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
-
+from ..core.arrays import as_array
 from ..core.edges import Leaf, producer
 from ..core.tensor import Tensor
 from ..ops.dispatch.plan import is_pointwise
@@ -181,7 +180,7 @@ class Flows:
         if old.shape != new.shape:
             return other
         if (one, other) not in self._sums:
-            self._sums[one, other] = self.gradient(np.asarray(old.held() + new.held()))
+            self._sums[one, other] = self.gradient(as_array(old.held() + new.held()))
         return self._sums[one, other]
 
     def accumulated(self, leaf: Leaf, g: Any, before: Tensor | None, after: Tensor | None, copy: Any) -> None:

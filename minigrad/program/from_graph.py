@@ -12,6 +12,7 @@ import numpy as np
 
 from ..autograd.function import DelayedError
 from ..core import engine
+from ..core.arrays import near
 from ..core.edges import Leaf, Port, key, meta, producer
 from ..core.node import Ctx, Node
 from ..core.saved import Freed, Saved
@@ -57,7 +58,10 @@ def record_of(what: Tensor | Node) -> Record:
     else:
         with rec:
             shape, dtype = meta(edge)
-            engine.run([edge], [wrap(np.ones(shape, dtype))], {(leaf, 0) for leaf in rec.leaves}, keep=True)
+            known = [leaf.variable for leaf in rec.leaves] if isinstance(what, Node) else [what]
+            there = next((bottom(t) for t in known if t is not None), None)
+            seed = wrap(near(np.ones(shape, dtype), there))
+            engine.run([edge], [seed], {(leaf, 0) for leaf in rec.leaves}, keep=True)
     return rec
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.arrays import host
 from ..core.tensor import Box, Tensor
 from ..errors import Place
 
@@ -42,6 +43,10 @@ class Noted:
     def held(self) -> Any:
         """The array, or what it held before it was written."""
         return self.array if self.before is None else self.before
+
+    def numbers(self) -> np.ndarray:
+        """The same in the computer's memory."""
+        return host(self.held())
 
 
 class Event:

@@ -304,7 +304,7 @@ class Record(Listener, Layer):
         new = t._tan is None or t._tan[0] is not self.level
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype.kind == "f" and new:
             self._seeded.append((t, t._tan))
-            t._tan = (self.level, wrap(np.ones(t.shape, t._np_dtype)))
+            t._tan = (self.level, wrap(np.ones_like(t._a, order="C")))
 
     def claim(self, node: Any) -> None:
         """A node of a Grad layer has been made inside this recording, perhaps for an operation that has just run below."""

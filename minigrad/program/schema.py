@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import host
+
 SCHEMA = "minigrad.record/1"
 WHOLE = 16  # up to so many elements a value's summary holds all of them
 BINS = 16
@@ -139,6 +141,7 @@ class Document:
 
 def summary(a: np.ndarray) -> dict:
     """All elements of a small array; of a large one extremes, mean, spread and a histogram, with NaN and infinities counted."""
+    a = host(a)
     if a.size <= WHOLE:
         return {"values": jsonable(a.tolist())}
     if a.dtype.kind == "b":

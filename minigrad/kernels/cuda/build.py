@@ -32,7 +32,7 @@ from .. import cache
 from . import modules
 from .modules import Launched
 
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "float32", "float64")
 ARCHITECTURES = ("sm_80", "sm_90")  # A100; H100 and H200
 BATCH = 12  # kernels that a process compiles before it takes more
 KEPT = "cuda-build.json"

@@ -24,6 +24,7 @@ from ...core.device import device
 from ...ops.families import Pointwise
 from ...ops.registry import TABLE, Entry
 from ...testing.samples import call
+from .. import formula
 from . import matmul, modules, pointwise
 
 # Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
@@ -117,29 +118,30 @@ def formulas(dtype: str) -> Iterator[modules.Launched]:
         if cls.kernel is None or "f" not in cls.accepts:
             continue
         operands, statics = cls.names[: len(cls.names) - cls.statics], cls.names[len(cls.names) - cls.statics :]
-        wanted = [f for i, f in sorted(cls.formulas.items()) if i < len(operands)]
-        scaled = [f for f in wanted if "g" not in pointwise.formula.parameters(f) and pointwise.formula.text(f) != "0"]
-        read = {n for f in wanted for n in pointwise.formula.parameters(f)} - {"g"}
+        wanted = {f"d{cls.names[i]}": f for i, f in sorted(cls.formulas.items()) if i < len(operands)}
+        scaled = [f for f in wanted.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]
+        read = {n for f in wanted.values() for n in formula.parameters(f)} - {"g"}
         backward = [n for n in (*cls.names, "out") if n in read]
         for rank in (0, 2):
-            yield from formula_kernel(cls, "forward", [cls.kernel], [*operands, *statics], dtype, rank, ())
+            yield from formula_kernel(cls, "forward", {"out": cls.kernel}, [*operands, *statics], dtype, rank, ())
             if wanted:
                 yield from formula_kernel(cls, "backward", wanted, ["g", *backward], dtype, rank, scaled)
 
 
-def formula_kernel(cls, direction: str, partials: list, names: list, dtype: str, rank: int,
+def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, rank: int,
                    scaled: list | tuple) -> Iterator[modules.Launched]:  # fmt: skip
     """The kernel of some formulas of an operation; none where they have no text for single numbers."""
     masks, statics = cls.names[: cls.masks], cls.names[len(cls.names) - cls.statics :]
-    inputs = [(n, n not in statics) for n in names]
-    kernel = pointwise.kernel(f"{cls.name}_{direction}", partials, inputs, np.dtype(dtype), rank, scaled)
+    kinds = {n: np.dtype(bool if n in masks else dtype) for n in names}
+    inputs = [(n, "" if n in statics else pointwise.how_read(kinds[n])) for n in names]
+    computed = pointwise.computed_in(np.dtype(dtype))
+    kernel = pointwise.kernel(f"{cls.name}_{direction}", wanted, inputs, computed, rank, scaled)
     if kernel is None:
         return
     steps = "[:, :]" if rank else "[::1]"
-    types = ["boolean" if n in masks else dtype for n in names]
-    signature = [t + steps * is_array for t, (_, is_array) in zip(types, inputs)]
+    types = [modules.NUMBA.get(kinds[n].name, kinds[n].name) + steps if read else computed.name for n, read in inputs]
     result = "boolean" if cls.kind == "bool" else dtype
-    yield modules.Launched(kernel.module, kernel.source, kernel.name, (*signature, *[result + steps] * len(partials)))
+    yield modules.Launched(kernel.module, kernel.source, kernel.name, (*types, *[result + steps] * len(wanted)))
 
 
 def subclasses(cls: type) -> Iterator[type]:

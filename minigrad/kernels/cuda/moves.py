@@ -1,8 +1,7 @@
 """Elements moved as they are: transposed copies, rolls, triangles of matrices, repeated elements.
 
 A copy that exchanges the fastest dimension would read or write memory in large steps.  So a block reads a tile along the one
-dimension into shared memory and writes it along the other; a column more in shared memory keeps the threads of a warp
-out of one bank.
+dimension into shared memory and writes it along the other.
 """
 
 from __future__ import annotations
@@ -28,12 +27,13 @@ from numpy import {real} as real
 
 SIDE = {side}
 LINES = {lines}
+WIDTH = SIDE + 1  # a column more keeps the threads of a warp out of one bank
 
 
 @cuda.jit
 def transpose(x_, out_):
     """out[k, i, j] = x[k, i, j], where x has its elements together along i, and out along j."""
-    tile = cuda.shared.array((SIDE, SIDE + 1), real)
+    tile = cuda.shared.array((SIDE, WIDTH), real)
     down, across = (x_.shape[1] + SIDE - 1) // SIDE, (x_.shape[2] + SIDE - 1) // SIDE
     k, rest = cuda.blockIdx.x // (down * across), cuda.blockIdx.x % (down * across)
     top, left = rest // across * SIDE, rest % across * SIDE

@@ -73,6 +73,7 @@ from numpy import float32, float64, int64
 ALL = 0xFFFFFFFF
 THREADS = {threads}
 WARPS = THREADS // 32
+SLOTS = WARPS + 1  # for the value that each warp ends with, and for that of the block
 
 
 @cuda.jit(device=True)
@@ -195,7 +196,7 @@ def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
         "imports": scan.imports,
         "write": scan.write.format(v="v"),
         "slots": ", ".join([f"slots{p}" for p in range(scan.parts)]),
-        "shared": "\n".join([f"    slots{p} = cuda.shared.array(WARPS + 1, {k})" for p, k in enumerate(kinds)]),
+        "shared": "\n".join([f"    slots{p} = cuda.shared.array(SLOTS, {k})" for p, k in enumerate(kinds)]),
     }
     totals = ", ".join([f"totals{p}_" for p in range(scan.parts)])
     found = CHUNK.format(**{**names, "name": "totals", "totals": totals, "outputs": "", "carried": "",

@@ -39,11 +39,20 @@ apply = {name}
 ONE = """
 if type(result) is not ndarray:
     if type(result) is tuple:
-        return several(cls, frame, ({args},), result)
+        return several(cls, frame, ({args},), result){place}
     result = as_array(result)
 out = new(Tensor)
 out._a = result
 out._edge = out._ver = out._view = out._tan = out._grad = None"""
+
+PLACE = """
+    if type(result) in ARRAYS:
+        cls.check_devices(({args},))"""
+
+PLACES = """\
+if type(a0) is not ndarray and type(a0) in ARRAYS:
+    cls.check_devices(({args},))
+"""
 
 LINK = """
 {indent}out._ver = memory = {x}._ver or fresh({x})
@@ -104,6 +113,7 @@ def write_apply(plan: Plan) -> str:
         args=args,
         plain=" and ".join(
             [f"type({k}) in PLAIN" for k in plan.operands]
+            + [f"{x}._a.itemsize != 2"] * (not cls.takes_half)  # float16 takes the general way (core/half.py)
             + [f'type({k}) in PLAIN and {k}._a.dtype.kind != "f"' for k in plan.integers]
             + [IS_BOOL if k == "keepdim" else f"not isinstance({k}, Tensor)" for k in plan.plain]
         ),
@@ -122,9 +132,11 @@ def write_apply(plan: Plan) -> str:
 
 def made(plan: Plan, args: str) -> str:
     """Lines that make the tensors."""
-    if len(plan.outs) == 1:
-        return ONE.strip().format(args=args)
-    return "\n".join(f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs))
+    one, meets = len(plan.outs) == 1, len(plan.operands + plan.integers) > 1
+    place = (PLACE if one else PLACES).format(args=args) if meets else ""
+    if one:
+        return ONE.strip().format(args=args, place=place)
+    return place + "\n".join(f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs))
 
 
 def attached(plan: Plan) -> str:

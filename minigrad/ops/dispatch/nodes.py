@@ -117,6 +117,8 @@ def tensor(s: Any, node: Any, index: int | None) -> Tensor:
 
 def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
     """More results than the formulas tell of: their tensors, wired in the general way."""
+    if len(KINDS) > 1:
+        cls.check_devices(args)
     outs = cls.finish(frame, args, raw)
     if frame.note is not None:
         frame.note(cls, args, outs)

@@ -24,7 +24,7 @@ def gemm(memory, turns, sizes, a_steps, b_steps, c_steps, count):
 
 
 def told(x, y):
-    """The arguments for the product of two arrays on the device, with one batch dimension, and the memory that they are about."""
+    """The arguments for the product of two arrays on the device, and the memory that they are about."""
     out = to_device(np.zeros((len(x), x.shape[1], y.shape[2])))
     operands = [matmul.matrices(a, 0, a.strides[0]) for a in (x, y, out)]
     given = blas.arguments(*operands, (1, len(x)), x.shape[1], y.shape[2], x.shape[2])

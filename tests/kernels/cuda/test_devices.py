@@ -52,3 +52,87 @@ def test_tensors_are_made_where_the_program_says():
         assert torch.zeros(2).is_cuda and torch.tensor([1]).is_cuda and not torch.ones(1, device="cpu").is_cuda
     assert not torch.zeros(2).is_cuda
     assert torch.zeros_like(X).is_cuda and X.new_ones(3).is_cuda and torch.rand_like(X).is_cuda
+
+
+W = torch.ones(3, 3, device="cuda", requires_grad=True)
+INDEX = torch.tensor([0, 1])
+MIXED = {
+    "matmul": lambda: X @ Y.T,
+    "linear": lambda: torch.nn.Linear(3, 2)(X),
+    "cat": lambda: torch.cat([X, Y]),
+    "stack": lambda: torch.stack([X, X, Y]),
+    "layer_norm": lambda: torch.nn.LayerNorm(3)(X),
+    "batch_norm": lambda: torch.nn.BatchNorm1d(3)(X),
+    "conv1d": lambda: torch.nn.Conv1d(3, 1, 1)(X.T[None]),
+    "embedding": lambda: torch.nn.Embedding(4, 3)(INDEX.cuda()),
+    "gather": lambda: X.gather(0, torch.tensor([[0, 1, 0]])),
+    "scatter": lambda: X.scatter(0, torch.tensor([[0, 1, 0]], device="cuda"), Y),
+    "index_put": lambda: torch.index_put(X, (INDEX,), Y),
+    "masked_fill": lambda: X.masked_fill(Y > 0, 0.0),
+    "cross_entropy": lambda: torch.nn.functional.cross_entropy(X, INDEX),
+    "mse_loss": lambda: torch.nn.functional.mse_loss(X, Y),
+    "add": lambda: X.add_(Y),
+    "add on the processor": lambda: Y.add_(X),
+    "index_add": lambda: X.index_add(0, INDEX.cuda(), Y),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_no_operation_computes_with_tensors_on_two_devices(name):
+    with pytest.raises(RuntimeError, match="expected all tensors to be on the same device") as e:
+        MIXED[name]()
+    assert "on cuda:0" in str(e.value) and "on cpu" in str(e.value) and __file__ in str(e.value)
+    assert str(e.value).startswith(name.split()[0])
+
+
+def test_indices_may_stay_on_the_processor():
+    x = torch.arange(6.0, device="cuda").view(2, 3).clone()
+    assert x[torch.tensor([1, 0])].tolist() == [[3.0, 4.0, 5.0], [0.0, 1.0, 2.0]]
+    assert x[:, torch.tensor([2, 0])].is_cuda
+    x[torch.tensor([0])] = torch.zeros(3, device="cuda")
+    x[1] = torch.ones(3)  # a copy goes to where it is written
+    assert x.tolist() == [[0.0] * 3, [1.0] * 3]
+
+
+def test_a_first_gradient_is_on_the_device_of_its_tensor():
+    y = W * 2
+    for work in (lambda: y.backward(torch.ones(3, 3)), lambda: torch.autograd.grad(y, W, torch.ones(3, 3))):
+        with pytest.raises(RuntimeError, match=r"gradient of shape \(3, 3\) is on cpu and the tensor on cuda:0"):
+            work()
+
+
+class Wrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.ones(3, 3)
+
+
+class Both(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, a, b):
+        assert a.device == b.device
+        return 2 * a + 3 * b
+
+
+def test_gradients_stay_on_the_device():
+    y = Wrong.apply(W)
+    with pytest.raises(RuntimeError, match=r"leaf of shape \(3, 3\) on cuda:0 has come on cpu(.|\n)*your Function"):
+        y.backward(torch.ones(3, 3, device="cuda"))
+    w = torch.ones(2, device="cuda", requires_grad=True)
+    Both.apply(w)[0].backward(torch.ones(2, device="cuda"))
+    assert w.grad.tolist() == [2.0, 2.0] and w.grad.is_cuda
+    handle = w.register_hook(lambda g: g.cpu())
+    with pytest.raises(RuntimeError, match=r"has moved the gradient of shape \(2,\) from cuda:0 to cpu"):
+        (w * 2).backward(torch.ones(2, device="cuda"))
+    handle.remove()
+    w.register_hook(lambda g: g * 10)
+    (w * 2).backward(torch.ones(2, device="cuda"))
+    assert w.grad.tolist() == [22.0, 22.0]

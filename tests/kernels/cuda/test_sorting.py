@@ -1,0 +1,56 @@
+"""Sorting on the device: stable, NaN last, of rows shorter and longer than a tile."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minigrad.kernels.cuda import sorting
+from minigrad.kernels.cuda.array import to_device
+
+random = np.random.default_rng(0)
+DTYPES = ("float32", "float64", "int64", "int32", "uint8", "bool")
+
+
+def numbers(shape, dtype):
+    """Numbers of which many are equal, and some are NaN."""
+    x = (random.standard_normal(shape) * 3).round()
+    x = np.abs(x).astype(dtype) if dtype == "uint8" else x.astype(dtype)
+    if x.dtype.kind == "f":
+        x[random.random(shape) < 0.1] = np.nan
+    return x
+
+
+def descending(x, dim):
+    """The places of a stable sort, largest first."""
+    return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape, dim", [((5,), 0), ((3, 1), 1), ((0, 3), 0), ((2, 0), 1), ((7, 31), 1), ((70, 2), 0), ((2, 3, 33), -1)]
+)
+def test_sorting(shape, dim, dtype):
+    x = numbers(shape, dtype)
+    there = to_device(x)
+    for found, here in (
+        (np.sort(there, dim), np.sort(x, dim)),
+        (np.argsort(there, dim), np.argsort(x, dim, kind="stable")),
+    ):
+        assert found.dtype == here.dtype and found.flags.c_contiguous
+        np.testing.assert_array_equal(found.to_host(), here)
+
+
+@given(st.integers(1, 150), st.integers(1, 3), st.booleans(), st.data())
+@settings(max_examples=25, deadline=None)
+def test_the_first(n, rows, largest, data):
+    k, x = data.draw(st.integers(0, n)), numbers((rows, n), "float32")
+    here = (descending(x, 1) if largest else np.argsort(x, 1, kind="stable"))[:, :k]
+    np.testing.assert_array_equal(sorting.top(to_device(x), k, 1, largest).to_host(), here)
+    np.testing.assert_array_equal(sorting.top(to_device(x).T, k, 0, largest).to_host(), here.T)
+
+
+def test_partitions_are_sorted():
+    x = numbers((3, 40), "float64")
+    np.testing.assert_array_equal(np.partition(to_device(x), 4, 1).to_host(), np.sort(x, 1))
+    np.testing.assert_array_equal(np.argpartition(to_device(x), 4, None).to_host(), np.argsort(x, None, kind="stable"))
