@@ -24,14 +24,14 @@ WARP = 32
 BLOCK = WARP if simulator.SMALL else 256
 THREADS = 1 << 18  # as many as the largest GPUs run at once; with more there is nothing to gain from parts
 GRAIN = 16  # elements that are worth a thread
-F4, F8, I8, U1 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.uint8)
+F4, F8, I8 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 
 
 class Reduction(NamedTuple):
     """How elements become one: the term of each, how two results `a` and `b` are joined, and the result of none.
 
     Terms read x, further arrays by the names in `reads`, and the element's number i of n.  Results are kept in float64 or
-    int64, which is `wide`, or in the dtype of the elements, if they are floats, or as `whole` numbers in any case.
+    int64, which is `wide`, or in the `same` dtype as the elements, if they are floats, or as `whole` numbers in any case.
     """
 
     term: str
@@ -102,7 +102,7 @@ def {name}({args}, out_, start, lanes):
 def kernel(name: str, acc: np.dtype) -> Any:
     """The kernel of a reduction whose results are kept in a dtype."""
     how = NAMED[name]
-    read = "{0} = acc({0}_[o, i, j])" if how.kept == "wide" else "{0} = {0}_[o, i, j]"
+    read = "{0} = {0}_[o, i, j]" if how.kept == "whole" else "{0} = acc({0}_[o, i, j])"
     reads = [f"            {read.format(r)}\n" for r in how.reads]
     text = SOURCE.format(name=name, acc=acc.name, join=how.join, term=how.term, reads="".join(reads),
                          args=", ".join(f"{r}_" for r in how.reads))  # fmt: skip
@@ -128,7 +128,7 @@ def kept_in(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype of what is joined, for results of another: one that a warp can shuffle."""
     if dtype.kind != "f" or kind == "whole":
         return I8
-    return F8 if kind == "wide" else dtype
+    return F8 if kind == "wide" or dtype == F8 else F4
 
 
 def identity(start: float, dtype: np.dtype) -> float:

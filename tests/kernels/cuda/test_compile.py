@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.func.tree import flatten
+from tests.program.both import T
 from tests.program.test_compile import PROGRAMS, F
 from tests.program.test_compile_random import compare
 
@@ -49,3 +50,79 @@ def there(t):
 def test_random_programs(seed):
     with torch.device("cuda"):
         compare(seed, moved)
+
+
+# ---------------------------------------------------------------------- whole steps
+def step(x, y, w, b, rate):
+    loss = F.cross_entropy((x @ w).relu() @ b, y)
+    gradients = torch.autograd.grad(loss, [w, b])
+    with torch.no_grad():
+        w.sub_(rate * gradients[0])
+        b.sub_(rate * gradients[1])
+    return loss
+
+
+def trained(run, device):
+    """The losses of a few steps with other data and another rate each, and the weights in the end."""
+    random, losses = np.random.default_rng(0), []
+    w, b = [torch.tensor(random.standard_normal(s).astype("f4")).to(device).requires_grad_() for s in [(5, 6), (6, 4)]]
+    for i in range(5):
+        x, y = torch.tensor(random.standard_normal((3, 5)).astype("f4")), torch.tensor(random.integers(0, 4, 3))
+        losses.append(run(x.to(device), y.to(device), w, b, 0.1 + 0.01 * i))
+    return [*losses, w, b]
+
+
+def test_a_step_is_captured_once_and_replayed_with_other_data_and_rates():
+    compiled = torch.compile(step)
+    for a, b in zip(trained(step, "cpu"), trained(compiled, "cuda"), strict=True):
+        same(a, b)
+    assert "its kernels are captured once, and replayed" in compiled.explain()
+    assert "step_0[grid, block](" in compiled.source()
+    assert "np.matmul(x, w)" in compiled.source()
+
+
+def test_a_module_with_its_parameters_on_the_device():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))
+    x = T(3, 4)
+    wanted = model(x)
+    model.to("cuda")
+    compiled = torch.compile(lambda x: model(x))
+    for _ in range(3):
+        same(wanted, compiled(x.to("cuda")))
+    assert "rows" in compiled.explain() and "eagerly" not in compiled.explain()
+
+
+def test_random_numbers_are_drawn_anew_at_each_call():
+    compiled = torch.compile(lambda x: x * torch.rand(64, device="cuda"))
+    x, found = torch.ones(64, device="cuda"), []
+    for _ in range(3):
+        found.append(compiled(x).cpu().numpy())
+    assert not np.array_equal(found[1], found[2])
+    assert "launched one by one, because it draws random numbers" in compiled.explain()
+
+
+def test_the_processor_and_the_device_have_programs_of_their_own():
+    compiled = torch.compile(lambda x: x.sin() * 2)
+    x = T(5)
+    for device in ("cpu", "cuda", "cpu", "cuda", "cpu", "cuda"):
+        made = compiled(x.to(device))
+        assert made.device.type == device
+        np.testing.assert_allclose(made.cpu().numpy(), x.sin().numpy() * 2, 1e-5)
+
+
+def test_a_program_that_moves_tensors_runs_eagerly_and_says_so():
+    compiled = torch.compile(lambda x: x.sin().cuda() * 2)
+    with pytest.warns(torch.MinigradWarning, match="tensors on different devices"):
+        assert compiled(T(5)).is_cuda
+
+
+def test_a_class_that_there_is_not_gives_nan():
+    """A kernel can raise nothing; it reads nothing outside either."""
+    x, y = T(3, 4).to("cuda"), torch.tensor([0, 9, -1]).to("cuda")
+    compiled = torch.compile(lambda x, y: F.nll_loss(x, y, reduction="none") * 1)
+    y[1:] = 0
+    compiled(x, y)
+    y[1], y[2] = 9, -1
+    found = compiled(x, y).cpu().numpy()
+    assert np.isfinite(found[0]) and np.isnan(found[1:]).all()
