@@ -69,6 +69,7 @@ def main() -> int:
     for r in results if options.all else []:
         print(line(r))
     if options.json:
+        pathlib.Path(options.json).parent.mkdir(parents=True, exist_ok=True)
         pathlib.Path(options.json).write_text(json.dumps([r._asdict() for r in results], indent=0) + "\n")
     if options.markdown:
         pathlib.Path(options.markdown).write_text(markdown(results))
