@@ -41,6 +41,7 @@ from .core.dtypes import (  # fmt: skip
     can_cast,
     dtype,
     finfo,
+    float16,
     float32,
     float64,
     get_default_dtype,
@@ -53,6 +54,7 @@ from .core.dtypes import (  # fmt: skip
     set_default_dtype,
     uint8,
 )
+from .core.dtypes import float16 as half
 from .core.dtypes import float32 as float
 from .core.dtypes import float64 as double
 from .core.dtypes import int16 as short
@@ -261,6 +263,7 @@ from .ops.legacy import (  # fmt: skip
     CharTensor,
     DoubleTensor,
     FloatTensor,
+    HalfTensor,
     IntTensor,
     LongTensor,
     ShortTensor,

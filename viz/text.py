@@ -124,12 +124,15 @@ def size(count: int) -> str:
 
 
 def kind_of(value: dict) -> str:
-    """One line on a value's type: dtype, shape, bytes.
+    """One line on a value's type: dtype, shape, bytes, and the device where that is a GPU.
 
     >>> kind_of({"dtype": "float32", "shape": [3], "bytes": 12})
     'float32 (3,) · 12 B'
+    >>> kind_of({"dtype": "float32", "shape": [3], "bytes": 12, "device": "cuda:0"})
+    'float32 (3,) · 12 B · cuda:0'
     """
-    return f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}"
+    place = value.get("device") or "cpu"
+    return f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
 
 
 def source(where: dict | None) -> str:

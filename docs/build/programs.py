@@ -9,6 +9,7 @@ says they write stands behind each `print(...)` as a comment, in a block titled 
 import contextlib
 import importlib.util
 import io
+import itertools
 import linecache
 import os
 import re
@@ -98,10 +99,16 @@ def printed_by(program: str, name: str, scope: dict) -> str:
 
 
 def written_by(command: str) -> str:
-    """What a command, `minigrad ...` or `python ...`, writes in the current folder, with its errors and warnings."""
-    program, *words = shlex.split(command)
+    """What a command, `minigrad ...` or `python ...`, writes in the current folder, with its errors and warnings.
+
+    Variables of the environment may stand before it.
+    """
+    words = shlex.split(command)
+    own = list(itertools.takewhile(lambda word: "=" in word, words))
+    program, *words = words[len(own) :]
     module = {"minigrad": ["-m", "viz.cli"], "python": []}[program]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
+    environment |= dict(variable.split("=") for variable in own)
     done = subprocess.run(
         [sys.executable, *module, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -43,14 +43,14 @@ class dtype:
         return self.dtype
 
 
-float32, float64 = dtype("float32"), dtype("float64")
+float16, float32, float64 = dtype("float16"), dtype("float32"), dtype("float64")
 int8, int16, int32, int64 = dtype("int8"), dtype("int16"), dtype("int32"), dtype("int64")
 uint8, bool_ = dtype("uint8"), dtype("bool")
-ALL = (float32, float64, int8, int16, int32, int64, uint8, bool_)
+ALL = (float16, float32, float64, int8, int16, int32, int64, uint8, bool_)
 _BY_NUMPY = {d.dtype: d for d in ALL}
 _default = float32.dtype
 
-F4, F8, I8, BOOL = np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
+F2, F4, F8, I8, BOOL = np.dtype("f2"), np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
 
 
 def of_numpy(kind: Any) -> dtype:
@@ -80,7 +80,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Make `d` (float32 or float64) the dtype of Python floats and of factories that name none.
+    """Make `d` (float16, float32 or float64) the dtype of Python floats and of factories that name none.
 
     Raises TypeError for integer dtypes.
 
@@ -96,7 +96,7 @@ def set_default_dtype(d: dtype) -> None:
             TypeError,
             "set_default_dtype",
             f"only floating-point types can be the default, got {d!r}",
-            "pass minigrad.float32 or minigrad.float64",
+            "pass minigrad.float16, minigrad.float32 or minigrad.float64",
         )
     _default = d.dtype
 

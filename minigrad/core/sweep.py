@@ -20,7 +20,9 @@ from . import hooks, invalid
 from .arrays import KINDS, as_array, on_device
 from .context import OFF, current, enter
 from .device import CPU, CUDA
+from .dtypes import F4
 from .edges import Leaf, Port, producer
+from .half import is_half, narrowed
 from .node import passed_over
 from .quiet import restore
 from .saved import Freed, Saved, unpack
@@ -144,9 +146,10 @@ def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> 
 
 def on_arrays(node: Any, g: Any, free: Freed | None) -> list | None:
     """One node's backward where the operation has one on arrays; None where it leaves that to its formulas on tensors."""
-    fn, edges = node._fn, node._edges
+    fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
+    if any([is_half(x) for x in gs]):
+        return None
     bound = tuple([bare(unpack(s, node)) if type(s) is Saved else s for s in node._alive()])
-    gs = g if type(g) is list else (g,)
     if fn.arrays is True:
         outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
     else:
@@ -170,7 +173,7 @@ def sum_down(g: Any, shape: tuple) -> Any:
     if g.shape == shape:
         return g
     axes = broadcast_axes(g.shape, shape)
-    out = np.add.reduce(g, axes) if axes else g
+    out = (narrowed(np.add.reduce(g, axes, F4)) if is_half(g) else np.add.reduce(g, axes)) if axes else g
     return out if out.shape == shape else np.reshape(out, shape)
 
 

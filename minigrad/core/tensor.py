@@ -134,7 +134,7 @@ class Tensor(Conversions):
         return example(self).flags.c_contiguous
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is float32 or float64."""
+        """Whether the dtype is float16, float32 or float64."""
         return self._np_dtype.kind == "f"
 
     def is_complex(self) -> bool:

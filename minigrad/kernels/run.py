@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, half
 from ..core.arrays import on_device
 from ..core.context import OFF, current
 from ..core.edges import meta
@@ -39,6 +39,14 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     if any(map(on_device, operands)):
         return device_forward(op, operands, statics, target, result)
+    if target == dtypes.F2:
+        wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
+        return cast(host_forward(op, [half.widened(a) for a in operands], statics, dtypes.F4, wide), result)
+    return host_forward(op, operands, statics, target, result)
+
+
+def host_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray:
+    """op.kernel in the computer's memory: by compiled code where that is worth it, else by NumPy's functions."""
     size = math.prod([a.size for a in operands if isinstance(a, np.ndarray) and a.ndim])  # of the result, at most
     worth = size >= (FUSE_FROM if op.ufunc is None else QUICK_FROM) and plain(statics) and not cache.without.get()
     out = by_kernel(op, operands, statics, target, result) if worth else None
@@ -206,7 +214,7 @@ def compiled(name: str, source: str | None) -> Any:
 
 def fusable(g: Any) -> bool:
     """Whether a gradient is one that a fused kernel may work on: plain, large, and not to be differentiated again."""
-    large = type(g) is Tensor and (g._a.size >= FUSE_FROM or on_device(g._a))
+    large = type(g) is Tensor and (g._a.size >= FUSE_FROM and g._a.itemsize > 2 or on_device(g._a))
     return large and current() is OFF and g._tan is None
 
 

@@ -362,8 +362,8 @@ class Module(Stateful):
         return self.to(dst_type)
 
     def half(self) -> Module:
-        """Refused: there is no float16."""
-        raise error(NotImplementedError, "half", "minigrad has no float16", "stay with float32")
+        """Convert to float16."""
+        return self.to(dtypes.float16)
 
     def float(self) -> Module:
         """Convert to float32."""

@@ -10,7 +10,7 @@ from .compare import where
 from .create import ones
 from .dropout import dropout
 from .explain import about
-from .random import uniform
+from .random import fine, uniform
 from .registry import op
 from .softmax import softmax
 
@@ -99,10 +99,10 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     With `hard` the result is one-hot, and the gradient that of the soft one.
     Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
     """
-    noise = -(
-        -(1 - uniform(tuple(logits.shape), logits._np_dtype, None, "gumbel_softmax")).log()
-    ).log()  # 1 - u is never 0
-    soft = softmax((logits + noise) / tau, dim)
+    kind = fine(logits._np_dtype)
+    drawn = uniform(tuple(logits.shape), kind, None, "gumbel_softmax", logits.device)
+    noise = -(-(1 - drawn).log()).log()  # 1 - u is never 0
+    soft = softmax((logits + noise.to(logits.dtype)) / tau, dim)
     if not hard:
         return soft
     index = soft.detach().argmax(dim, True)

@@ -7,7 +7,7 @@ import math
 from ..core.tensor import Tensor
 from ..errors import error
 from .compare import where
-from .random import uniform
+from .random import fine, uniform
 from .registry import op
 
 
@@ -51,7 +51,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
         return input.mul_(0.0) if inplace else input * 0.0
     limit = -1.7580993408473766  # -scale * alpha of selu
     a = 1 / math.sqrt((1 - p) * (1 + p * limit * limit))
-    keep = uniform(tuple(input.shape), input._np_dtype, None, "alpha_dropout", input.device) >= p
+    keep = uniform(tuple(input.shape), fine(input._np_dtype), None, "alpha_dropout", input.device) >= p
     out = where(keep, input, limit) * a - a * p * limit
     return input.copy_(out) if inplace else out
 
@@ -61,7 +61,7 @@ def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape
     check_probability(who, p)
     if not training or p == 0:
         return input
-    noise = (uniform(shape, input._np_dtype, None, who, input.device) >= p).to(input.dtype)
+    noise = (uniform(shape, fine(input._np_dtype), None, who, input.device) >= p).to(input.dtype)
     if p < 1:
         noise = noise * (1 / (1 - p))
     return input.mul_(noise) if inplace else input * noise

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, half
 from ..core.arrays import KINDS, on_device, zeros
 from ..core.batching import lift
 from ..core.context import OFF, ON, current
@@ -51,7 +51,7 @@ class Pointwise(Primitive):
     "float" (integers are converted to the default dtype), "bool".
     """
 
-    elementwise = True
+    elementwise = takes_half = True
     kernel: Any = None
     ufunc: Any = None
     kind = "same"
@@ -94,7 +94,7 @@ class Pointwise(Primitive):
     @classmethod
     def write_short(cls, a: np.ndarray, *others: Any) -> bool:
         """NumPy's function, or the formula; large arrays have their kernels (kernels/run.py)."""
-        if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or a.size >= run.FUSE_FROM:
+        if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or a.size >= run.FUSE_FROM or half.is_half(a):
             return False
         if a.dtype.kind not in cls.accepts or cls.kind == "float" and a.dtype.kind != "f":
             return False
@@ -142,7 +142,7 @@ class Pointwise(Primitive):
             fused = run.backward(cls, edges, grads[0], bound)
             if fused is not None:
                 return fused
-        n = len(edges)
+        n, bound, grads = len(edges), half.widened_tensors(bound), half.widened_tensors(grads)
         return frame.layer.elementwise(
             frame,
             lambda bound, grads: tuple(
@@ -304,7 +304,7 @@ class Linear(Primitive):
 class View(Linear):
     """Linear, and the result shares the memory of its first argument."""
 
-    view = True
+    view = takes_half = True
 
 
 class Bilinear(Primitive):

@@ -16,6 +16,7 @@ from .data import made
 from .memory import to
 
 KINDS = {
+    "float16": "Half",
     "float32": "Float",
     "float64": "Double",
     "int8": "Char",
@@ -40,6 +41,17 @@ class TensorType(type):
 
     def __repr__(cls) -> str:
         return f"<class 'minigrad.{cls.__name__}'>"
+
+
+class HalfTensor(metaclass=TensorType):
+    """The tensors of dtype float16: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.HalfTensor([1.0])
+    tensor([1.], dtype=minigrad.float16)
+    """
+
+    dtype = dtypes.float16
 
 
 class FloatTensor(metaclass=TensorType):

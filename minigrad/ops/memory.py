@@ -22,7 +22,7 @@ from .registry import op
 class Clone(Linear):
     """A copy in memory of its own."""
 
-    arrays = quiet = True
+    arrays = quiet = takes_half = True
     impl = lambda x: x.copy(order="C" if 0 in x.strides else "K")  # an expanded tensor has no order to keep
     dx = lambda g: g
     batch = lambda x: (x,)
@@ -32,7 +32,7 @@ class Contiguous(Linear):
     """A copy in row-major order."""
 
     node = "Clone"
-    arrays = quiet = True
+    arrays = quiet = takes_half = True
     impl = lambda x: x.copy(order="C")
     dx = lambda g: g
     batch = lambda x: (x,)
@@ -42,6 +42,7 @@ class To(Linear):
     """The elements converted to another dtype (its gradient is converted back by the engine)."""
 
     node = "ToCopy"
+    takes_half = True
     impl = lambda x, dtype: x.astype(dtype, "C" if 0 in x.strides else "K")
     dx = lambda g: g
     batch = lambda x, dtype: (x, dtype)
@@ -51,6 +52,7 @@ class ToCuda(Linear):
     """The elements in a GPU's memory."""
 
     node = "ToCopy"
+    takes_half = True
     impl = lambda x: devices.upload(x)
     dx = lambda g: ToCpu.apply(g)
     batch = lambda x: (x,)
@@ -60,6 +62,7 @@ class ToCpu(Linear):
     """The elements in the computer's memory."""
 
     node = "ToCopy"
+    takes_half = True
     impl = lambda x: x.to_host()
     dx = lambda g: ToCuda.apply(g)
     batch = lambda x: (x,)
@@ -76,7 +79,7 @@ class Alias(View):
 class Copy(Primitive):
     """What x holds after `y` was written over it: y, broadcast to x's shape and converted to x's dtype."""
 
-    elementwise = True
+    elementwise = takes_half = True
     impl = lambda x, y: np.broadcast_to(written(y, x.dtype), x.shape)
     dx = lambda g: g.new_zeros(g.shape)
     dy = lambda g: g
@@ -299,6 +302,7 @@ def casts() -> dict:
         return cast
 
     kinds = {
+        "half": dtypes.float16,
         "float": dtypes.float32,
         "double": dtypes.float64,
         "int": dtypes.int32,

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core import debug, ends, invalid, suspects
+from ..core import debug, ends, half, invalid, suspects
 from ..core.arrays import KINDS, as_array, on_device
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
+from ..core.dtypes import F2
 from ..core.dual import push_tangents
 from ..core.edges import INFERENCE
 from ..core.function import Function, record
@@ -41,6 +42,7 @@ class Primitive(Function):
     """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
 
     primitive, view, differentiable = True, False, True
+    takes_half = False  # impl takes float16 as it stands: it moves elements only, say (core/half.py)
     # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
     # derivative is zeros and not None: so it is in PyTorch where the backward is a kernel that takes the operand
     tied = False
@@ -164,7 +166,11 @@ class Primitive(Function):
                 return cls.impl(*arrays)
             said = invalid.listening()
             try:
-                return (into or cls.impl)(*arrays)
+                if cls.takes_half or not any([half.is_half(a) for a in arrays]):
+                    return (into or cls.impl)(*arrays)
+                if into is None:
+                    return half.computed(cls.impl, arrays)
+                arrays[0][...] = half.computed(cls.impl, arrays)
             finally:
                 restore(said)
         except Exception as e:
@@ -227,7 +233,7 @@ class Primitive(Function):
     def backward(ctx: Any, *grads: Any) -> tuple:
         """One gradient per tracked argument."""
         cls, n = ctx._fn, len(ctx._edges)
-        bound = tuple([unpack(s, ctx) for s in ctx._alive()])
+        bound, grads = half.widened_tensors([unpack(s, ctx) for s in ctx._alive()]), half.widened_tensors(grads)
         return tuple([None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
 
     @classmethod
@@ -243,8 +249,11 @@ class Primitive(Function):
         """One tangent, or None, per output."""
         if not cls.differentiable:
             return [None] * len(outs)
-        result = cls.pushforward(primals, tangents, outs)
+        if narrow := not cls.view and any([o._np_dtype == F2 for o in outs]):
+            primals, tangents, outs = (half.widened_tensors(values) for values in (primals, tangents, outs))
+        result = cls.pushforward(primals, list(tangents), outs)
         result = list(result) if isinstance(result, tuple) else [result]
+        result = half.narrowed_tensors(result) if narrow else result
         return [own(t, cls, tangents) for t in result]
 
     @classmethod

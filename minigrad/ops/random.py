@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, half
 from ..core.arrays import as_array
 from ..core.context import current
 from ..core.device import CPU, default_device
@@ -57,14 +57,25 @@ def floating(dtype: np.dtype, who: str) -> np.dtype:
     return dtype
 
 
+def fine(dtype: np.dtype) -> np.dtype:
+    """The dtype of noise that tensors of a dtype are compared with, or that a logarithm is taken of: float16 is too coarse."""
+    return dtypes.F4 if dtype == dtypes.F2 else dtype
+
+
 def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand", device: Any = None) -> Tensor:
-    """Numbers in [0, 1)."""
-    return draw(who, shape, generator, lambda rng, size: rng.random(size, floating(dtype, who)), device)
+    """Numbers in [0, 1); in float16 multiples of 2 ** -11, since rounding would make some of them 1."""
+    sample = lambda rng, size: rng.random(size, floating(dtype, who))
+    if dtype == dtypes.F2:
+        sample = lambda rng, size: half.narrowed(np.floor(rng.random(size, dtypes.F4) * 2048) / 2048)
+    return draw(who, shape, generator, sample, device)
 
 
 def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn", device: Any = None) -> Tensor:
     """Numbers of mean 0 and variance 1."""
-    return draw(who, shape, generator, lambda rng, size: noise.normal(rng, size, floating(dtype, who)), device)
+    sample = lambda rng, size: noise.normal(rng, size, floating(dtype, who))
+    if dtype == dtypes.F2:
+        sample = lambda rng, size: half.narrowed(noise.normal(rng, size, dtypes.F4))
+    return draw(who, shape, generator, sample, device)
 
 
 def integers(
@@ -351,7 +362,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     if p is not None:
         input = input.new_full(tuple(input.shape), p)
     floating(input._np_dtype, "bernoulli")
-    noise = uniform(input.shape, input._np_dtype, generator, "bernoulli", input.device)
+    noise = uniform(input.shape, fine(input._np_dtype), generator, "bernoulli", input.device)
     return Bernoulli.apply(input, noise)
 
 
@@ -477,7 +488,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 0 and 1, 1 with probability p, a number or a tensor of probabilities."""
-    kind = p._np_dtype if isinstance(p, Tensor) else dtypes.F8
+    kind = fine(p._np_dtype) if isinstance(p, Tensor) else dtypes.F8
     p = p if isinstance(p, Tensor) else made(np.full((), p), device=self.device)
     noise = uniform(self.shape, kind, generator, "bernoulli_", self.device)
     return inplace(Copy, self, Bernoulli.apply(p.detach().expand(self.shape), noise))
@@ -487,7 +498,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     """Fill with numbers of the exponential distribution of rate `lambd`."""
     if not lambd > 0:
         raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}", "write lambd=1.0")
-    kind = floating(self._np_dtype, "exponential_")
+    kind = fine(floating(self._np_dtype, "exponential_"))
     sample = lambda rng, size: rng.standard_exponential(size, kind)
     noise = draw("exponential_", self.shape, generator, sample, self.device)
     return inplace(Copy, self, noise / lambd)

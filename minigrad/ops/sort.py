@@ -139,7 +139,7 @@ class DataDependent(NonDifferentiable):
 class BinCount(DataDependent):
     """How often each number from 0 on occurs, or the sum of its weights."""
 
-    name = "bincount"
+    name, takes_half = "bincount", True  # NumPy adds the weights up in float64
     impl = lambda x, weights, n: (
         np.bincount(x, weights, n)
         if weights is None

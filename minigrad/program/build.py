@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.device import CPU
+from ..core.arrays import on_device
+from ..core.device import CPU, CUDA
 from ..core.saved import Freed
 from ..kernels import formula
 from . import schema
@@ -21,7 +22,7 @@ from .inside import Inside
 from .noted import Group, Noted
 from .recording import Record
 
-DEVICE = str(CPU)
+DEVICE, GPU = str(CPU), str(CUDA)
 
 
 class Numbers:
@@ -99,7 +100,8 @@ def value(noted: Noted, new: int) -> schema.Value:
         noted.summary = {} if noted.array is None else schema.summary(noted.held())
     dtype = np.dtype(noted.dtype or "f4")
     size = math.prod(noted.shape) * dtype.itemsize
-    return schema.Value(new, noted.name, noted.kind, list(noted.shape), name_of(dtype), DEVICE, size, noted.summary)
+    place = GPU if on_device(noted.array) else DEVICE
+    return schema.Value(new, noted.name, noted.kind, list(noted.shape), name_of(dtype), place, size, noted.summary)
 
 
 @cache

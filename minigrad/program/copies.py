@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..core.arrays import laid_out
+from ..core.arrays import laid_out, on_device
 from ..core.convert import address, storage
 
 
 def memory_key(a: np.ndarray) -> int:
     """Arrays of different keys share no memory, unless one of these is 0: then it is somebody else's."""
     whole = storage(a)
-    return id(whole) if whole.flags.owndata else 0
+    return id(whole) if ours(whole) else 0
+
+
+def ours(whole: Any) -> bool:
+    """Whether nobody else knows this memory."""
+    return whole.block.owner is None if on_device(whole) else whole.flags.owndata
 
 
 def owned(a: np.ndarray) -> bool:
     """Whether an array of ours has a's memory to itself, without gaps, so that a copy of it has room for all its views."""
     whole = storage(a)
-    return whole.flags.owndata and whole.flags.forc
+    return ours(whole) and whole.flags.forc
 
 
 def copied(a: np.ndarray) -> np.ndarray | None:
     """A copy of the whole memory in which a lies, if a is all of it."""
     whole = storage(a)
-    return whole.copy("K") if whole.nbytes == a.nbytes and whole.flags.owndata and whole.flags.forc else None
+    return whole.copy("K") if whole.nbytes == a.nbytes and ours(whole) and whole.flags.forc else None
 
 
 def as_before(a: np.ndarray, held: list) -> np.ndarray:

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_close", "check", "operations_table"]
 
-TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}  # relative and absolute, as in torch.testing
+TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+}  # relative and absolute: torch.testing's
 
 
 def assert_close(

@@ -170,6 +170,8 @@ def described(value: dict, name: str) -> dict:
     """A value: what it is, and all of it or its statistics."""
     said = {"id": value["id"], "name": text.clean(name)}
     said |= {key: value[key] for key in ("kind", "shape", "dtype", "bytes")}
+    if value.get("device", "cpu") != "cpu":
+        said["device"] = value["device"]
     summary = value.get("summary") or {}
     if "values" in summary:
         return {**said, "all": rounded(summary["values"])}
@@ -199,7 +201,7 @@ def head(graph: Graph, node: Node) -> tuple[str, str, str]:
 
 
 def packed(told: dict) -> dict:
-    """The same in less room: what values share (kind, shape, dtype, bytes) stands once, names and ids as usual nowhere.
+    """The same in less room: what values share (kind, shape, dtype, bytes, device) stands once, usual names and ids nowhere.
 
     >>> value = {"id": 0, "name": "v0", "kind": "input", "shape": [], "dtype": "float32", "bytes": 4, "all": 0.1}
     >>> made = packed({"values": [value, {**value, "id": 1, "name": "x"}]})
@@ -209,12 +211,13 @@ def packed(told: dict) -> dict:
     sorts: dict[tuple, int] = {}
     values = []
     for i, value in enumerate(told["values"]):
-        sort = (value["kind"], tuple(value["shape"]), value["dtype"], value["bytes"])
+        place = [value["device"]] if "device" in value else []  # the processor goes without saying
+        sort = (value["kind"], tuple(value["shape"]), value["dtype"], value["bytes"], *place)
         usual = {"id": i, "name": f"v{value['id']}"}
         own = {key: value[key] for key in usual if value[key] != usual[key]}
         rest = {key: value[key] for key in ("all", "statistics", "histogram") if key in value}
         values.append({"sort": sorts.setdefault(sort, len(sorts)), **own, **rest})
-    listed = [[kind, list(shape), dtype, size] for kind, shape, dtype, size in sorts]
+    listed = [[kind, list(shape), *rest] for kind, shape, *rest in sorts]
     return {**told, "values": values, "sorts": listed}
 
 

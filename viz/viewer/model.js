@@ -10,7 +10,7 @@ const tangentOf = new Map(data.tangents);
 values.forEach((value, i) => {
   value.id ??= i;
   value.name ??= `v${value.id}`;
-  [value.kind, value.shape, value.dtype, value.bytes] = data.sorts[value.sort];
+  [value.kind, value.shape, value.dtype, value.bytes, value.device] = data.sorts[value.sort];
 });
 
 const maker = new Int32Array(values.length).fill(-1); // by value, the operation that made it
@@ -71,7 +71,7 @@ function bytes(count) {
   return `${amount.toFixed(1)} ${units[0]}`;
 }
 
-const typeOf = (value) => `${value.dtype} ${sizes(value.shape)}`;
+const typeOf = (value) => `${value.dtype} ${sizes(value.shape)}${value.device ? ` on ${value.device}` : ""}`;
 
 const LONGEST = 44; // characters of a value that stands whole on a card
 

@@ -32,6 +32,7 @@ from .. import cache
 from . import modules
 from .modules import Launched
 
+FLOATS = ("float16", "float32", "float64")
 ARCHITECTURES = ("sm_80", "sm_90")  # A100; H100 and H200
 BATCH = 12  # kernels that a process compiles before it takes more
 KEPT = "cuda-build.json"
@@ -101,12 +102,16 @@ def arguments() -> argparse.Namespace:
 
 def collected() -> tuple[list[Launched], list]:
     """All kernels, and the samples that could not be run: collect.py's findings, with blocks as large as a GPU's."""
+    chosen = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "MINIGRAD_CUDA_BLOCKS": "full"}
     with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder) / "kernels.json"
-        chosen = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "MINIGRAD_CUDA_BLOCKS": "full"}
-        subprocess.run([sys.executable, "-m", f"{__package__}.collect", str(file)], env=chosen, check=True)
-        found = json.loads(file.read_text())
-    return [Launched(*k[:3], tuple(k[3])) for k in found["kernels"]], found["refused"]
+        files = {dtype: pathlib.Path(folder) / f"{dtype}.json" for dtype in FLOATS}
+        command = [sys.executable, "-m", f"{__package__}.collect"]
+        running = [subprocess.Popen([*command, dtype, str(file)], env=chosen) for dtype, file in files.items()]
+        if any([process.wait() for process in running]):
+            raise SystemExit("cuda-build: the kernels could not be collected; see above")
+        found = [json.loads(file.read_text()) for file in files.values()]
+    kernels = {(k[0], k[2], tuple(k[3])): Launched(*k[:3], tuple(k[3])) for some in found for k in some["kernels"]}
+    return [kernels[key] for key in sorted(kernels)], [r for some in found for r in some["refused"]]
 
 
 # ---------------------------------------------------------------------- compiling
@@ -151,11 +156,10 @@ def figures(log: str) -> dict[str, int]:
     def number(text: str) -> int:
         return max([int(n) for n in re.findall(rf"(\d+) {text}", log)], default=0)
 
-    local = number("(?:bytes )?stack")
     return {
-        "registers": max([int(n) for n in re.findall(r"used (\d+) registers", log)], default=0),
+        "registers": number("registers"),
         "shared": number("bytes smem"),
-        "local": local,
+        "local": number("stack"),
         "spilled": number("bytes spill (?:stores|loads)"),
     }
 

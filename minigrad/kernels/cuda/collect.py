@@ -1,10 +1,10 @@
-"""Which kernels there are, for what types: every operation of the table runs in the simulator, forward and backward, in
-float32 and float64, and all that is launched is noted.  Kernels of formulas are enumerated besides, whether a sample
+"""Which kernels there are, for what types: every operation of the table runs in the simulator, forward and backward, and all
+that is launched is noted.  Kernels of formulas are enumerated besides, whether a sample
 reaches them or not.
 
-    NUMBA_ENABLE_CUDASIM=1 MINIGRAD_CUDA_BLOCKS=full python -m minigrad.kernels.cuda.collect FILE
+    NUMBA_ENABLE_CUDASIM=1 MINIGRAD_CUDA_BLOCKS=full python -m minigrad.kernels.cuda.collect float32 FILE
 
-build.py starts this in a process of its own, as the simulator is chosen before Numba is imported.
+build.py starts this for each dtype in a process of its own, as the simulator is chosen before Numba is imported.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import pathlib
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -22,53 +24,80 @@ from ...core.device import device
 from ...ops.families import Pointwise
 from ...ops.registry import TABLE, Entry
 from ...testing.samples import call
-from . import modules, pointwise
+from .. import formula
+from . import matmul, modules, pointwise
 
-FLOATS = ("float32", "float64")
 # Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
 LARGER = {
-    "sum": ["T(3, 5000)", "T(5000, 3), 0", "T(20000)"],
-    "mean": ["T(3, 5000), 1"],
-    "amax": ["T(3, 5000), 1", "T(5000, 3), 0"],
-    "argmax": ["T(3, 5000), 1"],
-    "var": ["T(3, 5000), 1"],
-    "logsumexp": ["T(3, 5000), 1"],
-    "softmax": ["T(3, 5000), 1", "T(5000, 3), 0"],
-    "log_softmax": ["T(3, 5000), 1"],
-    "cumsum": ["T(3, 5000), 1"],
-    "sort": ["T(2, 3000), 1"],
-    "matmul": ["T(70, 70), T(70, 70)", "T(4, 3000), T(3000, 4)", "T(300), T(300)", "T(70, 300), T(300)"],
+    "sum": ["T(2, 1100)", "T(1100, 2), 0", "T(3000)"],
+    "mean": ["T(2, 1100), 1"],
+    "amax": ["T(2, 1100), 1", "T(1100, 2), 0"],
+    "argmax": ["T(2, 1100), 1"],
+    "var": ["T(2, 1100), 1"],
+    "logsumexp": ["T(2, 1100), 1"],
+    "softmax": ["T(2, 1100), 1", "T(1100, 2), 0"],
+    "log_softmax": ["T(2, 1100), 1"],
+    "cumsum": ["T(600), 0"],
+    "sort": ["T(1100)"],
+    "matmul": ["T(2, 1100), T(1100, 2)", "T(300), T(300)"],
 }
 
 
-def main(file: str) -> None:
+def main(dtype: str, file: str) -> None:
     """Write what was launched, and what could not be run, as JSON."""
     modules.launched = {}
     warnings.simplefilter("ignore")
-    refused = list(run_samples())
-    launched = [*modules.launched.values(), *formulas()]
+    with products() as of_tiles:
+        refused = list(run_samples(dtype))
+    launched = [*(k for k in modules.launched.values() if k.function != "product"), *of_tiles, *formulas(dtype)]
     pathlib.Path(file).write_text(json.dumps({"kernels": sorted(set(launched)), "refused": refused}))
 
 
 # ---------------------------------------------------------------------- by running
-def run_samples() -> Iterator[tuple[str, str]]:
+def run_samples(dtype: str) -> Iterator[tuple[str, str]]:
     """Run all samples on the device; yields those that raise, with what they say."""
     import minigrad
 
     with device("cuda"):
         for name, entry in sorted(TABLE.items()):
             for sample in [*entry.samples, *LARGER.get(name, ())]:
-                for dtype in FLOATS:
-                    try:
-                        forward_and_backward(minigrad, entry, sample, dtype)
-                    except Exception as e:
-                        yield f"{name}({sample}) in {dtype}", f"{type(e).__name__}: {e}"
+                try:
+                    forward_and_backward(minigrad, entry, sample, dtype)
+                except Exception as e:
+                    yield f"{name}({sample}) in {dtype}", f"{type(e).__name__}: {e}"
+
+
+@contextmanager
+def products() -> Iterator[list[modules.Launched]]:
+    """Collect the products of matrices in all of a GPU's tiles; they run in small ones, as those take the simulator seconds."""
+    found: list[modules.Launched] = []
+    known, choose, asked = matmul.module, matmul.chosen_tile, set()
+
+    def noted(*how: Any) -> Any:
+        asked.add(how)
+        return known(*how)
+
+    matmul.module, matmul.chosen_tile = noted, lambda *_: matmul.SMALL
+    try:
+        yield found
+    finally:
+        matmul.module, matmul.chosen_tile = known, choose
+    types: dict[str, list] = {}
+    for key, function, signature in modules.launched or ():
+        if function == "product":
+            types.setdefault(key, []).append(signature)
+    for dtype, small, *how in asked:
+        signatures = types.get(known(dtype, small, *how).product.module, [])
+        for tile in (matmul.LARGE, matmul.MEDIUM, matmul.FLAT):
+            kernel = known(dtype, tile, *how).product
+            found += [modules.Launched(kernel.module, kernel.source, "product", s) for s in signatures]
 
 
 def forward_and_backward(module: object, entry: Entry, sample: str, dtype: str) -> None:
     """A sample, and the gradients of all that it returns."""
-    _, leaves = call(module, entry.function, entry, sample, dtype=dtype)
-    leaves = [leaf.detach().requires_grad_(entry.differentiable) for leaf in leaves]
+    with device("cpu"):
+        _, made = call(module, entry.function, entry, sample, dtype=dtype)
+    leaves = [leaf.detach().to("cuda").requires_grad_(entry.differentiable) for leaf in made]
     result, _ = call(module, entry.function, entry, sample, dtype=dtype, leaves=leaves)
     outs = [t for t in tensors(result) if t.requires_grad]
     if outs:
@@ -83,36 +112,36 @@ def tensors(result: object) -> list:
 
 
 # ---------------------------------------------------------------------- by declaration
-def formulas() -> Iterator[modules.Launched]:
+def formulas(dtype: str) -> Iterator[modules.Launched]:
     """The kernels of every pointwise operation, forward and backward, over flat memory and over memory with steps."""
     for cls in subclasses(Pointwise):
         if cls.kernel is None or "f" not in cls.accepts:
             continue
         operands, statics = cls.names[: len(cls.names) - cls.statics], cls.names[len(cls.names) - cls.statics :]
-        wanted = [f for i, f in sorted(cls.formulas.items()) if i < len(operands)]
-        scaled = [f for f in wanted if "g" not in pointwise.formula.parameters(f) and pointwise.formula.text(f) != "0"]
-        read = {n for f in wanted for n in pointwise.formula.parameters(f)} - {"g"}
+        wanted = {f"d{cls.names[i]}": f for i, f in sorted(cls.formulas.items()) if i < len(operands)}
+        scaled = [f for f in wanted.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]
+        read = {n for f in wanted.values() for n in formula.parameters(f)} - {"g"}
         backward = [n for n in (*cls.names, "out") if n in read]
-        for dtype in FLOATS:
-            for rank in (0, 2):
-                yield from formula_kernel(cls, "forward", [cls.kernel], [*operands, *statics], dtype, rank, ())
-                if wanted:
-                    yield from formula_kernel(cls, "backward", wanted, ["g", *backward], dtype, rank, scaled)
+        for rank in (0, 2):
+            yield from formula_kernel(cls, "forward", {"out": cls.kernel}, [*operands, *statics], dtype, rank, ())
+            if wanted:
+                yield from formula_kernel(cls, "backward", wanted, ["g", *backward], dtype, rank, scaled)
 
 
-def formula_kernel(cls, direction: str, partials: list, names: list, dtype: str, rank: int,
+def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, rank: int,
                    scaled: list | tuple) -> Iterator[modules.Launched]:  # fmt: skip
     """The kernel of some formulas of an operation; none where they have no text for single numbers."""
     masks, statics = cls.names[: cls.masks], cls.names[len(cls.names) - cls.statics :]
-    inputs = [(n, n not in statics) for n in names]
-    kernel = pointwise.kernel(f"{cls.name}_{direction}", partials, inputs, np.dtype(dtype), rank, scaled)
+    kinds = {n: np.dtype(bool if n in masks else dtype) for n in names}
+    inputs = [(n, "" if n in statics else pointwise.how_read(kinds[n])) for n in names]
+    computed = pointwise.computed_in(np.dtype(dtype))
+    kernel = pointwise.kernel(f"{cls.name}_{direction}", wanted, inputs, computed, rank, scaled)
     if kernel is None:
         return
     steps = "[:, :]" if rank else "[::1]"
-    types = ["boolean" if n in masks else dtype for n in names]
-    signature = [t + steps * is_array for t, (_, is_array) in zip(types, inputs)]
+    types = [modules.NUMBA.get(kinds[n].name, kinds[n].name) + steps if read else computed.name for n, read in inputs]
     result = "boolean" if cls.kind == "bool" else dtype
-    yield modules.Launched(kernel.module, kernel.source, kernel.name, (*signature, *[result + steps] * len(partials)))
+    yield modules.Launched(kernel.module, kernel.source, kernel.name, (*types, *[result + steps] * len(wanted)))
 
 
 def subclasses(cls: type) -> Iterator[type]:
@@ -123,4 +152,4 @@ def subclasses(cls: type) -> Iterator[type]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -56,4 +56,4 @@ class OwnKernel(modules.Kernel):
 
     def machine_code(self, types: tuple, arch: str) -> tuple[str, bytes]:
         """It is compiled anew in each process, since what the function reads from outside may differ."""
-        return modules.machine_code(self.function, types, arch)
+        return modules.machine_code(self.function, types, arch)[:2]

@@ -35,7 +35,7 @@ class Tile(NamedTuple):
 
 # A thread that computes 8 x 8 elements reads 16 numbers for 64 multiplications.  Small results need more blocks, to give all
 # processors work, and a few rows (as of vectors) not so many threads that have nothing to do.
-LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8), Tile(64, 64, 16, 4, 4), Tile(8, 128, 16, 2, 4)
+LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8), Tile(64, 64, 8, 4, 4), Tile(8, 128, 8, 2, 4)
 SMALL = Tile(8, 8, 4, 2, 2)  # the simulator's, where each thread costs time
 SHORTEST = 8 if simulator.SMALL else 512  # terms of a sum that are worth a block of their own
 
@@ -143,17 +143,12 @@ def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_co
     t = cuda.threadIdx.x
     down, along = t // ACROSS, t % ACROSS
 
-    k, last, now = part * some, min(depth, (part + 1) * some), 0
-    fetch_x(x, x_begin, x_rows, x_columns, row, rows, k, last, t, held_x)
-    fetch_y(y, y_begin, y_rows, y_columns, column, columns, k, last, t, held_y)
-    keep_x(held_x, xs, 0, t)
-    keep_y(held_y, ys, 0, t)
-    cuda.syncthreads()
-    while k < last:
-        k += TILE_K
+    first, last, now = part * some, min(depth, (part + 1) * some), 0
+    for k in range(first, last + TILE_K, TILE_K):
         fetch_x(x, x_begin, x_rows, x_columns, row, rows, k, last, t, held_x)  # asked for now, needed after `multiply`
         fetch_y(y, y_begin, y_rows, y_columns, column, columns, k, last, t, held_y)
-        multiply(xs, ys, now * X_TILE, now * Y_TILE, down, along, total)
+        if k > first:
+            multiply(xs, ys, now * X_TILE, now * Y_TILE, down, along, total)
         now = 1 - now
         keep_x(held_x, xs, now * X_TILE, t)  # nobody reads this half any more: all have passed the barrier
         keep_y(held_y, ys, now * Y_TILE, t)

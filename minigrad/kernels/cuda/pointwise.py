@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy import int8, int16, int32, int64, uint8
 
+from ...core.dtypes import F2, F4
 from .. import formula
 from . import modules
 from .array import DeviceArray, empty
@@ -25,15 +26,15 @@ LOOP = "    for i in range(cuda.grid(1), {out}_.size, cuda.gridsize(1)):\n"
 
 
 def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, rank: int) -> str:
-    """The module of one kernel: `inputs` are names and whether they are arrays, `results` names and expressions.
+    """The module of one kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions.
 
     At rank 0 all arrays are flat memory; else they have that many dimensions, of which each may have steps of its own.
     """
     out = results[0][0]
-    args = [n + "_" if is_array else n for n, is_array in inputs] + [n + "_" for n, _ in results]
+    args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
     at = ", ".join(f"i{d}" for d in range(rank)) or "i"
     lines = coordinates(f"{out}_", rank)
-    lines += [f"{n} = {n}_[{at}]" for n, is_array in inputs if is_array]
+    lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
     lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
     body = "".join(f"        {line}\n" for line in lines)
     return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
@@ -53,20 +54,22 @@ def run(
     """outs[k] = the k-th of the formulas, by name, whose parameters are `values` by name: arrays, or numbers.
 
     A formula among `scaled` is multiplied by g.  False, and nothing done, where a formula has no text for single numbers.
+    float16 is read as float32, and rounded when it is written.
     """
+    target = computed_in(target)
     values = {k: one(v, target) for k, v in values.items()}
     arrays = [v for v in values.values() if isinstance(v, DeviceArray)] + list(outs)
     shape, steps = walked(outs[0].shape, arrays)
     rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
-    kinds = tuple([isinstance(v, DeviceArray) for v in values.values()])
-    key = (name, *formulas.values(), tuple(scaled), tuple(values), kinds, target, rank)
+    reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
+    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, target, rank)
     if key not in _kernels:
-        _kernels[key] = kernel(name, formulas, list(zip(values, kinds)), target, rank, scaled)
+        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), target, rank, scaled)
     if _kernels[key] is None:
         return False
     if math.prod(shape):
         laid = iter([strided(a, shape, s, rank) for a, s in zip(arrays, steps)])
-        args = [next(laid) if is_array else v for v, is_array in zip(values.values(), kinds)]
+        args = [next(laid) if read else v for v, read in zip(values.values(), reads)]
         _kernels[key][modules.threads(math.prod(shape))](*args, *laid)
     return True
 
@@ -78,12 +81,24 @@ def kernel(
     head = formula.prelude(list(formulas.values()), target, formula.CUDA)
     if head is None:
         return None
+    if any("float32" in read for _, read in inputs):
+        head += "\nfrom numpy import float32"
     results = []
     for n, f in formulas.items():
         expression = formula.scalar_text(f, target)
         results.append((n, f"g * ({expression})" if f in scaled else expression))
     title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
     return getattr(modules.load(name, text(name, title, head, inputs, results, rank)), name)
+
+
+def computed_in(dtype: np.dtype) -> np.dtype:
+    """The dtype that kernels compute in for results of another."""
+    return F4 if dtype == F2 else dtype
+
+
+def how_read(dtype: np.dtype) -> str:
+    """How a kernel reads an array's elements."""
+    return "float32({})" if dtype == F2 else "{}"
 
 
 def one(v: Any, target: np.dtype) -> Any:

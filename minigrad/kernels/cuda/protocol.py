@@ -145,9 +145,17 @@ def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
 @of_arrays(np.copyto)
 def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True) -> None:
     """Write a value over an array, where `where` holds."""
-    if where is not True:
-        value = choose(where, value, out)
-    pointwise.copy_into(out, value)
+    if where is True:
+        pointwise.copy_into(out, value)
+        return
+    from .ufuncs import WHERE
+
+    refuse_others("copyto", (out, value, where))
+    if isinstance(value, DeviceArray):
+        value = value.astype(out.dtype, copy=False)
+        value = value.copy() if np.may_share_memory(value, out) else value
+    mask = where if where.dtype.kind == "b" else where != 0
+    pointwise.run("copy_where", {"out": WHERE}, {"c": mask, "x": value, "y": out}, out.dtype, [out])
 
 
 @of_arrays(np.copy)

@@ -24,14 +24,14 @@ WARP = 32
 BLOCK = WARP if simulator.SMALL else 256
 THREADS = 1 << 18  # as many as the largest GPUs run at once; with more there is nothing to gain from parts
 GRAIN = 16  # elements that are worth a thread
-F4, F8, I8, U1 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.uint8)
+F4, F8, I8 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 
 
 class Reduction(NamedTuple):
     """How elements become one: the term of each, how two results `a` and `b` are joined, and the result of none.
 
     Terms read x, further arrays by the names in `reads`, and the element's number i of n.  Results are kept in float64 or
-    int64, which is `wide`, or in the dtype of the elements, if they are floats, or as `whole` numbers in any case.
+    int64, which is `wide`, or in the `same` dtype as the elements, if they are floats, or as `whole` numbers in any case.
     """
 
     term: str
@@ -66,7 +66,7 @@ NAMED = {
 SOURCE = """\"\"\"The reduction {name}, kept in {acc}.\"\"\"
 
 from numba import cuda
-from numpy import {acc} as acc
+from numpy import {imported}
 
 ALL = 0xFFFFFFFF
 
@@ -99,14 +99,16 @@ def {name}({args}, out_, start, lanes):
 
 
 @cache
-def kernel(name: str, acc: np.dtype) -> Any:
-    """The kernel of a reduction whose results are kept in a dtype."""
+def kernel(name: str, acc: np.dtype, half: bool = False) -> Any:
+    """The kernel of a reduction whose results are kept in a dtype, of halves or other elements."""
     how = NAMED[name]
-    read = "{0} = acc({0}_[o, i, j])" if how.kept == "wide" else "{0} = {0}_[o, i, j]"
+    read = "{0} = acc({0}_[o, i, j])"
+    if how.kept == "whole":  # halves are compared as floats
+        read = "{0} = float32({0}_[o, i, j])" if half else "{0} = {0}_[o, i, j]"
     reads = [f"            {read.format(r)}\n" for r in how.reads]
-    text = SOURCE.format(name=name, acc=acc.name, join=how.join, term=how.term, reads="".join(reads),
+    text = SOURCE.format(name=name, acc=acc.name, imported=f"{acc.name} as acc" + ", float32" * half, join=how.join, term=how.term, reads="".join(reads),
                          args=", ".join(f"{r}_" for r in how.reads))  # fmt: skip
-    return getattr(modules.load(f"{name}_{acc.name}", text), name)
+    return getattr(modules.load(f"{name}_{acc.name}{'_of_half' * half}", text), name)
 
 
 # ---------------------------------------------------------------------- over dimensions
@@ -128,7 +130,7 @@ def kept_in(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype of what is joined, for results of another: one that a warp can shuffle."""
     if dtype.kind != "f" or kind == "whole":
         return I8
-    return F8 if kind == "wide" else dtype
+    return F8 if kind == "wide" or dtype == F8 else F4
 
 
 def identity(start: float, dtype: np.dtype) -> float:
@@ -187,7 +189,8 @@ def over_middle(name: str, arrays: list, dtype: np.dtype, start: Any) -> DeviceA
     parts = max(1, min(THREADS // (outer * inner * lanes), n // (lanes * GRAIN)))
     out = empty((outer, parts, inner), dtype if parts == 1 else start.dtype)
     grid = -(-out.size * lanes // BLOCK)
-    kernel(name, start.dtype)[grid, BLOCK](*arrays, numbers(out), start, lanes)
+    half = arrays[0].dtype == np.float16
+    kernel(name, start.dtype, half)[grid, BLOCK](*arrays, numbers(out), start, lanes)
     return out if parts == 1 else over_middle(NAMED[name].joined_by or name, [out], dtype, start)
 
 

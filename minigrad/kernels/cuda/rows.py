@@ -15,7 +15,7 @@ import numpy as np
 
 from . import modules, simulator
 from .array import DeviceArray, empty
-from .reductions import WARP
+from .reductions import F4, F8, WARP
 
 LONG = 1024  # elements, from which a row is shared by a block
 EACH = 16  # elements of such a row for each thread
@@ -72,7 +72,7 @@ def load(title: str, source: str, dtype: np.dtype) -> Any:
 def middle(x: DeviceArray, dims: tuple) -> DeviceArray | None:
     """x as (outer, n, inner), where n are the dimensions `dims`; None where these are no neighbours."""
     first, end = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
-    if dims != tuple(range(first, end)) or x.dtype.kind != "f":
+    if dims != tuple(range(first, end)) or x.dtype not in (F4, F8):
         return None
     return x.reshape(math.prod(x.shape[:first]), math.prod(x.shape[first:end]), math.prod(x.shape[end:]))
 

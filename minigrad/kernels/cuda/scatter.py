@@ -23,7 +23,7 @@ from .protocol import SCATTERS, of_arrays
 COMBINE = {"multiply": "a * b", "maximum": "b if b > a or b != b else a", "minimum": "b if b < a or b != b else a"}
 ADD = Action("adding at indices", "cuda.atomic.add(x_, ({at}), {other})")
 
-IMPORTS = """from numpy import {dtype}
+IMPORTS = """from numpy import {names}
 from minigrad.kernels.cuda.functions import bits, of_bits
 
 @cuda.jit(device=True)
@@ -31,7 +31,7 @@ def combine(a, b):
     return {dtype}({combine})
 
 """
-SWAP = """old = x_[{at}]
+SWAP = """old = INT(0)  # a guess: the first attempt tells what stands there
 while True:
     found = cuda.atomic.cas(x_, ({at}), old, NEW)
     if found == old:
@@ -44,9 +44,11 @@ def combining(how: str, dtype: np.dtype) -> Action:
     """What a kernel does to combine x with what comes to the same place."""
     if how == "add":
         return ADD
-    head = IMPORTS.format(dtype=dtype.name, combine=COMBINE[how])
+    integer = f"int{8 * dtype.itemsize}"
+    names = ", ".join(sorted({dtype.name, integer}))
     new = "combine(old, {other})" if dtype.kind in "iu" else "bits(combine(of_bits(old), {other}))"
-    return Action(f"{how} at indices", SWAP.replace("NEW", new), head)
+    swap = SWAP.replace("INT", integer).replace("NEW", new)
+    return Action(f"{how} at indices", swap, IMPORTS.format(names=names, dtype=dtype.name, combine=COMBINE[how]))
 
 
 def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: bool = True) -> None:

@@ -113,6 +113,7 @@ def write_apply(plan: Plan) -> str:
         args=args,
         plain=" and ".join(
             [f"type({k}) in PLAIN" for k in plan.operands]
+            + [f"{x}._a.itemsize != 2"] * (not cls.takes_half)  # float16 takes the general way (core/half.py)
             + [f'type({k}) in PLAIN and {k}._a.dtype.kind != "f"' for k in plan.integers]
             + [IS_BOOL if k == "keepdim" else f"not isinstance({k}, Tensor)" for k in plan.plain]
         ),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from minigrad.kernels.cuda import matmul
 from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda.watch import watch
 
 random = np.random.default_rng(0)
 
@@ -96,6 +97,12 @@ def test_dtypes_are_promoted_as_numpy_does():
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"\(2, 3\) and \(2, 3\)"):
         np.matmul(to_device(numbers((2, 3))), to_device(numbers((2, 3))))
+
+
+def test_threads_wait_for_each_other_where_they_have_to():
+    with watch() as trace:
+        check(numbers((9, 13)), numbers((13, 10)))
+    assert not any(launch.races for launch in trace.launches)
 
 
 def test_nan_and_infinity_stay_in_their_rows():

@@ -63,3 +63,16 @@ def test_conversions_cut_off_what_does_not_fit():
     x = np.array([300, -300, 7])
     for dtype in ("int8", "uint8", "int16", "bool", "float32"):
         same(to_device(x).astype(dtype), x.astype(dtype))
+
+
+def test_copies_where_a_mask_holds():
+    x, mask = random.standard_normal((3, 4)), random.random((3, 1)) < 0.5
+    for value in (2, x[::-1], np.array(3.5), np.arange(4)):
+        here, found = x.copy(), to_device(x)
+        np.copyto(here, value, where=mask)
+        np.copyto(found, to_device(value) if isinstance(value, np.ndarray) else value, where=to_device(mask))
+        same(found, here)
+    found = to_device(x)
+    np.copyto(found, found[::-1], where=to_device(mask))
+    np.copyto(x, x[::-1].copy(), where=mask)
+    same(found, x)

@@ -103,6 +103,13 @@ def test_long_dimensions_are_reduced_in_parts(shape, axis, monkeypatch):
     same(np.multiply.reduce(small, axis), np.multiply.reduce(to_device(small), axis))
 
 
+def test_halves_are_kept_in_floats():
+    a = numbers("float16", (3, 40))
+    same(a.astype("float32").sum(1).astype("float16"), np.sum(to_device(a), 1), 1e-3)
+    same(a.max(1), np.max(to_device(a), 1))
+    same(a.argmin(0), np.argmin(to_device(a), 0))
+
+
 def test_nan_stays_in_extremes_and_stands_first():
     a = np.asarray([[1, np.nan, 3], [np.nan, np.nan, np.inf], [-np.inf, 2, 2]])
     for function in (np.max, np.min, np.argmax, np.argmin):
@@ -145,8 +152,8 @@ def test_variance_does_not_lose_digits_to_an_offset():
 
 def test_what_is_read_beside_the_elements_is_broadcast():
     x, y, m = numbers("float32"), numbers("float32"), numbers("float32", (5, 1))
-    dot = (x.astype("float64") * (y - m)).sum((0, 2)).astype("float32")
-    same(dot, reductions.reduce("dot", [*map(to_device, (x, y, m))], (0, 2), False), 1e-5)
+    along = (x.astype("float64") * (y - m)).sum((0, 2)).astype("float32")
+    same(along, reductions.reduce("along", [*map(to_device, (x, y, m))], (0, 2), False), 1e-5)
 
 
 @settings(max_examples=30, deadline=None)
