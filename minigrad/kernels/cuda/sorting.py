@@ -52,7 +52,8 @@ def exchange(x, place, i, j):
 @cuda.jit
 def tiles(given, x_, places_, out_, out_places_):
     """Each tile in order, and the first of it written: as many as fit.  Places are those `given`, or the elements' numbers."""
-    xs, ps = cuda.shared.array((ROWS, TILE), real), cuda.shared.array((ROWS, TILE), int64)
+    xs = cuda.shared.array((ROWS, TILE), real)
+    ps = cuda.shared.array((ROWS, TILE), int64)
     n, kept = x_.shape[1], out_.shape[2]
     line, t = cuda.threadIdx.x // HALF, cuda.threadIdx.x % HALF
     number = int64(cuda.blockIdx.x) * ROWS + line  # of the tile
