@@ -418,6 +418,30 @@ assert not simulated or all(line.endswith((": 1 transaction of 128 bytes", ": no
 # minigrad's own kernels for matrix products, reductions and copies are made of these pieces; they are in
 # `minigrad/kernels/cuda`, and `watch` shows their threads as well.
 #
+# ## Fewer launches
+#
+# Every operation is a launch, and each reads its arrays from the device's memory and writes one there. `torch.compile`, of which
+# lesson 22 tells, writes one kernel for operations that go element by element.
+
+
+# %%
+def wave(x):
+    return (x * x).sin() + x
+
+
+x, compiled = torch.linspace(0.0, 2.0, 10, device="cuda"), torch.compile(wave)
+assert torch.allclose(compiled(x), wave(x))
+print(compiled.source())
+
+# %%
+if simulated:
+    with torch.cuda.watch() as trace:
+        wave(x)
+        compiled(x)
+    print(*[launch.kernel for launch in trace.launches], sep=", ")
+    assert len(trace.launches) == 4
+
+# %% [markdown]
 # ## Exercises
 #
 # ### 1. Blocks

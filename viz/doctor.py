@@ -175,9 +175,14 @@ def whole(binary: Path) -> bool:
 
 
 def cuda() -> Iterator[Finding]:
-    """A GPU's driver, and what is needed to use it."""
+    """A GPU's driver, what is needed to use it, and the GPU that it finds."""
     import ctypes.util
 
+    from minigrad import cuda
+
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+        yield Finding("CUDA", "simulated: NUMBA_ENABLE_CUDASIM is set")
+        return
     library = ctypes.util.find_library("nvcuda" if sys.platform == "win32" else "cuda")
     driver = library or shutil.which("nvidia-smi")
     if not driver:
@@ -185,6 +190,13 @@ def cuda() -> Iterator[Finding]:
         return
     there = importlib.util.find_spec("numba_cuda") is not None
     yield Finding("CUDA", f"driver {driver}", "" if there else 'pip install "minigrad-viz[cuda12]"')
+    if there and not cuda.is_available():
+        yield Finding("GPU", "the driver finds none", "see what nvidia-smi says, and CUDA_VISIBLE_DEVICES")
+    elif there:
+        free, total = cuda.mem_get_info()
+        major, minor = cuda.get_device_capability()
+        memory = f"{free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
+        yield Finding("GPU", f"{cuda.get_device_name()}, sm_{major}{minor}, {memory}")
 
 
 def pictures() -> Iterator[Finding]:

@@ -183,19 +183,20 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
                 RuntimeError, "one_hot", "can not infer total number of classes from empty tensor", "pass num_classes"
             )
         num_classes = int(a.max()) + 1
-    if a.size and a.min() < 0:
+    low, high = (int(a.min()), int(a.max())) if a.size else (0, -1)
+    if low < 0:
         raise error(
             RuntimeError,
             "one_hot",
-            f"class values must be non-negative, got {a.min()}",
+            f"class values must be non-negative, got {low}",
             "write input.clamp(min=0), or input[input >= 0]",
         )
-    if num_classes < 1 or a.size and a.max() >= num_classes:
+    if num_classes < 1 or high >= num_classes:
         raise error(
             RuntimeError,
             "one_hot",
-            f"class values must be smaller than num_classes, {num_classes}" + (f", got {a.max()}" if a.size else ""),
-            f"write num_classes={int(a.max()) + 1 if a.size else 1}, or -1 for as many as there are",
+            f"class values must be smaller than num_classes, {num_classes}" + (f", got {high}" if a.size else ""),
+            f"write num_classes={high + 1 if a.size else 1}, or -1 for as many as there are",
         )
     return OneHot.apply(input, int(num_classes))
 

@@ -250,7 +250,7 @@ def repeat_interleave(
             raise error(
                 RuntimeError,
                 "repeat_interleave",
-                f"repeats can not be negative: {counts.min()}",
+                f"repeats can not be negative: {int(counts.min())}",
                 "write repeats.clamp(min=0)",
             )
         return index_select(input, d, wrap(np.repeat(near(np.arange(counts.size), counts), counts)))

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.arrays import near
+from ...core.arrays import near, zeros
+from ...errors import error
 from .. import places
 from . import modules, pointwise
 from .array import DeviceArray, empty
@@ -76,6 +77,7 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
     if not math.prod(at.shape):
         return
     is_array = isinstance(other, DeviceArray)
+    # x, the indices and the other in the shape of what is selected, then with as few dimensions as do
     own = x.seen(np.lib.stride_tricks.as_strided(x.shadow, at.shape, at.steps))
     arrays = [own, *at.indices, *[other] * is_array]
     shape, steps = pointwise.walked(at.shape, arrays)
@@ -84,7 +86,7 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
     sizes, jumps = [x.shape[d] for d in at.dims], [x.strides[d] for d in at.dims]
     seen = [a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, s)) for a, s in zip(arrays, steps)]
     seen[0] = x.seen(np.lib.stride_tricks.as_strided(x.shadow, (*shape, *sizes), (*steps[0], *jumps)))
-    wrong = [zeros(len(sizes))] * checked
+    wrong = [zeros((len(sizes),), x, np.int64)] * checked
     chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
     chosen[modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
     if checked:
@@ -107,13 +109,6 @@ def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, 
     body += [f"            {line}\n" for line in does.splitlines()]
     head = HEAD.format(title=action.title, imports=action.imports, args=", ".join(args))
     return modules.load("indexing", head + "".join(body)).visit
-
-
-def zeros(n: int) -> DeviceArray:
-    """So many int64 zeros."""
-    out = empty(n, np.int64)
-    out.fill(0)
-    return out
 
 
 def refuse(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> None:
@@ -155,7 +150,12 @@ def parse(x: DeviceArray, index: Any) -> tuple:
         columns.append(i.ndim if is_mask else 0 if i is None or i is Ellipsis else 1)
     spare = x.ndim - sum(columns)
     if spare < 0:
-        raise IndexError(f"too many indices: x has {x.ndim} dimensions, but {sum(columns)} are indexed")
+        raise error(
+            IndexError,
+            "index",
+            f"too many indices: the array has {x.ndim} dimensions, but {sum(columns)} are indexed",
+            f"write at most {x.ndim} of them: the shape is {x.shape}",
+        )
     if not any([i is Ellipsis for i in items]):
         items, columns = [*items, Ellipsis], [*columns, 0]
     basic: list = []
@@ -293,7 +293,7 @@ def look(n, index_, wrong_):
 
 def in_range(index: DeviceArray, n: int) -> bool:
     """Whether all indices lie between 0 and n - 1; waits for the device."""
-    wrong = zeros(1)
+    wrong = zeros((1,), index, np.int64)
     if index.size:
         modules.load("in_range", IN_RANGE).look[modules.threads(index.size)](n, index.reshape(-1), wrong)
     return not index.size or not wrong.item()

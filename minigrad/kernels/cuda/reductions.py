@@ -66,7 +66,7 @@ NAMED = {
 SOURCE = """\"\"\"The reduction {name}, kept in {acc}.\"\"\"
 
 from numba import cuda
-from numpy import {acc} as acc
+from numpy import {imported}
 
 ALL = 0xFFFFFFFF
 
@@ -99,14 +99,16 @@ def {name}({args}, out_, start, lanes):
 
 
 @cache
-def kernel(name: str, acc: np.dtype) -> Any:
-    """The kernel of a reduction whose results are kept in a dtype."""
+def kernel(name: str, acc: np.dtype, half: bool = False) -> Any:
+    """The kernel of a reduction whose results are kept in a dtype, of halves or other elements."""
     how = NAMED[name]
-    read = "{0} = {0}_[o, i, j]" if how.kept == "whole" else "{0} = acc({0}_[o, i, j])"
+    read = "{0} = acc({0}_[o, i, j])"
+    if how.kept == "whole":  # halves are compared as floats
+        read = "{0} = float32({0}_[o, i, j])" if half else "{0} = {0}_[o, i, j]"
     reads = [f"            {read.format(r)}\n" for r in how.reads]
-    text = SOURCE.format(name=name, acc=acc.name, join=how.join, term=how.term, reads="".join(reads),
+    text = SOURCE.format(name=name, acc=acc.name, imported=f"{acc.name} as acc" + ", float32" * half, join=how.join, term=how.term, reads="".join(reads),
                          args=", ".join(f"{r}_" for r in how.reads))  # fmt: skip
-    return getattr(modules.load(f"{name}_{acc.name}", text), name)
+    return getattr(modules.load(f"{name}_{acc.name}{'_of_half' * half}", text), name)
 
 
 # ---------------------------------------------------------------------- over dimensions
@@ -187,7 +189,8 @@ def over_middle(name: str, arrays: list, dtype: np.dtype, start: Any) -> DeviceA
     parts = max(1, min(THREADS // (outer * inner * lanes), n // (lanes * GRAIN)))
     out = empty((outer, parts, inner), dtype if parts == 1 else start.dtype)
     grid = -(-out.size * lanes // BLOCK)
-    kernel(name, start.dtype)[grid, BLOCK](*arrays, numbers(out), start, lanes)
+    half = arrays[0].dtype == np.float16
+    kernel(name, start.dtype, half)[grid, BLOCK](*arrays, numbers(out), start, lanes)
     return out if parts == 1 else over_middle(NAMED[name].joined_by or name, [out], dtype, start)
 
 

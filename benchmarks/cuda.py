@@ -1,0 +1,257 @@
+"""On a machine with a GPU: run the tests on it, and measure beside PyTorch on the same GPU: `make cuda-test`.
+
+    python -m benchmarks.cuda                        the tests, then the times
+    python -m benchmarks.cuda --only times           no tests
+    python -m benchmarks.cuda --json FILE --docs     also write the figures, and docs/performance_cuda.md
+
+A case is one text, run by both libraries: they have the same names.  Times are between CUDA events, on warm kernels, in
+turns, and the median of all rounds is the figure; before a case is timed, the results are compared.  Nothing needs the
+network.  Without a GPU nothing is measured, and the exit code is 2.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+ROUNDS, CALLS = 15, 20
+TOLERANCE = 2e-3  # of the largest number of a result: float32, sums in another order
+PAGE = pathlib.Path("docs/performance_cuda.md")
+PACKAGES = ("minigrad-viz", "torch", "numpy", "numba", "numba-cuda", "cuda-core")
+SUITES = ("tests/kernels/cuda", "tests/spec", "tests/ops", "tests/autograd", "tests/func", "tests/nn", "tests/optim")
+
+
+# ---------------------------------------------------------------------- cases
+def numbers(torch, *shape):
+    """The same numbers for both libraries, on the GPU."""
+    return torch.tensor(np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32), device="cuda")
+
+
+def tracked(torch, *shape):
+    """Numbers whose gradient is wanted."""
+    return numbers(torch, *shape).requires_grad_()
+
+
+def pointwise(torch):
+    """tanh(x) * sigmoid(y) + exp(-x * x), 1e8 numbers"""
+    x, y = numbers(torch, 100_000_000), numbers(torch, 100_000_000) + 1
+    return torch.compile(lambda: torch.tanh(x) * torch.sigmoid(y) + torch.exp(-x * x))
+
+
+def copy(torch):
+    """a copy of 1e8 numbers: the bandwidth that pointwise work can have"""
+    x = numbers(torch, 100_000_000)
+    return lambda: x.clone()
+
+
+def softmax(torch):
+    """softmax of (8192, 4096), forward and backward"""
+    x, g = tracked(torch, 8192, 4096), numbers(torch, 8192, 4096)
+    return lambda: torch.autograd.grad(torch.softmax(x, 1), x, g)[0]
+
+
+def layer_norm(torch):
+    """layer norm of (8192, 4096), forward and backward"""
+    x, w, b, g = tracked(torch, 8192, 4096), tracked(torch, 4096), tracked(torch, 4096), numbers(torch, 8192, 4096)
+    return lambda: torch.autograd.grad(torch.nn.functional.layer_norm(x, (4096,), w, b), (x, w, b), g)[0]
+
+
+def cross_entropy(torch):
+    """cross entropy of (8192, 4096), forward and backward"""
+    x = tracked(torch, 8192, 4096)
+    classes = torch.tensor(np.random.default_rng(0).integers(0, 4096, 8192), device="cuda")
+    return lambda: torch.autograd.grad(torch.nn.functional.cross_entropy(x, classes), x)[0]
+
+
+def row_sums(torch):
+    """sums of the rows of (10000, 10000)"""
+    x = numbers(torch, 10_000, 10_000)
+    return lambda: x.sum(1)
+
+
+def column_sums(torch):
+    """sums of the columns of (10000, 10000)"""
+    x = numbers(torch, 10_000, 10_000)
+    return lambda: x.sum(0)
+
+
+def matmul(torch):
+    """a product of two (4096, 4096) matrices"""
+    x, y = numbers(torch, 4096, 4096), numbers(torch, 4096, 4097)[:, 1:]
+    return lambda: x @ y
+
+
+def conv2d(torch):
+    """a convolution: (32, 64, 56, 56) with (64, 64, 3, 3), forward and backward"""
+    x, w = tracked(torch, 32, 64, 56, 56), tracked(torch, 64, 64, 3, 3)
+    g = numbers(torch, 32, 64, 56, 56)
+    return lambda: torch.autograd.grad(torch.nn.functional.conv2d(x, w, padding=1), (x, w), g)[0]
+
+
+def mlp_step(torch):
+    """a training step of an MLP 784-256-10 at batch 32; minigrad's is compiled, PyTorch's is eager"""
+    x = numbers(torch, 32, 784)
+    classes = torch.tensor(np.random.default_rng(0).integers(0, 10, 32), device="cuda")
+    weights = [(numbers(torch, *s) * 0.05).requires_grad_() for s in ((784, 256), (256,), (256, 10), (10,))]
+
+    def step():
+        a, b, c, d = weights
+        loss = torch.nn.functional.cross_entropy(torch.relu(x @ a + b) @ c + d, classes)
+        for w, g in zip(weights, torch.autograd.grad(loss, weights)):
+            w.data -= 0.01 * g
+        return loss
+
+    return torch.compile(step) if torch.__name__ == "minigrad" else step
+
+
+def transfer(torch):
+    """1e7 numbers to the GPU and back"""
+    x = np.random.default_rng(0).standard_normal(10_000_000).astype(np.float32)
+    return lambda: torch.tensor(x, device="cuda").cpu()
+
+
+def launch(torch):
+    """one addition of single numbers: what a launch costs"""
+    x = numbers(torch, 1)
+    return lambda: x + x
+
+
+CASES = (pointwise, copy, softmax, layer_norm, cross_entropy, row_sums, column_sums, matmul, conv2d, mlp_step, transfer,
+         launch)  # fmt: skip
+
+
+# ---------------------------------------------------------------------- times
+def clock(torch):
+    """A function that runs f some times and gives the milliseconds of one run, between two events of the library's stream."""
+    if torch.__name__ == "torch":
+        from torch.cuda import Event
+
+        def mark():
+            event = Event(enable_timing=True)
+            event.record()
+            return event
+
+        passed = lambda begin, end: begin.elapsed_time(end)
+    else:
+        from cuda.core import EventOptions
+
+        from minigrad.kernels.cuda import device
+
+        mark = lambda: device.current().queue.record(options=EventOptions(timing_enabled=True))
+        passed = lambda begin, end: end - begin
+
+    def milliseconds(f):
+        begin = mark()
+        for _ in range(CALLS):
+            f()
+        end = mark()
+        torch.cuda.synchronize()
+        return passed(begin, end) / CALLS
+
+    return milliseconds
+
+
+def measured(case, libraries):
+    """The median milliseconds of a case for each library, measured in turns; ValueError where their results differ."""
+    runs = {torch.__name__: case(torch) for torch in libraries}
+    results = [f().detach().cpu().numpy() for f in runs.values()]
+    for other in results[1:]:
+        if (worst := np.abs(results[0] - other).max()) > TOLERANCE * max(1, np.abs(other).max()):
+            raise ValueError(f"{case.__name__}: results differ by {worst}")
+    clocks = {torch.__name__: clock(torch) for torch in libraries}
+    for name, f in runs.items():
+        clocks[name](f)
+    rounds = [{name: clocks[name](f) for name, f in runs.items()} for _ in range(ROUNDS)]
+    return {name: statistics.median([r[name] for r in rounds]) for name in runs}
+
+
+def libraries():
+    """minigrad, and PyTorch where it is installed with CUDA."""
+    import minigrad
+
+    try:
+        import torch
+    except ImportError:
+        return [minigrad]
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # float32 in both
+    return [minigrad, torch] if torch.cuda.is_available() else [minigrad]
+
+
+# ---------------------------------------------------------------------- the report
+def installed(package):
+    """Its version, or None."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def markdown(figures):
+    """The table of the documentation."""
+    lines = ["| case | minigrad, ms | PyTorch, ms | ratio |", "| --- | ---: | ---: | ---: |"]
+    for name, found in figures["milliseconds"].items():
+        ours, theirs = found.get("minigrad"), found.get("torch")
+        cells = [f"{ours:.4f}" if ours else "failed", f"{theirs:.4f}" if theirs else "-"]
+        lines.append(f"| {name} | {' | '.join(cells)} | {f'{ours / theirs:.2f}' if ours and theirs else '-'} |")
+    versions = ", ".join(f"{k} {v}" for k, v in figures["versions"].items() if v)
+    return "\n".join([f"{figures['device']}; {versions}", "", *lines, ""])
+
+
+def tests():
+    """The suites on the GPU, each in a process of its own; the names of those that fail."""
+    suites = [*SUITES, *(["tests/parity"] if installed("torch") else [])]
+    real = {k: v for k, v in os.environ.items() if k != "NUMBA_ENABLE_CUDASIM"}
+    command = [sys.executable, "-m", "pytest", "-q", "--device", "cuda", "-p", "no:cacheprovider"]
+    return [s for s in suites if subprocess.run([*command, s], env=real).returncode]
+
+
+def times():
+    """All cases, as plain data; a case that fails has no figures, and says why."""
+    from minigrad.kernels.cuda import device
+
+    found = {}
+    for case in CASES:
+        try:
+            found[case.__doc__] = measured(case, libraries())
+        except Exception as e:
+            found[case.__doc__] = {"error": f"{type(e).__name__}: {e}"}
+        print(case.__name__, found[case.__doc__], flush=True)
+    return {"device": device.current().name, "versions": {p: installed(p) for p in PACKAGES}, "milliseconds": found}
+
+
+def main():
+    """Tests, times, files."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.cuda", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=("tests", "times"), help="one of the two parts")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+    parser.add_argument("--docs", action="store_true", help=f"write the table of {PAGE}")
+    options = parser.parse_args()
+    from minigrad.kernels.cuda import device, simulator
+
+    if simulator.SIMULATED or not device.count():
+        print("cuda-test: no GPU was found, or numba-cuda is not installed: nothing was run on one", file=sys.stderr)
+        return 2
+    failed = tests() if options.only != "times" else []
+    if options.only != "tests":
+        figures = times()
+        if options.json:
+            pathlib.Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
+        if options.docs:
+            head = PAGE.read_text().partition("<!-- figures -->")[0]
+            PAGE.write_text(f"{head}<!-- figures -->\n\n{markdown(figures)}")
+        failed += [name for name, found in figures["milliseconds"].items() if "error" in found]
+    for name in failed:
+        print(f"failed: {name}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
