@@ -72,7 +72,8 @@ class Trusting(pickle.Unpickler):
         """An array that was on this device when it was saved, on the device where it is wanted."""
         wanted = self.map_location
         if isinstance(wanted, dict):
-            wanted = next((to for name, to in wanted.items() if on_device(name) == was), was)
+            named = {(device(name).type, device(name).index or 0): to for name, to in wanted.items()}
+            wanted = named.get((was.type, was.index or 0), was)
         elif callable(wanted):  # it gets the memory, and returns it, moved perhaps; None leaves it where it was
             found = wanted(Storage(a), str(was))
             wanted = was if found is None else found.device

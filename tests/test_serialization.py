@@ -9,6 +9,7 @@ import pytest
 
 import minigrad
 from minigrad import nn
+from minigrad.core import convert
 
 
 def again(obj, **options):
@@ -54,3 +55,27 @@ def test_a_gpu_is_not_there():
     assert not minigrad.cuda.is_available() and minigrad.cuda.device_count() == 0
     with pytest.raises(RuntimeError, match="CUDA"):
         again(1, map_location="cuda")
+
+
+class OnGpu:
+    """What the memory of a GPU is in a file."""
+
+    def __reduce__(self):
+        return convert.uploaded, (np.ones(2, np.float32),)
+
+
+class TensorOnGpu:
+    """What a tensor there is."""
+
+    def __reduce__(self):
+        return convert.restore_view, (minigrad.Tensor, OnGpu(), (2,), np.dtype(np.float32), 0, (4,), False)
+
+
+@pytest.mark.skipif(minigrad.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_a_file_from_a_gpu_is_read_without_one_where_that_is_asked(weights_only):
+    with pytest.raises(RuntimeError, match=r"2 elements on cuda:0(.|\n)*map_location='cpu'"):
+        again(TensorOnGpu(), weights_only=weights_only)
+    for where in ("cpu", {"cuda:0": "cpu"}, lambda memory, place: memory):
+        found = again([TensorOnGpu()], map_location=where, weights_only=weights_only)
+        assert found[0].tolist() == [1.0, 1.0]

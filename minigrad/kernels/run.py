@@ -167,7 +167,7 @@ def refused(op: Any, target: np.dtype) -> Exception:
     """The error for a dtype that the operation does not compute with."""
     if op.advice:
         return error(RuntimeError, op.name, op.advice, "convert it first, as in x.float()")
-    kinds = {"b": "bool", "i": "integers", "f": "float32 and float64"}
+    kinds = {"b": "bool", "i": "integers", "f": "floating-point numbers"}
     return error(
         NotImplementedError,
         op.name,

@@ -100,7 +100,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
     """
     kind = fine(logits._np_dtype)
-    noise = -(-(1 - uniform(tuple(logits.shape), kind, None, "gumbel_softmax")).log()).log()  # 1 - u is never 0
+    drawn = uniform(tuple(logits.shape), kind, None, "gumbel_softmax", logits.device)
+    noise = -(-(1 - drawn).log()).log()  # 1 - u is never 0
     soft = softmax((logits + noise.to(logits.dtype)) / tau, dim)
     if not hard:
         return soft

@@ -6,7 +6,8 @@ of schema.py (docs/record.md).
 
 A compiled function, from compile.py on: environment.py and capture.py note what it reads and does, rules.py lowers that
 (products.py, rowrules.py), fuse.py puts it into loops and passes over rows, codegen.py writes the text (loops.py,
-rowloops.py, statements.py), specialise.py runs it, and road.py writes out the call.
+rowloops.py, statements.py), specialise.py runs it, and road.py writes out the call.  For a GPU apart.py parts what threads
+cannot do together, and device.py writes the text (kernels.py, rowkernels.py, launches.py).
 """
 
 from ..core.node import Node

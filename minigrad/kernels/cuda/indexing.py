@@ -211,7 +211,7 @@ def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     value = value[()] if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray) else value
     if isinstance(value, DeviceArray):
         return np.broadcast_to(value.astype(x.dtype, copy=False), at.shape)
-    return np.asarray(value).astype(x.dtype)[()]
+    return np.asarray(value).astype(x.dtype).astype(pointwise.computed_in(x.dtype))[()]
 
 
 def take(x: DeviceArray, index: Any) -> DeviceArray:

@@ -126,7 +126,8 @@ def multiply(xs, ys, x_begin, y_begin, down, along, total):
 def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_columns,
             y, y_outer, y_inner, y_rows, y_columns, out, out_outer, out_inner, out_rows, out_columns, out_part):
     """One tile of one product of the batch; of its sums `some` terms, where they are shared among several blocks."""
-    xs, ys = cuda.shared.array(X_SHARED, real, 16), cuda.shared.array(Y_SHARED, real, 16)
+    xs = cuda.shared.array(X_SHARED, real, 16)
+    ys = cuda.shared.array(Y_SHARED, real, 16)
     held_x, held_y = cuda.local.array(X_HELD, real), cuda.local.array(Y_HELD, real)
     total = cuda.local.array((THREAD_M, THREAD_N), real)
     for i in range(THREAD_M):

@@ -146,6 +146,15 @@ def fields(args: tuple) -> list:
     return found
 
 
+def widths(signature: tuple) -> list[int]:
+    """The bytes of each field that `fields` makes of arguments of these types."""
+    found = []
+    for name in signature:
+        dims = name.count(":") - name.count("::")
+        found += [8] * (5 + 2 * dims) if dims else [np.dtype(name.replace("boolean", "bool")).itemsize]
+    return found
+
+
 class Code(NamedTuple):
     """What the compiler makes of a kernel."""
 
@@ -159,8 +168,10 @@ def machine_code(function: Any, signature: tuple, arch: str) -> Code:
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     ptx = assembly(function, signature, arch)
-    entry = re.search(r"\.visible \.entry (\w+)", ptx)
+    entry = re.search(r"\.visible \.entry (\w+)\((.*?)\)", ptx, re.S)
     assert entry is not None
+    taken = [int(bits) // 8 for bits in re.findall(r"\.param \.\w(\d+)", entry[2])]
+    assert taken == widths(signature), f"{entry[1]} takes {taken}, and is given {widths(signature)}"
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, verbose=True))
     return Code(entry[1], bytes(linker.link("cubin").code), linker.get_info_log())
 

@@ -99,7 +99,7 @@ def triangle(x: DeviceArray, diagonal: int, upper: bool) -> DeviceArray:
     """The upper or the lower triangles of matrices, with a diagonal."""
     out = empty(x.shape, x.dtype)
     if x.size:
-        flat = [a.reshape(-1, *x.shape[-2:]) for a in (x, out)]
+        flat = [a.view(f"u{x.itemsize}").reshape(-1, *x.shape[-2:]) for a in (x, out)]  # 0 is the same in all dtypes
         modules.load("triangle", TRIANGLE).triangle[modules.threads(x.size)](upper, int(diagonal), *flat)
     return out
 

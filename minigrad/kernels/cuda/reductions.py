@@ -106,8 +106,15 @@ def kernel(name: str, acc: np.dtype, half: bool = False) -> Any:
     if how.kept == "whole":  # halves are compared as floats
         read = "{0} = float32({0}_[o, i, j])" if half else "{0} = {0}_[o, i, j]"
     reads = [f"            {read.format(r)}\n" for r in how.reads]
-    text = SOURCE.format(name=name, acc=acc.name, imported=f"{acc.name} as acc" + ", float32" * half, join=how.join, term=how.term, reads="".join(reads),
-                         args=", ".join(f"{r}_" for r in how.reads))  # fmt: skip
+    text = SOURCE.format(
+        name=name,
+        acc=acc.name,
+        imported=f"{acc.name} as acc" + ", float32" * half,
+        args=", ".join([f"{r}_" for r in how.reads]),
+        reads="".join(reads),
+        term=how.term,
+        join=how.join,
+    )
     return getattr(modules.load(f"{name}_{acc.name}{'_of_half' * half}", text), name)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from . import device, modules, simulator
 from .array import DeviceArray, empty
+from .pointwise import computed_in
 from .protocol import SCANS, of_arrays
 
 MOST_THREADS = 64 if simulator.SMALL else 256
@@ -243,7 +244,7 @@ def wide(dtype: np.dtype) -> np.dtype:
 
 def same(dtype: np.dtype) -> np.dtype:
     """What extremes of a dtype are carried in: a type that threads can exchange."""
-    return dtype if dtype.kind == "f" else np.dtype(np.int64)
+    return computed_in(dtype) if dtype.kind == "f" else np.dtype(np.int64)
 
 
 # ---------------------------------------------------------------------- the scans

@@ -18,6 +18,7 @@ from ...errors import error
 from . import indexing, modules
 from .array import DeviceArray, empty
 from .indexing import Action, visit
+from .pointwise import computed_in
 from .protocol import SCATTERS, of_arrays
 
 COMBINE = {"multiply": "a * b", "maximum": "b if b > a or b != b else a", "minimum": "b if b < a or b != b else a"}
@@ -54,7 +55,7 @@ def combining(how: str, dtype: np.dtype) -> Action:
 def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: bool = True) -> None:
     """The elements of x at the places `select(x)` become NumPy's function `how` of what is there and `other`."""
     if x.itemsize < 4:  # no atomic operation is that small
-        wide = x.astype(np.int32)
+        wide = x.astype(np.float32 if x.dtype.kind == "f" else np.int32)
         combine(how, wide, select, other, checked)
         x[...] = wide
         return
@@ -131,9 +132,12 @@ def histogram(a: Any, bins: int = 10, range: Any = None) -> tuple:
     """How many elements lie in each of `bins` equal parts of a range, and the edges of the parts."""
     low, high = range
     edges = np.linspace(low, high, bins + 1, dtype=np.result_type(low, high, a.dtype))
-    flat, counts, scale = a.reshape(-1), empty(bins, np.int64), edges.dtype.type(bins / (high - low))
+    flat, dtype = a.reshape(-1), computed_in(edges.dtype)
+    counts, scale = empty(bins, np.int64), dtype.type(bins / (high - low))
     counts.fill(0)
     if flat.size:
         kernel = modules.load("histogram", HISTOGRAM).histogram
-        kernel[modules.threads(flat.size)](flat, near(edges, flat), scale, counts)
+        kernel[modules.threads(flat.size)](
+            flat.astype(dtype, copy=False), near(edges.astype(dtype), flat), scale, counts
+        )
     return counts, edges

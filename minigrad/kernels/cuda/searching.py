@@ -86,7 +86,8 @@ def flatnonzero(a: Any) -> Any:
 # ---------------------------------------------------------------------- sorted sequences
 def bisected(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
     """Where values (r, m) belong in sorted rows (r, n)."""
-    out, dtype = empty(values.shape, np.int64), np.result_type(rows.dtype, values.dtype)
+    out = empty(values.shape, np.int64)
+    dtype = pointwise.computed_in(np.result_type(rows.dtype, values.dtype))
     if out.size:
         rows, values = rows.astype(dtype, copy=False), values.astype(dtype, copy=False)
         modules.load("bisect", BISECT).bisect[modules.threads(out.size)](right, rows, values, out)

@@ -18,6 +18,7 @@ from .array import DeviceArray, empty
 from .protocol import of_arrays
 
 TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
+SORTED_AS = {"bool": "uint8", "float16": "float32"}  # what threads exchange and compare
 THREADS = 16 if simulator.SMALL else 128  # of a block at least: short rows share one
 
 SOURCE = '''"""Sorting {real}, {order} first."""
@@ -52,7 +53,8 @@ def exchange(x, place, i, j):
 @cuda.jit
 def tiles(given, x_, places_, out_, out_places_):
     """Each tile in order, and the first of it written: as many as fit.  Places are those `given`, or the elements' numbers."""
-    xs, ps = cuda.shared.array((ROWS, TILE), real), cuda.shared.array((ROWS, TILE), int64)
+    xs = cuda.shared.array((ROWS, TILE), real)
+    ps = cuda.shared.array((ROWS, TILE), int64)
     n, kept = x_.shape[1], out_.shape[2]
     line, t = cuda.threadIdx.x // HALF, cuda.threadIdx.x % HALF
     number = int64(cuda.blockIdx.x) * ROWS + line  # of the tile
@@ -161,14 +163,13 @@ def first(x: DeviceArray, k: int, descending: bool) -> tuple:
 # ---------------------------------------------------------------------- along a dimension
 def rows_of(x: DeviceArray, dim: int) -> DeviceArray:
     """The lines along a dimension as contiguous rows, of a dtype that shared memory has."""
-    moved = np.moveaxis(x.view(np.uint8) if x.dtype.kind == "b" else x, dim, -1)
+    moved = np.moveaxis(x.astype(SORTED_AS.get(x.dtype.name, x.dtype), copy=False), dim, -1)
     return moved.copy().reshape(x.size // max(x.shape[dim], 1), x.shape[dim])
 
 
 def lines(rows: DeviceArray, x: DeviceArray, dim: int) -> DeviceArray:
     """Rows as lines along a dimension of x's shape, in C order."""
     found = rows.reshape(*x.shape[:dim], *x.shape[dim + 1 :], rows.shape[1])
-    found = found.view(bool) if x.dtype.kind == "b" and rows.dtype == np.uint8 else found
     return found if dim == x.ndim - 1 and found.flags.c_contiguous else np.moveaxis(found, -1, dim).copy()
 
 
@@ -191,7 +192,7 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
 @of_arrays(np.sort)
 def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
-    return lines(ordered(rows_of(a, axis))[0], a, axis)
+    return lines(ordered(rows_of(a, axis))[0].astype(a.dtype, copy=False), a, axis)
 
 
 @of_arrays(np.partition)

@@ -10,7 +10,7 @@ import minigrad
 from minigrad.kernels.cuda import device, exchange
 from minigrad.kernels.cuda.array import to_device
 
-DTYPES = [np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_]
+DTYPES = [np.float16, np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_]
 VIEWS = {
     "whole": lambda a: a,
     "part": lambda a: a[1:, ::2],

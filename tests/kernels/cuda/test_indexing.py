@@ -39,7 +39,7 @@ def test_reading(index):
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "bool"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "bool"])
 def test_writing(index, dtype):
     x = X.astype(dtype)
     for value in (1, x[index][..., ::-1].copy()):

@@ -52,10 +52,10 @@ def test_float32_is_summed_in_float64():
 
 
 @pytest.mark.parametrize("shape, dim", [s for s in SHAPES if s[0][s[1]]])
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "bool"])
 def test_extremes_and_their_places(shape, dim, dtype):
     x = random.integers(-3, 4, shape).astype(dtype)
-    if dtype == "float32":
+    if dtype.startswith("float"):
         x[random.random(shape) < 0.02] = np.nan
     for ufunc in (np.maximum, np.minimum):
         values, places = scans.running_extreme(ufunc, to_device(x), dim)

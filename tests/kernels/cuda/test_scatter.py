@@ -10,7 +10,7 @@ from minigrad.kernels.cuda.array import to_device
 
 random = np.random.default_rng(0)
 UFUNCS = (np.add, np.multiply, np.maximum, np.minimum)
-DTYPES = ("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
+DTYPES = ("float16", "float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda u: u.__name__)
@@ -23,7 +23,7 @@ def test_at_repeated_places(ufunc, dtype, n):
     ufunc.at(found, to_device(index), to_device(values))
     ufunc.at(x, index, values)
     assert found.dtype == x.dtype
-    np.testing.assert_allclose(found.to_host(), x, 1e-5)
+    np.testing.assert_allclose(found.to_host(), x, 1e-2 if dtype == "float16" else 1e-5)
 
 
 @pytest.mark.parametrize("ufunc", [np.maximum, np.minimum], ids=lambda u: u.__name__)
@@ -76,7 +76,7 @@ def test_counting():
         np.bincount(to_device(-x))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_histogram(dtype):
     x = np.concatenate([random.standard_normal(50), np.linspace(-1, 1, 11), [np.nan, np.inf]]).astype(dtype)
     for bins in (1, 7, 10):

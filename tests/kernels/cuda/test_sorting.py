@@ -9,7 +9,7 @@ from minigrad.kernels.cuda import sorting
 from minigrad.kernels.cuda.array import to_device
 
 random = np.random.default_rng(0)
-DTYPES = ("float32", "float64", "int64", "int32", "uint8", "bool")
+DTYPES = ("float16", "float32", "float64", "int64", "int32", "uint8", "bool")
 
 
 def numbers(shape, dtype):
