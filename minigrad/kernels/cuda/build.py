@@ -69,6 +69,7 @@ def main() -> int:
     for r in results if options.all else []:
         print(line(r))
     if options.json:
+        pathlib.Path(options.json).parent.mkdir(parents=True, exist_ok=True)
         pathlib.Path(options.json).write_text(json.dumps([r._asdict() for r in results], indent=0) + "\n")
     if options.markdown:
         pathlib.Path(options.markdown).write_text(markdown(results))
@@ -125,7 +126,8 @@ def compiled(kernels: list[Launched], arches: tuple) -> list[Result]:
     with ProcessPoolExecutor(os.cpu_count(), context) if batches else contextlib.nullcontext() as pool:
         for done in as_completed([pool.submit(compile_batch, b, arches) for b in batches] if pool else []):
             found.update(done.result())
-    cache.write(KEPT, json.dumps({k: r for k, r in found.items() if r and not r.error}).encode())
+            known.update({k: r for k, r in done.result().items() if not r.error})
+            cache.write(KEPT, json.dumps(known).encode())  # at once: who stops it goes on from there
     return [r for k in kernels for arch in arches if (r := found[hash_of(k, arch)])]
 
 

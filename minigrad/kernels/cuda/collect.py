@@ -113,7 +113,7 @@ def tensors(result: object) -> list:
 
 # ---------------------------------------------------------------------- by declaration
 def formulas(dtype: str) -> Iterator[modules.Launched]:
-    """The kernels of every pointwise operation, forward and backward, over flat memory and over memory with steps."""
+    """The kernels of every pointwise operation, forward and backward, over flat memory, and over memory with steps."""
     for cls in subclasses(Pointwise):
         if cls.kernel is None or "f" not in cls.accepts:
             continue
@@ -122,7 +122,7 @@ def formulas(dtype: str) -> Iterator[modules.Launched]:
         scaled = [f for f in wanted.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]
         read = {n for f in wanted.values() for n in formula.parameters(f)} - {"g"}
         backward = [n for n in (*cls.names, "out") if n in read]
-        for rank in (0, 2):
+        for rank in (0, 2) if dtype == "float32" else (0,):  # memory with steps is addressed alike in all
             yield from formula_kernel(cls, "forward", {"out": cls.kernel}, [*operands, *statics], dtype, rank, ())
             if wanted:
                 yield from formula_kernel(cls, "backward", wanted, ["g", *backward], dtype, rank, scaled)
