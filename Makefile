@@ -27,7 +27,7 @@ test: $(call with,dev demo) ## run the tests and the examples in the docstrings
 	$(PY) -m pytest -n auto --ignore=tests/parity
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
-	$(PY) -m minigrad.kernels.cuda.build --json build/cuda-kernels.json
+	$(PY) -m minigrad.testing.cuda_build --json build/cuda-kernels.json
 
 cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the tests on it, and measure
 	$(PY) -m benchmarks.cuda

@@ -10,8 +10,10 @@ from importlib.util import find_spec
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import build, collect, matmul, modules
+from minigrad.kernels.cuda import matmul, modules
 from minigrad.ops.registry import TABLE
+from minigrad.testing import cuda_build as build
+from minigrad.testing import cuda_collect as collect
 
 
 @pytest.fixture
@@ -77,7 +79,8 @@ def k(x, out):
 """
 PROGRAM = """
 import json, sys
-from minigrad.kernels.cuda import build, modules
+from minigrad.kernels.cuda import modules
+from minigrad.testing import cuda_build as build
 kernel = modules.Launched(sys.argv[1], sys.argv[2], "k", ("float32[::1]", "float32[::1]"))
 print(json.dumps([build.compile_one(kernel, arch)._asdict() for arch in build.ARCHITECTURES]))
 """

@@ -1,10 +1,10 @@
 """Compile every kernel for real GPUs, on a machine without one: `make cuda-build`.
 
-    python -m minigrad.kernels.cuda.build                  all kernels, for sm_80 and sm_90
-    python -m minigrad.kernels.cuda.build softmax sum      those whose module's name has one of these words in it
-    python -m minigrad.kernels.cuda.build --json FILE      also write the figures; --markdown FILE the table by family
+    python -m minigrad.testing.cuda_build                  all kernels, for sm_80 and sm_90
+    python -m minigrad.testing.cuda_build softmax sum      those whose module's name has one of these words in it
+    python -m minigrad.testing.cuda_build --json FILE      also write the figures; --markdown FILE the table by family
 
-Which kernels there are, collect.py finds with the simulator.  Here each is compiled as for its launch on a GPU, through PTX
+Which kernels there are, cuda_collect.py finds with the simulator.  Here each is compiled as for its launch on a GPU, through PTX
 to machine code, and the linker says how many registers and how much memory it takes.  A kernel that does not compile is
 shown with its text, and the exit code is 1.  Results are kept in the cache folder: what has not changed is not compiled again.
 """
@@ -28,9 +28,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from .. import cache
-from . import modules
-from .modules import Launched
+from ..kernels import cache
+from ..kernels.cuda import modules
+from ..kernels.cuda.modules import Launched
 
 FLOATS = ("float16", "float32", "float64")
 ARCHITECTURES = ("sm_80", "sm_90")  # A100; H100 and H200
@@ -87,7 +87,7 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m minigrad.kernels.cuda.build",
+        prog="python -m minigrad.testing.cuda_build",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -102,11 +102,11 @@ def arguments() -> argparse.Namespace:
 
 
 def collected() -> tuple[list[Launched], list]:
-    """All kernels, and the samples that could not be run: collect.py's findings, with blocks as large as a GPU's."""
+    """All kernels, and the samples that could not be run: cuda_collect.py's findings, with blocks as large as a GPU's."""
     chosen = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "MINIGRAD_CUDA_BLOCKS": "full"}
     with tempfile.TemporaryDirectory() as folder:
         files = {dtype: pathlib.Path(folder) / f"{dtype}.json" for dtype in FLOATS}
-        command = [sys.executable, "-m", f"{__package__}.collect"]
+        command = [sys.executable, "-m", f"{__package__}.cuda_collect"]
         running = [subprocess.Popen([*command, dtype, str(file)], env=chosen) for dtype, file in files.items()]
         if any([process.wait() for process in running]):
             raise SystemExit("cuda-build: the kernels could not be collected; see above")

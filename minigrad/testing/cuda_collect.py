@@ -2,9 +2,9 @@
 that is launched is noted.  Kernels of formulas are enumerated besides, whether a sample
 reaches them or not.
 
-    NUMBA_ENABLE_CUDASIM=1 MINIGRAD_CUDA_BLOCKS=full python -m minigrad.kernels.cuda.collect float32 FILE
+    NUMBA_ENABLE_CUDASIM=1 MINIGRAD_CUDA_BLOCKS=full python -m minigrad.testing.cuda_collect float32 FILE
 
-build.py starts this for each dtype in a process of its own, as the simulator is chosen before Numba is imported.
+cuda_build.py starts this for each dtype in a process of its own, as the simulator is chosen before Numba is imported.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd import grad
-from ...core.device import device
-from ...ops.families import Pointwise
-from ...ops.registry import TABLE, Entry
-from ...testing.samples import call
-from .. import formula
-from . import matmul, modules, pointwise
+from ..autograd import grad
+from ..core.device import device
+from ..kernels import formula
+from ..kernels.cuda import matmul, modules, pointwise
+from ..ops.families import Pointwise
+from ..ops.registry import TABLE, Entry
+from .samples import call
 
 # Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
 LARGER = {
