@@ -4,8 +4,8 @@
     python -m minigrad.testing.cuda_build softmax sum      those whose module's name has one of these words in it
     python -m minigrad.testing.cuda_build --json FILE      also write the figures; --markdown FILE the table by family
 
-Which kernels there are, cuda_collect.py finds with the simulator.  Here each is compiled as for its launch on a GPU, through PTX
-to machine code, and the linker says how many registers and how much memory it takes.  A kernel that does not compile is
+Which kernels there are, cuda_collect.py finds with the simulator.  Here each is compiled as for its launch on a GPU, through
+PTX to machine code, and the linker says how many registers and how much memory it takes.  A kernel that does not compile is
 shown with its text, and the exit code is 1.  Results are kept in the cache folder: what has not changed is not compiled again.
 """
 

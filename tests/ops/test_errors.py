@@ -92,7 +92,6 @@ UNREACHED = {
     "expected a generator on": "needs a device: tests/kernels/cuda/test_random.py",
     "on_two_devices": "needs a device: tests/kernels/cuda/test_devices.py",
     "tensors are on the first GPU": "needs a device: tests/kernels/cuda/test_devices.py",
-    "expected a generator on": "needs a device: tests/kernels/cuda/test_random.py",
     "not enough memory": "asks for more memory than there is",
     "has no rule for vmap": "every operation of the package has one",
     "its base of strides": "the write that would raise it is refused before",

@@ -82,7 +82,7 @@ CASES = [
     ('vmap(lambda x: x + torch.randn(3))(T(2, 3))', 'randn', 'vmap: called random operation while in randomness', 'pass'),
     ("vmap(torch.poisson, randomness='same')(T(2, 3))", 'poisson', "under vmap with randomness='same', counts of", 'pass'),
     ('torch.manual_seed(2**70)', 'manual_seed', 'overflow: the seed 1180591620717411303424', 'pass a number below 2**64'),
-    ('torch.Generator().set_state(T(3))', 'set_state', 'expected a uint8 tensor on the cpu, as get_state returns it', 'pass what'),
+    ('torch.Generator().set_state(T(3))', 'set_state', 'expected a uint8 tensor on the cpu, as get_state', 'pass what'),
     ('torch.Generator().set_state(torch.zeros(3, dtype=torch.uint8))', 'set_state', 'a state has 112 bytes,', 'pass what'),
     ("torch.set_num_threads('a')", 'set_num_threads', 'expected an int, got str', 'write int(n)'),
     ('torch.set_num_threads(0)', 'set_num_threads', 'expected a positive integer, got 0', 'pass 1 for no threads'),
