@@ -393,7 +393,7 @@ def eye(n: int, like: Tensor) -> Tensor:
     """The unit vectors, in the dtype of `like`."""
     from ..ops.create import eye
 
-    return eye(n, dtype=like.dtype)
+    return eye(n, dtype=like.dtype, device=like.device)
 
 
 def stacked(parts: list, like: Tensor) -> Tensor:

@@ -116,7 +116,7 @@ def bases(tensors: list) -> list:
     """For tensors of n elements in all: for each of them the n directions in which exactly one element of all is 1."""
     total, start, found = sum([t.numel() for t in tensors]), 0, []
     for t in tensors:
-        rows = some(eye(total, dtype=t.dtype), 1, start, t.numel())
+        rows = some(eye(total, dtype=t.dtype, device=t.device), 1, start, t.numel())
         found.append(shaped(rows, (total, *t.shape)))
         start += t.numel()
     return found

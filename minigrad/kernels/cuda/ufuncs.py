@@ -8,10 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy.special
 
-from ...ops.compare import where
-from ...ops.elementary import digamma, exp, log1p
-from ...ops.families import Pointwise
-from .functions import erfinv
+from ..formula import OPERATIONS
+from .functions import digamma, erf, erfc, erfinv, exp, lgamma, log1p, where
 
 WHERE = lambda c, x, y: where(c, x, y)
 LOG_TWO = 0.6931471805599453
@@ -27,6 +25,9 @@ MORE: dict[np.ufunc, Callable] = {
     np.power: lambda x, y: x**y,
     np.sign: lambda x: where(x > 0, 1, where(x < 0, -1, x)),
     scipy.special.psi: lambda x: digamma(x),
+    scipy.special.erf: lambda x: erf(x),
+    scipy.special.erfc: lambda x: erfc(x),
+    scipy.special.gammaln: lambda x: lgamma(x),
     scipy.special.erfinv: lambda x: erfinv(x),
     np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
     np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
@@ -38,9 +39,7 @@ MORE: dict[np.ufunc, Callable] = {
 def formulas() -> dict[np.ufunc, Callable]:
     """The formulas by ufunc."""
     found: dict[np.ufunc, Callable] = dict(MORE)
-    classes: list = [Pointwise]
-    for cls in classes:
-        classes += cls.__subclasses__()
-        if isinstance(cls.__dict__.get("ufunc"), np.ufunc) and cls.kernel is not None:
+    for cls in OPERATIONS.values():
+        if isinstance(cls.ufunc, np.ufunc):
             found.setdefault(cls.ufunc, cls.kernel)
     return found
