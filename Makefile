@@ -23,7 +23,7 @@ demo: $(call with,demo) ## run the demonstrations; pictures and pages land in de
 	$(PY) -m viz.demo
 
 test: $(call with,dev demo) ## run the tests and the examples in the docstrings
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto tests/kernels/cuda
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto tests/kernels/cuda tests/viz/test_threads.py
 	$(PY) -m pytest -n auto --ignore=tests/parity
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one

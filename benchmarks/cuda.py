@@ -39,9 +39,10 @@ def tracked(torch, *shape):
 
 
 def pointwise(torch):
-    """tanh(x) * sigmoid(y) + exp(-x * x), 1e8 numbers"""
+    """tanh(x) * sigmoid(y) + exp(-x * x), 1e8 numbers; minigrad's is compiled, PyTorch's is eager"""
     x, y = numbers(torch, 100_000_000), numbers(torch, 100_000_000) + 1
-    return torch.compile(lambda: torch.tanh(x) * torch.sigmoid(y) + torch.exp(-x * x))
+    chain = lambda: torch.tanh(x) * torch.sigmoid(y) + torch.exp(-x * x)
+    return torch.compile(chain) if torch.__name__ == "minigrad" else chain
 
 
 def copy(torch):
@@ -103,8 +104,9 @@ def mlp_step(torch):
     def step():
         a, b, c, d = weights
         loss = torch.nn.functional.cross_entropy(torch.relu(x @ a + b) @ c + d, classes)
-        for w, g in zip(weights, torch.autograd.grad(loss, weights)):
-            w.data -= 0.01 * g
+        with torch.no_grad():
+            for w, g in zip(weights, torch.autograd.grad(loss, weights)):
+                w -= 0.01 * g
         return loss
 
     return torch.compile(step) if torch.__name__ == "minigrad" else step
@@ -245,8 +247,8 @@ def main():
         if options.json:
             pathlib.Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
         if options.docs:
-            head = PAGE.read_text().partition("<!-- figures -->")[0]
-            PAGE.write_text(f"{head}<!-- figures -->\n\n{markdown(figures)}")
+            head = PAGE.read_text().partition("<!-- figures: -->")[0]
+            PAGE.write_text(f"{head}<!-- figures: -->\n\n{markdown(figures)}")
         failed += [name for name, found in figures["milliseconds"].items() if "error" in found]
     for name in failed:
         print(f"failed: {name}")

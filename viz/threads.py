@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 from math import prod
 from pathlib import Path as File
-
-from minigrad.errors import error
-from minigrad.kernels.cuda.watch import Access, Array, Launch, size
+from typing import TYPE_CHECKING
 
 from . import files
 from .alt import listed
@@ -22,6 +20,9 @@ from .picture import MARGIN, Picture
 from .shapes import Group, Path, Text, outline
 from .style import TEXTS
 from .text import wrap
+
+if TYPE_CHECKING:
+    from minigrad.kernels.cuda.watch import Access, Array, Launch
 
 LINE = 16  # cells
 BELOW = 14.0  # a card
@@ -48,6 +49,8 @@ def draw_threads(launch: Launch, array: str | None = None) -> Threads:
     >>> draw_threads(Launch("idle", (2, 1, 1), (3, 1, 1), None)).alt()
     'Threads of the kernel idle, 2 blocks of 3 threads; 6 threads touch nothing; no races.'
     """
+    from minigrad.errors import error
+
     names = [one.name for one in launch.arrays]
     if array is not None and array not in names:
         raise error(ValueError, "draw_threads", f"the kernel {launch.kernel} has no array called {array!r}",
@@ -68,6 +71,8 @@ class Threads:
 
     @property
     def title(self) -> str:
+        from minigrad.kernels.cuda.watch import size
+
         return f"{size(self.launch.grid, 'block')} of {size(self.launch.block, 'thread')}"
 
     def idle(self) -> int:
@@ -119,6 +124,8 @@ class Threads:
         path = File(path)
         makers = {".svg": self.svg, ".png": self.png, ".pdf": self.pdf, ".txt": self.text}
         if path.suffix.lower() not in makers:
+            from minigrad.errors import error
+
             raise error(
                 ValueError, "save", f"threads are not drawn as {path.suffix!r}", f"use one of {', '.join(makers)}"
             )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import kernels_there
+from ..core.arrays import kernels_there, on_device
 from ..core.convert import address
 from ..core.fast import GENERIC
 from .cache import load
@@ -237,7 +237,7 @@ def kind(x: np.ndarray, weight: np.ndarray, dims: tuple) -> str:
 
 def norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple | None:
     """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("normalize").norm(x, weight, bias, dims, eps)
     which = kind(x, weight, dims)
     if not which or bias.shape != weight.shape:
@@ -260,7 +260,7 @@ def norm_backward(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, variance: np.ndarray, dims: tuple, eps: float
 ) -> tuple | None:
     """Its gradients by x, weight and bias."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("normalize").norm_backward(g, x, weight, mean, variance, dims, eps)
     which = kind(x, weight, dims)
     if not which:
@@ -281,7 +281,7 @@ def norm_backward(
 
 def affine(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray | None:
     """x * factor + begin, with a number for each channel."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("normalize").affine(x, factor, begin)
     which = kind(x, factor, (0, *range(2, x.ndim)))
     if which not in ("batch", "narrow") or begin.shape != factor.shape or {factor.dtype, begin.dtype} != {x.dtype}:

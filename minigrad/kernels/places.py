@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import kernels_there
+from ..core.arrays import kernels_there, on_device
 from ..core.fast import GENERIC
 from ..errors import error
 from .cache import load
@@ -197,7 +197,7 @@ def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:
 
 def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
     """The elements at `index` along dim."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("indexing").gather(x, dim, index)
     if not serves(x, index.size) or not fits(x, dim, index):
         return None
@@ -210,7 +210,7 @@ def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
 
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
     """Elements of src written at `index` along dim of x, or combined with what is there by NumPy's function of that name."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("scatter").scatter(x, dim, index, src, how)
     if not serves(x, index.size) or not fits(x, dim, index):
         return False
@@ -231,7 +231,7 @@ def like(a: Any, shape: tuple, x: np.ndarray) -> bool:
 
 def in_range(index: np.ndarray, n: int) -> bool:
     """Whether all of many indices lie between 0 and n - 1; False also where somebody else has to look."""
-    if type(index) is not np.ndarray:
+    if on_device(index):
         return kernels_there("indexing").in_range(index, n)
     if index.size < PLACES_FROM or GENERIC or index.dtype != np.int64 or not index.flags.c_contiguous:
         return False
@@ -258,7 +258,7 @@ def mean_loss(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> float
 
 def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
     """The slices of x at indices along dim; `signed` ones may count from the end."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("indexing").slices(x, dim, index, signed)
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i":
@@ -278,7 +278,7 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
 
     `known` indices have been looked at before: on a device, asking would mean to wait for it.
     """
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("scatter").add(x, dims, indices, rows, known)
     if len(dims) > 1:
         return False

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import kernels_there
+from ..core.arrays import kernels_there, on_device
 from ..core.fast import GENERIC
 from .cache import load
 from .threads import launch
@@ -101,7 +101,7 @@ def module(dtype: np.dtype) -> Any:
 
 def top(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray | None:
     """The places of the k largest, or smallest, along a dimension, in order; of equal ones the first come first."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("sorting").top(x, k, dim, largest)
     n = x.shape[dim]
     if x.size < RANK_FROM or GENERIC or x.dtype.kind not in "fiu" or not 0 < k <= n // SHARE:

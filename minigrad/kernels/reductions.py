@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import kernels_there
+from ..core.arrays import kernels_there, on_device
 from ..core.fast import GENERIC
 from .cache import load
 from .threads import GRAIN, launch
@@ -204,7 +204,7 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
     """A reduction over dimensions in increasing order: "sum", that of "squares" or of the "known" (all but NaN), "product",
     "maximum" or "minimum".
     """
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("reductions").reduce(name, [x], dims, keepdim)
     if name == "sum" and x.dtype.kind == "i":
         return sum_integers(x, dims, keepdim)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import kernels_there
+from ..core.arrays import kernels_there, on_device
 from ..core.convert import address
 from ..core.fast import GENERIC
 from . import columns
@@ -283,7 +283,7 @@ def each(a: np.ndarray) -> np.ndarray:
 
 def softmax(x: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
     """Softmax, or its logarithm."""
-    if type(x) is not ndarray:
+    if on_device(x):
         return kernels_there("softmax").softmax(x, dims, log)
     t = table(x, dims)
     if t is None:
@@ -296,7 +296,7 @@ def softmax(x: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
 
 def softmax_backward(g: np.ndarray, out: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
     """The gradient of either by x."""
-    if type(out) is not ndarray:
+    if on_device(out):
         return kernels_there("softmax").softmax_backward(g, out, dims, log)
     t = table(out, dims)
     if t is None:
@@ -313,7 +313,7 @@ def logsumexp(x: np.ndarray, dims: tuple, keepdim: bool) -> Any:
 
 def standardize(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
     """(x - mean) / sqrt(variance + eps), the mean and the variance, over the last dimensions."""
-    if type(x) is not ndarray:
+    if on_device(x):
         return kernels_there("normalize").standardize(x, dims, eps)
     t = table(x, dims)
     if t is None:
@@ -329,7 +329,7 @@ def standardize_backward(
     g: np.ndarray, x: np.ndarray, mean: np.ndarray, variance: np.ndarray, dims: tuple, eps: float
 ) -> np.ndarray | None:
     """The gradient by x of the first of them."""
-    if type(x) is not ndarray:
+    if on_device(x):
         return kernels_there("normalize").standardize_backward(g, x, mean, variance, dims, eps)
     t = table(x, dims)
     if t is None:
@@ -342,7 +342,7 @@ def standardize_backward(
 
 def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple | None:
     """standardize, with the result times weight plus bias."""
-    if type(x) is not ndarray:
+    if on_device(x):
         return kernels_there("normalize").layer_norm(x, weight, bias, dims, eps)
     t = table(x, dims)
     if t is None or not weight.shape == bias.shape == x.shape[x.ndim - len(dims) :]:
@@ -359,7 +359,7 @@ def layer_norm_backward(
     g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, variance: np.ndarray, dims: tuple, eps: float
 ) -> tuple | None:
     """Its gradients by x, weight and bias."""
-    if type(x) is not ndarray:
+    if on_device(x):
         return kernels_there("normalize").layer_norm_backward(g, x, weight, mean, variance, dims, eps)
     t = table(x, dims)
     if t is None or weight.shape != x.shape[x.ndim - len(dims) :]:
@@ -378,7 +378,7 @@ def layer_norm_backward(
 
 def divide_by_rms(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
     """x / sqrt(mean(x * x) + eps), and the factor, over the last dimensions."""
-    if type(x) is not ndarray:
+    if on_device(x):
         return kernels_there("normalize").divide_by_rms(x, dims, eps)
     t = table(x, dims)
     if t is None:
@@ -390,7 +390,7 @@ def divide_by_rms(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
 
 def divide_by_rms_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray, dims: tuple) -> np.ndarray | None:
     """The gradient by x of the first of them."""
-    if type(x) is not ndarray:
+    if on_device(x):
         return kernels_there("normalize").divide_by_rms_backward(g, x, factor, dims)
     t = table(x, dims)
     if t is None:
@@ -402,7 +402,7 @@ def divide_by_rms_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray, dim
 
 def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:
     """The loss at each row's class, NaN where there is no such class, and the log_softmax."""
-    if type(x) is not ndarray:
+    if on_device(x):
         return kernels_there("softmax").cross_entropy(x, target, dim, ignore)
     t = table(x, (dim,))
     if t is None:
@@ -416,7 +416,7 @@ def cross_entropy_backward(
     g: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int
 ) -> np.ndarray | None:
     """The gradient of the loss by x."""
-    if type(log_p) is not ndarray:
+    if on_device(log_p):
         return kernels_there("softmax").cross_entropy_backward(g, target, log_p, dim, ignore)
     t = table(log_p, (dim,))
     if t is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import kernels_there
+from ..core.arrays import kernels_there, on_device
 from ..core.fast import GENERIC
 from .cache import load
 from .threads import launch
@@ -183,7 +183,7 @@ def lines(x: np.ndarray, dim: int) -> np.ndarray:
 
 def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
     """`ufunc` accumulated along dim, from the end if `reverse`."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("scans").running(ufunc, x, dim, reverse)
     kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}", None) if serves(x) else None
     if kernel is None:
@@ -195,7 +195,7 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarr
 
 def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
     """Running extremes and their places."""
-    if type(x) is not np.ndarray:
+    if on_device(x):
         return kernels_there("scans").running_extreme(ufunc, x, dim)
     if not serves(x):
         return None
@@ -207,7 +207,7 @@ def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
 
 def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
     """y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
-    if type(b) is not np.ndarray:
+    if on_device(b):
         return kernels_there("scans").recurrence(a, b, dim, reverse)
     if not serves(b) or a.dtype != b.dtype or a.shape != b.shape:
         return None

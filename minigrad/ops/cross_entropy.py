@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import kernels_there
+from ..core.arrays import kernels_there, on_device
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels import places as at_places
@@ -34,7 +34,7 @@ class NLL(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        if type(x) is not np.ndarray:
+        if on_device(x):
             return checked(kernels_there("softmax").nll(x, target, dim, ignore), target, x.shape, dim, ignore)
         valid, where = found(target, x.shape, dim, ignore)
         return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
@@ -74,7 +74,7 @@ class AtTarget(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, size: tuple, dim: int, ignore: int) -> np.ndarray:
-        if type(x) is not np.ndarray:
+        if on_device(x):
             return kernels_there("softmax").at_target(x, target, size, dim, ignore)
         out, valid = np.zeros(size, x.dtype), target != ignore
         out[places(np.where(valid, target, 0), dim)] = np.where(valid, x, x.dtype.type(0))

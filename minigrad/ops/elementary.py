@@ -356,7 +356,7 @@ def zeta(s: Any, x: Any) -> Any:
 class Polygamma(Elementary):
     """The n-th derivative of digamma, for n from 1 on; `factor` is n! with its sign."""
 
-    kernel = lambda x, n, factor: factor * zeta(n + 1, x)
+    kernel = ufunc = lambda x, n, factor: factor * zeta(n + 1, x)
     dx = lambda x, n: polygamma(n + 1, x)
     statics = 2
 

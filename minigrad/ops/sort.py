@@ -78,7 +78,7 @@ class SearchSorted(NonDifferentiable):
     def impl(rows: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
         if rows.ndim == 1:
             return as_array(np.searchsorted(rows, values, "right" if right else "left"))
-        if type(rows) is not np.ndarray:
+        if on_device(rows):
             return kernels_there("searching").belonging(rows, values, right)
         low, n = np.zeros(values.shape, np.int64), rows.shape[-1]
         high = np.full(values.shape, n)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.arrays import kernels_there
+from ..core.arrays import kernels_there, on_device
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels import reductions
@@ -30,7 +30,7 @@ class Var(Reduce):
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
-        if type(x) is not np.ndarray:
+        if on_device(x):
             return kernels_there("reductions").spread(x, dims, keepdims=keepdim, correction=correction)
         n = count(x.shape, dims)
         distance = x - add_up(x, dims, True) / n
@@ -44,7 +44,7 @@ class Std(Reduce):
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
-        if type(x) is not np.ndarray:
+        if on_device(x):
             return kernels_there("reductions").spread(x, dims, keepdims=keepdim, correction=correction, root=True)
         squared = Var.impl(x, dims, keepdim, correction)
         if x.dtype == dtypes.F4 and not ((squared > TINY) & (squared < np.inf)).all():  # squares of 1e20, or 1e-30

@@ -42,6 +42,8 @@ LARGER = {
     "matmul": ["T(2, 1100), T(1100, 2)", "T(300), T(300)"],
 }
 
+SWITCHES = ("equal_nan",)  # the settings of formulas that are no numbers
+
 
 def main(dtype: str, file: str) -> None:
     """Write what was launched, and what could not be run, as JSON."""
@@ -139,7 +141,8 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
     if kernel is None:
         return
     steps = "[:, :]" if rank else "[::1]"
-    types = [modules.NUMBA.get(kinds[n].name, kinds[n].name) + steps if read else computed.name for n, read in inputs]
+    numbers = {n: "boolean" if n in SWITCHES else computed.name for n in statics}
+    types = [numbers.get(n) or modules.NUMBA.get(kinds[n].name, kinds[n].name) + steps for n in names]
     result = "boolean" if cls.kind == "bool" else dtype
     yield modules.Launched(kernel.module, kernel.source, kernel.name, (*types, *[result + steps] * len(wanted)))
 
