@@ -142,6 +142,14 @@ def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
     return made
 
 
+@of_arrays(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), by the operation's formula: NumPy's is none of its ufuncs."""
+    made = pointwise.apply("sinc", formula.OPERATIONS["sinc"].kernel, ("x",), (x,), x.dtype, x.dtype)
+    assert made is not None
+    return made
+
+
 @of_arrays(np.copyto)
 def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True) -> None:
     """Write a value over an array, where `where` holds."""
