@@ -1,6 +1,6 @@
 """Compile every kernel for real GPUs, on a machine without one: `make cuda-build`.
 
-    python -m minigrad.testing.cuda_build                  all kernels, for sm_80 and sm_90
+    python -m minigrad.testing.cuda_build                  all kernels, for sm_75, sm_80 and sm_90
     python -m minigrad.testing.cuda_build softmax sum      those whose module's name has one of these words in it
     python -m minigrad.testing.cuda_build --json FILE      also write the figures; --markdown FILE the table by family
 
@@ -34,7 +34,7 @@ from ..kernels.cuda import modules
 from ..kernels.cuda.modules import Launched
 
 FLOATS = ("float16", "float32", "float64")
-ARCHITECTURES = ("sm_80", "sm_90")  # A100; H100 and H200
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90")  # T4; A100; H100 and H200
 BATCH = 12  # kernels that a process compiles before it takes more
 KEPT = "cuda-build.json"
 
@@ -79,7 +79,7 @@ def main() -> int:
         print(text, file=sys.stderr)
     for sample, reason in refused:
         print(f"not collected: {sample}: {reason.splitlines()[0]}")
-    arches = " and ".join(options.arch)
+    arches = ", ".join(options.arch)
     print(f"{len(kernels)} kernels for {arches} compiled, {len(failures)} failed, {len(refused)} samples refused, "
           f"{time.perf_counter() - begun:.0f} s")  # fmt: skip
     return 1 if failures or refused else 0  # what could not be run may launch kernels that nobody has seen
@@ -93,7 +93,7 @@ def arguments() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only kernels of families with this in their name")
-    parser.add_argument("--arch", action="append", metavar="SM", help=f"instead of {' and '.join(ARCHITECTURES)}")
+    parser.add_argument("--arch", action="append", metavar="SM", help=f"instead of {', '.join(ARCHITECTURES)}")
     parser.add_argument("--all", action="store_true", help="print a line for every kernel")
     parser.add_argument("--json", metavar="FILE", help="write the figures of every kernel to FILE")
     parser.add_argument("--markdown", metavar="FILE", help="write the table by family to FILE")
@@ -134,18 +134,19 @@ def compiled(kernels: list[Launched], arches: tuple) -> list[Result]:
 
 def compile_batch(kernels: list[Launched], arches: tuple) -> dict[str, Result]:
     """What becomes of some kernels, by their hashes."""
-    return {hash_of(k, arch): compile_one(k, arch) for k in kernels for arch in arches}
+    return {hash_of(k, r.arch): r for k in kernels for r in compile_one(k, arches)}
 
 
-def compile_one(kernel: Launched, arch: str) -> Result:
-    """One kernel for one architecture."""
-    named = family(kernel), kernel.function, ", ".join(kernel.signature), arch
+def compile_one(kernel: Launched, arches: tuple) -> list[Result]:
+    """One kernel: its PTX, and from that the machine code of each architecture."""
+    named = family(kernel), kernel.function, ", ".join(kernel.signature)
     try:
         module = modules.build(kernel.module, kernel.source)
-        _, cubin, log = modules.machine_code(getattr(module, kernel.function).function, kernel.signature, arch)
+        ptx = modules.assembly(getattr(module, kernel.function).function, kernel.signature)
+        codes = [modules.linked(ptx, kernel.signature, arch) for arch in arches]
     except Exception as e:  # Numba's, NVVM's and the linker's are of many kinds; all mean that it cannot be launched
-        return Result(*named, error=f"{type(e).__name__}: {e}")
-    return Result(*named, **figures(log), size=len(cubin))
+        return [Result(*named, arch, error=f"{type(e).__name__}: {e}") for arch in arches]
+    return [Result(*named, arch, **figures(code.log), size=len(code.cubin)) for arch, code in zip(arches, codes)]
 
 
 def figures(log: str) -> dict[str, int]:

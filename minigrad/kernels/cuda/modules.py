@@ -24,6 +24,10 @@ from .. import cache
 from . import device, simulator
 from .array import DeviceArray
 
+OLDEST = (
+    7,
+    5,
+)  # kernels are compiled to the PTX of this capability, from which newer GPUs get machine code of their own
 NUMBERS = {bool: "boolean", int: "int64", float: "float64"}
 _modules: dict[str, types.ModuleType] = {}
 launched: dict[tuple, Launched] | None = None  # what `cuda-build` compiles: all that was launched, in the simulator
@@ -77,7 +81,7 @@ def stamp() -> str:
 
     functions = pathlib.Path(__file__).with_name("functions.py").read_bytes()
     versions = [found(p) for p in ("numba", "numba-cuda", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12", "numpy")]
-    return f"{hashlib.sha256(functions).hexdigest()} {versions} {sys.version_info[:2]}"
+    return f"{hashlib.sha256(functions).hexdigest()} {OLDEST} {versions} {sys.version_info[:2]}"
 
 
 class Kernel:
@@ -165,29 +169,32 @@ class Code(NamedTuple):
 
 def machine_code(function: Any, signature: tuple, arch: str) -> Code:
     """The machine code of a `@cuda.jit` function for these types; this needs the compiler, but no GPU."""
+    return linked(assembly(function, signature), signature, arch)
+
+
+def assembly(function: Any, signature: tuple) -> str:
+    """The PTX of a `@cuda.jit` function for these types: the same for all GPUs, as Numba uses nothing that newer ones add."""
+    from numba import cuda
+    from numba.core import sigutils
+
+    args, _ = sigutils.normalize_signature(f"void({', '.join(signature)})")
+    with compiling_for(OLDEST):
+        text, _ = cuda.compile(
+            getattr(function, "py_func", function), args, cc=OLDEST, device=False, abi="numba", output="ptx"
+        )
+    return text
+
+
+def linked(ptx: str, signature: tuple, arch: str) -> Code:
+    """The machine code that a GPU of this architecture gets from PTX."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
-    ptx = assembly(function, signature, arch)
     entry = re.search(r"\.visible \.entry (\w+)\((.*?)\)", ptx, re.S)
     assert entry is not None
     taken = [int(bits) // 8 for bits in re.findall(r"\.param \.\w(\d+)", entry[2])]
     assert taken == widths(signature), f"{entry[1]} takes {taken}, and is given {widths(signature)}"
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, verbose=True))
     return Code(entry[1], bytes(linker.link("cubin").code), linker.get_info_log())
-
-
-def assembly(function: Any, signature: tuple, arch: str) -> str:
-    """The PTX of a `@cuda.jit` function for these types."""
-    from numba import cuda
-    from numba.core import sigutils
-
-    args, _ = sigutils.normalize_signature(f"void({', '.join(signature)})")
-    capability = int(arch[3:-1]), int(arch[-1])
-    with compiling_for(capability):
-        text, _ = cuda.compile(
-            getattr(function, "py_func", function), args, cc=capability, device=False, abi="numba", output="ptx"
-        )
-    return text
 
 
 @contextmanager

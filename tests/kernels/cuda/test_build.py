@@ -82,7 +82,7 @@ import json, sys
 from minigrad.kernels.cuda import modules
 from minigrad.testing import cuda_build as build
 kernel = modules.Launched(sys.argv[1], sys.argv[2], "k", ("float32[::1]", "float32[::1]"))
-print(json.dumps([build.compile_one(kernel, arch)._asdict() for arch in build.ARCHITECTURES]))
+print(json.dumps([r._asdict() for r in build.compile_one(kernel, build.ARCHITECTURES)]))
 """
 
 
@@ -92,6 +92,8 @@ def test_a_kernel_compiles_without_a_gpu_and_a_wrong_one_says_why():
     for name, text in (("good", GOOD), ("wrong", GOOD.replace("x[i]", "x.missing"))):
         command = [sys.executable, "-c", PROGRAM, f"minigrad_cuda_{name}_0", text]
         done = subprocess.run(command, env=real, capture_output=True, text=True, check=True)
-        for result in json.loads(done.stdout):
+        results = json.loads(done.stdout)
+        assert [r["arch"] for r in results] == list(build.ARCHITECTURES)
+        for result in results:
             assert bool(result["error"]) == (name == "wrong"), result
             assert "missing" in result["error"] if name == "wrong" else result["registers"] > 0 and result["size"] > 0
