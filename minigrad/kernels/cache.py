@@ -8,6 +8,7 @@ find the disk full; whatever cannot be read, or is not whole, counts as missing.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -123,6 +124,15 @@ def read(name: str) -> bytes | None:
         return None
 
 
+@functools.cache
+def sweep(place: pathlib.Path) -> None:
+    """Remove what killed processes have left unfinished; once a process, as the folder may hold thousands of files."""
+    for old in place.glob("*.part"):
+        with contextlib.suppress(OSError):  # another process has been quicker
+            if time.time() - old.stat().st_mtime > STALE:
+                old.unlink()
+
+
 def write(name: str, data: bytes) -> bool:
     """Write a file of the cache folder, whole or not at all; whether that was done."""
     place = folder()
@@ -130,9 +140,7 @@ def write(name: str, data: bytes) -> bool:
         return False
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for old in place.glob("*.part"):
-            if time.time() - old.stat().st_mtime > STALE:
-                old.unlink(missing_ok=True)
+        sweep(place)
         with tempfile.NamedTemporaryFile(dir=place, suffix=".part", delete=False) as part:
             try:
                 part.write(data)
