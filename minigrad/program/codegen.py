@@ -66,12 +66,15 @@ def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name:
 class Writer:
     """Writes the module for one lowered program."""
 
+    spelled, reserved = Spelling, set[str]()  # how values are written, and names that the module has besides
+
     def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
-        self.low, self.inputs, self.outputs, self.writes, self.entry = low, inputs, outputs, writes, name
+        self.low, self.inputs, self.outputs, self.writes = low, inputs, outputs, writes
         self.needs: dict = {}  # what formulas need: (module, name) to import, or the text of a definition
         for op in low.ops:
             self.needs.update(op.data.get("needs", {}))
-        self.spelling = Spelling(low, inputs, {name, *defined(self.needs)})
+        self.spelling = self.spelled(low, inputs, {*self.reserved, *defined(self.needs)})
+        self.entry = self.spelling.free(name)  # another one where a program is called exp, and computes exp
 
     def write(self) -> Program:
         """The text, from the groups in their order."""

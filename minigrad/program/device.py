@@ -15,7 +15,7 @@ import numpy as np
 
 from ..kernels import formula
 from .apart import apart
-from .codegen import Program, Writer, check, comment, defined, indent, words
+from .codegen import Program, Writer, check, comment, indent, words
 from .fuse import Group, loop_index, schedule
 from .kernels import Adds, Columns, Elements, Picks, block_function
 from .lowered import F8, Lowering, Op, V
@@ -76,9 +76,10 @@ class DeviceSpelling(Spelling):
 class DeviceWriter(Writer):
     """Writes the module for one lowered program."""
 
+    spelled, reserved = DeviceSpelling, RESERVED
+
     def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
         super().__init__(low, inputs, outputs, writes, name)
-        self.spelling = DeviceSpelling(low, inputs, {name, *RESERVED, *defined(self.needs)})
         self.kernels: list[str] = []
 
     def write(self) -> Program:

@@ -1,5 +1,5 @@
-"""Which kernels there are, for what types: every operation of the table runs in the simulator, forward and backward, and all
-that is launched is noted.  Kernels of formulas are enumerated besides, whether a sample
+"""Which kernels there are, for what types: every operation of the table runs in the simulator, forward and backward, eagerly
+and as a program for `compile`, and all that is launched is noted.  Kernels of formulas are enumerated besides, whether a sample
 reaches them or not.
 
     NUMBA_ENABLE_CUDASIM=1 MINIGRAD_CUDA_BLOCKS=full python -m minigrad.testing.cuda_collect float32 FILE
@@ -13,7 +13,7 @@ import json
 import pathlib
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +25,7 @@ from ..kernels import formula
 from ..kernels.cuda import matmul, modules, pointwise
 from ..ops.families import Pointwise
 from ..ops.registry import TABLE, Entry
+from ..program.compile import compile
 from .samples import call
 
 # Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
@@ -42,6 +43,9 @@ LARGER = {
     "matmul": ["T(2, 1100), T(1100, 2)", "T(300), T(300)"],
 }
 
+COMPILED = (
+    "float32"  # the dtype of the programs for `compile`, one an operation: texts for other dtypes and shapes are alike
+)
 SWITCHES = ("equal_nan",)  # the settings of formulas that are no numbers
 
 
@@ -65,6 +69,8 @@ def run_samples(dtype: str) -> Iterator[tuple[str, str]]:
             for sample in [*entry.samples, *LARGER.get(name, ())]:
                 try:
                     forward_and_backward(minigrad, entry, sample, dtype)
+                    if dtype == COMPILED and sample == entry.samples[0]:
+                        compiled(minigrad, entry, sample, dtype)
                 except Exception as e:
                     yield f"{name}({sample}) in {dtype}", f"{type(e).__name__}: {e}"
 
@@ -97,13 +103,35 @@ def products() -> Iterator[list[modules.Launched]]:
 
 def forward_and_backward(module: object, entry: Entry, sample: str, dtype: str) -> None:
     """A sample, and the gradients of all that it returns."""
+    program(module, entry, sample, dtype)(*leaves_of(module, entry, sample, dtype))
+
+
+def compiled(module: object, entry: Entry, sample: str, dtype: str) -> None:
+    """The same as a compiled program."""
+    run = compile(program(module, entry, sample, dtype))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*generated code failed")
+        run(*leaves_of(module, entry, sample, dtype))
+
+
+def leaves_of(module: object, entry: Entry, sample: str, dtype: str) -> list:
+    """The tensors that a sample is about, on the device."""
     with device("cpu"):
         _, made = call(module, entry.function, entry, sample, dtype=dtype)
-    leaves = [leaf.detach().to("cuda").requires_grad_(entry.differentiable) for leaf in made]
-    result, _ = call(module, entry.function, entry, sample, dtype=dtype, leaves=leaves)
-    outs = [t for t in tensors(result) if t.requires_grad]
-    if outs:
-        grad(outs, leaves, [t.detach().clone() for t in outs], allow_unused=True)
+    return [leaf.detach().to("cuda").requires_grad_(entry.differentiable) for leaf in made]
+
+
+def program(module: object, entry: Entry, sample: str, dtype: str) -> Callable:
+    """The function of the leaves that computes the sample, and its gradients; it has the operation's name."""
+
+    def run(*leaves: Any) -> tuple:
+        result, _ = call(module, entry.function, entry, sample, dtype=dtype, leaves=leaves)
+        outs = [t for t in tensors(result) if t.requires_grad]
+        gradients = grad(outs, leaves, [t.detach() * 2 for t in outs], allow_unused=True) if outs else ()
+        return tensors(result), [g for g in gradients if g is not None]
+
+    run.__name__ = entry.name
+    return run
 
 
 def tensors(result: object) -> list:

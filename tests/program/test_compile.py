@@ -330,3 +330,14 @@ def test_a_row_is_summed_before_its_memory_is_taken():
     args = T(4, 4), T(4, 4)
     for a, b in zip(compile(f)(*args), f(*args)):
         same(a, b)
+
+
+@pytest.mark.filterwarnings("error")  # [compile-eager] says that the generated code failed
+@pytest.mark.parametrize("name", ["exp", "abs", "sum", "np", "njit", "call", "statics", "<lambda>", "__call__"])
+def test_a_program_may_have_the_name_of_what_it_computes(name):
+    def program(x):
+        return (x.exp() + x.abs() * x.sum()).exp()
+
+    program.__name__ = name
+    x = torch.tensor([0.5, -1.0])
+    assert torch.equal(compile(program)(x).round(decimals=4), program(x).round(decimals=4))

@@ -126,3 +126,14 @@ def test_a_class_that_there_is_not_gives_nan():
     y[1], y[2] = 9, -1
     found = compiled(x, y).cpu().numpy()
     assert np.isfinite(found[0]) and np.isnan(found[1:]).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["exp", "abs", "cuda", "threads", "part", "<lambda>"])
+def test_a_program_may_have_the_name_of_what_it_computes(name):
+    def program(x):
+        return (x.exp() + x.abs() * x.sum(0)).exp()
+
+    program.__name__ = name
+    x = torch.tensor([[0.5, -1.0]])
+    same(program(x), torch.compile(program)(x.cuda()))
