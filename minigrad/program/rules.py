@@ -91,7 +91,8 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
                 tree=ast.parse("x", mode="eval").body, params=("x",), kinds=[target], needs={}, natural=target)  # fmt: skip
         return True
     made = expression(cls, args, target)
-    kinds = [BOOL] * cls.masks + [target] * (len(args) - cls.masks)
+    switches = [BOOL if type(a) is bool else target for a in args[n:]]
+    kinds = [BOOL] * cls.masks + [target] * (n - cls.masks) + switches
     natural = BOOL if cls.kind == "bool" else target
     low.add(
         "map", list(args), [low.out()], cls.name, tree=made, params=cls.names, kinds=kinds, needs=needs, natural=natural
