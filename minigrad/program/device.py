@@ -27,12 +27,21 @@ from .spelling import Spelling, cast
 KERNELS = {"elements": Elements, "rows": RowKernel, "columns": Columns, "pick": Picks, "scatter": Adds}
 HELPERS = {f"block_{kind}_{dtype}": block_function(kind, dtype)
            for kind, dtype in [("sum", "float64"), ("sum", "int64"), ("max", "float32"), ("max", "float64")]}  # fmt: skip
-LAUNCHING = ("call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
-RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", *LAUNCHING, *HELPERS}
+LAUNCHING = ("Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
+RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", *LAUNCHING, *HELPERS}
 
 
 class DeviceSpelling(Spelling):
     """How values are written: arrays come from the device, and numbers lie there as arrays of one element."""
+
+    def __init__(self, low: Lowering, inputs: list[V], reserved: set):
+        super().__init__(low, inputs, reserved)
+        self.places: list[str] = []  # of the operations whose kernels leave indices that they cannot follow
+
+    def outside(self, op: Op) -> str:
+        """The cell for an index that an operation cannot follow."""
+        self.places.append(f"{op.name} at {comment(op)[2:]}")
+        return f"outside[{len(self.places) - 1}]"
 
     def array(self, v: V) -> str:
         """Text for the whole of v."""
@@ -142,13 +151,16 @@ class DeviceWriter(Writer):
         helpers = [
             text for name, text in HELPERS.items() if name in named or name.replace("block_max", "higher") in named
         ]
-        launching = [n for n in LAUNCHING if n in named]
+        launching = [n for n in LAUNCHING if n in named or n == "Outside" and self.spelling.places]
         if launching:
             imports["minigrad.program.launches"] = launching
         title = f'"""{self.entry}, compiled by minigrad for a GPU: a kernel stands for the lines of the program above it."""'
         lines = [title, "", "import numpy as np"]
         lines += [f"from {module} import {', '.join(names)}" for module, names in sorted(imports.items())]
-        definitions = [k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs if isinstance(k, str)]
+        outside = [f"outside = Outside({tuple(self.spelling.places)!r})"] * bool(self.spelling.places)
+        definitions = outside + [
+            k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs if isinstance(k, str)
+        ]
         lines += ["", *definitions] if definitions else []
         return "\n".join([*lines, *[f"\n\n{text.rstrip()}" for text in helpers]])
 

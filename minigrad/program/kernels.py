@@ -77,6 +77,7 @@ class Kernel(Loop):
     def arguments(self, lines: list) -> dict[str, str]:
         """The arrays and numbers that lines name, each with what the launch gives for it."""
         flat = {short: f"{n}.reshape({n}.size)" for n, short in self.flats.items()}
+        flat["outside"] = "outside.cells"
         known = {*self.spelling.names.values(), *self.spelling.numbers.values()}
         found = dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", re.sub(r"#.*", "", "\n".join(lines))))
         return {n: flat.get(n, n) for n in found if n in flat or n in known or n.endswith("_parts")}
@@ -205,7 +206,7 @@ class Columns(Kernel):
 
 
 class Picks(Kernel):
-    """The negative of each row's element at its class; NaN for a class that there is not, for a kernel raises nothing."""
+    """The negative of each row's element at its class; NaN for a class that there is not, which is left in `outside`."""
 
     def write(self, name: str) -> tuple[str, list]:
         (op,), s = self.group.ops, self.spelling
@@ -213,7 +214,7 @@ class Picks(Kernel):
         index = loop_index(target.shape)
         self.before.append(f"{s.name(out, 'loss')} = {s.empty(out)}")
         body = [
-            *picked(op, s.name(out), s.at(target, index), s.sizes(x)[-1], s.at(x, [*index, "k"])),
+            *picked(s, op, s.at(target, index), s.at(x, [*index, "k"])),
             f"{s.name(out)}[{', '.join(index) or '0'}] = {s.name(out)}_i",
         ]
         return of_each(self, name, target, body)
@@ -233,6 +234,8 @@ class Adds(Kernel):
             f"k = {s.at(places, index)}",
             f"if 0 <= k and k < {s.sizes(x)[-1]}:",
             f"    cuda.atomic.add({out}, ({', '.join([*index[:-1], 'k'])}), {s.at(src, index)})",
+            "else:",
+            f"    {s.outside(op)} = k",
         ]
         return of_each(self, name, places, body)
 
@@ -244,9 +247,9 @@ def of_each(kernel: Kernel, name: str, v: V, body: list) -> tuple[str, list]:
     return kernel.finished(name, counted(live, sizes, body), [f"grid, block = threads({product(sizes)})"])
 
 
-def picked(op: Op, name: str, target: str, classes: str, element: str, inside: tuple = ()) -> list[str]:
+def picked(s: Spelling, op: Op, target: str, element: str, inside: tuple = ()) -> list[str]:
     """Lines that put the loss of a row into a variable; `inside` are those that compute the element at k."""
-    dtype = f"np.{op.outs[0].dtype.name}"
+    name, dtype, classes = s.name(op.outs[0]), f"np.{op.outs[0].dtype.name}", s.sizes(op.ins[0])[-1]
     return [
         f"k = {target}",
         f"{name}_i = {dtype}(0)",
@@ -254,6 +257,8 @@ def picked(op: Op, name: str, target: str, classes: str, element: str, inside: t
         f"    {name}_i = {dtype}(np.nan)",
         f"    if 0 <= k and k < {classes}:",
         *["        " + line for line in [*inside, f"{name}_i = -{element}"]],
+        "    else:",
+        f"        {s.outside(op)} = k",
     ]
 
 

@@ -141,7 +141,7 @@ class Pick(Part):
             inside = self.body
         else:
             element = s.at(x, [*row, "k"])
-        lines = picked(op, name, s.at(target, row), s.sizes(x)[-1], element, tuple(inside))
+        lines = picked(s, op, s.at(target, row), element, tuple(inside))
         self.kernel.locals[out] = f"{name}_i"
         if out in self.stored:
             self.allocate(out)

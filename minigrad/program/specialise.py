@@ -228,6 +228,8 @@ class Specialisation:
     def failed(self, owner: Compiled, e: Exception, args: tuple, kwargs: dict) -> Any:
         """The generated code has raised: eager code tells."""
         result = owner.function(*args, **kwargs)  # raises the error at the user's line, if it is the program's
+        if self.on_device and isinstance(e, IndexError):  # an earlier call's (kernels/cuda/outside.py)
+            raise e
         self.give_up(owner, e)
         return result
 

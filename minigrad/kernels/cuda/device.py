@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -21,6 +22,7 @@ from ...errors import error
 from . import simulator
 
 SHIFT = 1 << 47
+watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose look() is called when the device has been waited for
 
 
 class Uncapturable(BaseException):
@@ -35,6 +37,7 @@ class Asked:
 
     def __init__(self):
         self.calls: list[tuple[Callable, tuple]] = []
+        self.kept: list = []  # what lives as long
 
     def launch(self) -> None:
         """Do it."""
@@ -108,6 +111,12 @@ class Simulator:
         """Copy device memory into a contiguous array."""
         refuse_capturing(self.asked)
         a[...] = self.host(address, a.shape, a.dtype, a.strides)
+        look()
+
+    def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
+        """Memory that the processor sees as well: its address on the device, and its bytes."""
+        address = self.allocate(nbytes)
+        return address, self.host(address, (nbytes,), np.dtype(np.uint8), (1,))
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place in device memory to another."""
@@ -117,6 +126,7 @@ class Simulator:
     def synchronize(self) -> None:
         """Nothing to wait for."""
         refuse_capturing(self.asked)
+        look()
 
     def wait_for(self, stream: int) -> None:
         """Nothing to wait for."""
@@ -189,6 +199,12 @@ class GPU:
         self.call("cuMemcpyDtoHAsync", a.ctypes.data, address, a.nbytes, self.stream)
         self.synchronize()
 
+    def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
+        """Memory of the computer that kernels write to as they do to the device's: its address, and its bytes."""
+        address = int(self.call("cuMemAllocHost", nbytes))
+        interface = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+        return address, np.asarray(Interface(interface, self))
+
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place in device memory to another."""
         self.call("cuMemcpyDtoDAsync", target, source, nbytes, self.stream)
@@ -197,6 +213,7 @@ class GPU:
         """Wait until all that was asked for is done."""
         refuse_capturing(self.asked)
         self.queue.sync()
+        look()
 
     def wait_for(self, stream: int) -> None:
         """Wait until what another library has asked for in a stream of its own is done."""
@@ -217,6 +234,12 @@ class GPU:
             self.asked = None
         graph = builder.end_building().complete()
         asked.calls.append((graph.launch, (self.queue,)))
+
+
+def look() -> None:
+    """Have those look who want to know what kernels have left."""
+    for watcher in list(watchers):
+        watcher.look()
 
 
 def refuse_capturing(asked: Asked | None) -> None:

@@ -6,7 +6,7 @@ steps of 0 where the indices decide, and the indexed dimensions once more behind
 the strides are.
 
 Indices out of range are not followed.  Where nobody has looked before, the kernel leaves them in `wrong`, and one read of
-it says whether there are any.
+it says whether there are any; during a capture that is left for later (outside.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ...core.arrays import near, zeros
 from ...errors import error
 from .. import places
 from . import modules, pointwise
-from .array import DeviceArray, empty
+from .array import DeviceArray, empty, full
+from .outside import NONE, later
 from .protocol import FUNCTIONS, copy_to, of_arrays
 
 WHOLE = slice(None)
@@ -86,10 +87,11 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
     sizes, jumps = [x.shape[d] for d in at.dims], [x.strides[d] for d in at.dims]
     seen = [a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, s)) for a, s in zip(arrays, steps)]
     seen[0] = x.seen(np.lib.stride_tricks.as_strided(x.shadow, (*shape, *sizes), (*steps[0], *jumps)))
-    wrong = [zeros((len(sizes),), x, np.int64)] * checked
+    late = later(tuple([f"index for dimension {d} of size {n}" for d, n in zip(at.dims, sizes)])) if checked else None
+    wrong = [zeros((len(sizes),), x, np.int64) if late is None else late] * checked
     chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
     chosen[modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
-    if checked:
+    if checked and late is None:
         refuse(wrong[0], at.dims, sizes, signed)
 
 
@@ -287,13 +289,14 @@ from numba import cuda
 def look(n, index_, wrong_):
     for i in range(cuda.grid(1), index_.size, cuda.gridsize(1)):
         if index_[i] < 0 or index_[i] >= n:
-            cuda.atomic.exch(wrong_, 0, 1)
+            cuda.atomic.exch(wrong_, 0, index_[i])
 '''
 
 
 def in_range(index: DeviceArray, n: int) -> bool:
-    """Whether all indices lie between 0 and n - 1; waits for the device."""
-    wrong = zeros((1,), index, np.int64)
+    """Whether all indices lie between 0 and n - 1; waits for the device, but in a capture, where that is told later."""
+    late = later((f"index for a dimension of size {n}",))
+    wrong = full((1,), NONE, np.int64) if late is None else late
     if index.size:
         modules.load("in_range", IN_RANGE).look[modules.threads(index.size)](n, index.reshape(-1), wrong)
-    return not index.size or not wrong.item()
+    return late is not None or wrong.item() == NONE

@@ -1,0 +1,86 @@
+"""Indices out of range in compiled programs: told by eager code where they are the call's own, else when somebody looks."""
+
+import pytest
+
+import minigrad as torch
+from minigrad.kernels.cuda import device
+from minigrad.kernels.cuda.outside import NONE, Outside, OutsideError
+from minigrad.program import specialise
+
+F = torch.nn.functional
+
+
+def there(*numbers):
+    return torch.tensor(numbers, device="cuda")
+
+
+def loss(x, y):
+    return F.cross_entropy(x * 2, y)
+
+
+def picked(x, y):
+    return F.nll_loss(x.sin(), y)
+
+
+def added(x, y):
+    return (x * 2).scatter_add(1, y[:, None], x)
+
+
+def embedded(x, y):
+    return F.embedding(y, x).sum()
+
+
+def indexed(x, y):
+    return x[y].sin() + x.gather(0, y[:, None])
+
+
+@pytest.mark.parametrize("calls", [0, 1, 4])  # before it: launched one by one, captured, replayed
+@pytest.mark.parametrize("program", [loss, picked, added, embedded, indexed])
+def test_eager_code_names_the_index_of_a_compiled_call(program, calls):
+    compiled, x = torch.compile(program), torch.randn(3, 5, device="cuda")
+    for _ in range(calls):
+        compiled(x, there(1, 0, 2))
+    with pytest.raises((IndexError, RuntimeError), match="77") as found:
+        compiled(x, there(1, 77, 2))
+    assert not isinstance(found.value, OutsideError)
+    assert torch.allclose(
+        compiled(x, there(1, 0, 2)), program(x, there(1, 0, 2))
+    )  # it is no reason to give the program up
+    assert "eagerly" not in compiled.explain()
+
+
+@pytest.mark.parametrize("program", [loss, embedded])
+def test_what_eager_code_cannot_repeat_is_an_earlier_calls(program, monkeypatch):
+    compiled, x = torch.compile(program), torch.randn(3, 5, device="cuda")
+    for _ in range(3):
+        compiled(x, there(1, 0, 2))
+    with monkeypatch.context() as late:  # a GPU that has not come so far when the processor looks
+        late.setattr(device, "look", lambda: None)
+        compiled(x, there(1, 77, 2))
+    with pytest.raises(OutsideError, match="index 77 is out of bounds, and was not followed"):
+        compiled(x, there(1, 0, 2))
+    compiled(x, there(1, 0, 2))
+
+
+def test_whoever_waits_for_the_device_looks():
+    outside = Outside(("pick at net.py:3", "scatter at net.py:4"))
+    torch.cuda.synchronize()
+    x = torch.ones(2, device="cuda")
+    for wait in (torch.cuda.synchronize, x.tolist):
+        outside.found[1] = 5
+        with pytest.raises(OutsideError, match="scatter at net.py:4: index 5 is out of bounds"):
+            wait()
+        assert outside.found.tolist() == [NONE, NONE]
+        wait()
+
+
+def test_the_place_in_the_program_is_said(monkeypatch):
+    compiled, x = torch.compile(loss), torch.randn(3, 5, device="cuda")
+    compiled(x, there(1, 0, 2))
+    monkeypatch.setattr(
+        specialise.Specialisation, "failed", lambda program, owner, e, args, kwargs: pytest.fail(str(e))
+    )
+    with pytest.raises(
+        pytest.fail.Exception, match=r"test_outside.py:\d+  return F.cross_entropy\(x \* 2, y\): index 77 is"
+    ):
+        compiled(x, there(1, 77, 2))
