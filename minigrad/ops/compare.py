@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from .explain import on_two_devices
 from .families import Pointwise
 from .registry import choice, functions, op
 
@@ -206,6 +207,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
             f"argument 'other' must be Tensor, not {type(other).__name__}",
             "compare with == for numbers",
         )
+    if mixed := on_two_devices("equal", {"input": input._a, "other": other._a}):
+        raise mixed
     return tuple(input.shape) == tuple(other.shape) and builtins.bool(eq(input, other).all().item())
 
 

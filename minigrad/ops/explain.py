@@ -39,8 +39,8 @@ def explanation(cls: Any, arrays: tuple, cause: Exception) -> Any:
                 return error(TypeError, name, *no_tensor(k, a, " or a number"))
     tensors = {k: a for k, a in named.items() if isinstance(a, np.ndarray)}
     shapes = {k: a.shape for k, a in tensors.items()}
-    if len({on_device(a) for a in tensors.values() if a.ndim}) > 1:
-        return error(RuntimeError, name, *on_two_devices(tensors))
+    if mixed := on_two_devices(name, tensors):
+        return mixed
     if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:
         return error(RuntimeError, name, apart(shapes.values()), meeting(shapes), notes=[sketch(shapes)])
     if isinstance(cause, MemoryError):
@@ -57,17 +57,17 @@ def explanation(cls: Any, arrays: tuple, cause: Exception) -> Any:
     return unclear
 
 
-def on_two_devices(arrays: dict[str, Any]) -> tuple[str, str]:
-    """What is wrong, and what to do, where tensors do not lie on one device."""
+def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
+    """The error where arrays do not lie on one device; None where they do.  Numbers may lie anywhere."""
     first: dict = {}
     for name, a in arrays.items():
         if a.ndim:
             first.setdefault(on_device(a), f"{name} of shape {a.shape} on {'cuda:0' if on_device(a) else 'cpu'}")
+    if len(first) < 2:
+        return None
     other = next(name for name, a in arrays.items() if a.ndim and not on_device(a))
-    return (
-        f"expected all tensors to be on the same device, but found {' and '.join(first.values())}",
-        f"move one of them: {other}.cuda(), or the other one with .cpu()",
-    )
+    what = f"expected all tensors to be on the same device, but found {' and '.join(first.values())}"
+    return error(RuntimeError, who, what, f"move one of them: {other}.cuda(), or the other one with .cpu()")
 
 
 def no_tensor(name: str, given: Any, also: str = "") -> tuple[str, str]:

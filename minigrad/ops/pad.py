@@ -14,6 +14,7 @@ from ..errors import error
 from ..kernels import moves
 from .broadcast import tensors_from
 from .devices import placed
+from .explain import on_two_devices
 from .families import Linear
 from .index import Index, Take, Untake, data_dependent
 from .reduce import axis
@@ -286,6 +287,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
                 f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}",
                 "write x.flatten() for each of them",
             )
+    if mixed := on_two_devices("meshgrid", {f"tensors[{i}]": x._a for i, x in enumerate(xs)}):
+        raise mixed
     size, n = [x.numel() for x in xs], len(xs)
     grids = [
         expand(

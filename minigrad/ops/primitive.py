@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import debug, ends, half, invalid, suspects
-from ..core.arrays import KINDS, as_array, on_device
+from ..core.arrays import KINDS, as_array
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
 from ..core.dtypes import F2
@@ -126,10 +126,9 @@ class Primitive(Function):
             for i, (n, a) in enumerate(zip(names, args))
             if isinstance(a, Tensor) and n not in cls.anywhere
         }
-        if len({on_device(a) for a in named.values() if a.ndim}) > 1:
-            e = error(RuntimeError, cls.function_name(), *explain.on_two_devices(named))
-            e.below = True
-            raise e
+        if mixed := explain.on_two_devices(cls.function_name(), named):
+            mixed.below = True
+            raise mixed
 
     @classmethod
     def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:

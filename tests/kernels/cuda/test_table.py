@@ -72,3 +72,18 @@ def test_gradients_are_those_of_the_processor(name):
 def test_tangents_are_those_of_the_processor(name):
     for sample in TABLE[name].samples:
         check(name, sample, *twice(tangents, name, sample))
+
+
+SHAPES_ONLY = {"broadcast_tensors", "expand_as", "reshape_as", "type_as", "view_as"}  # nothing is computed with both
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in SHAPES_ONLY])
+def test_tensors_on_two_devices_are_refused_by_their_names(name):
+    for sample in TABLE[name].samples:
+        leaves = [leaf.detach() for leaf in run(name, sample)[1]]
+        shapes = [leaf.shape for leaf in leaves if leaf.ndim]
+        if len(shapes) < 2 or any(0 in s for s in shapes):  # what has no elements is nowhere
+            continue
+        for k in [k for k, leaf in enumerate(leaves) if leaf.ndim]:
+            with pytest.raises(RuntimeError, match=r"same device.*of shape .* on c.* and .*of shape .* on c"):
+                run(name, sample, leaves=[x.cuda() if x is leaves[k] else x for x in leaves])
