@@ -116,7 +116,7 @@ class Simulator:
     def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
         """Memory that the processor sees as well: its address on the device, and its bytes."""
         address = self.allocate(nbytes)
-        return address, self.host(address, (nbytes,), np.dtype(np.uint8), (1,))
+        return address, bytes_at(address - SHIFT, nbytes, self.free, address)
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place in device memory to another."""
@@ -139,6 +139,13 @@ class Interface:
 
     def __init__(self, interface: dict, owner: Any):
         self.__array_interface__, self.owner = interface, owner
+
+
+def bytes_at(address: int, nbytes: int, free: Callable, *args: Any) -> np.ndarray:
+    """Bytes of the computer's memory, given back by free(*args) when nobody sees them any more."""
+    seen = Interface({"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}, None)
+    weakref.finalize(seen, free, *args).atexit = False
+    return np.asarray(seen)
 
 
 class GPU:
@@ -202,8 +209,7 @@ class GPU:
     def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
         """Memory of the computer that kernels write to as they do to the device's: its address, and its bytes."""
         address = int(self.call("cuMemAllocHost", nbytes))
-        interface = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
-        return address, np.asarray(Interface(interface, self))
+        return address, bytes_at(address, nbytes, self.call, "cuMemFreeHost", address)
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place in device memory to another."""

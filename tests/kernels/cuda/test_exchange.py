@@ -202,10 +202,9 @@ def test_what_tensors_do_not_support_is_refused(changes, kind, text):
 
 
 def test_other_streams_are_waited_for(monkeypatch):
-    waited, place = [], device.current()
+    waited, place, a = [], device.current(), to_device(values())
     monkeypatch.setattr(place, "wait_for", waited.append)
     monkeypatch.setattr(place, "synchronize", lambda: waited.append("all"))
-    a = to_device(values())
     for stream in (None, 1, 77):
         exchange.from_interface(Foreign(a, stream=stream))
     assert waited == [77]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.kernels.cuda import matmul
+from minigrad.kernels.cuda import matmul, simulator
 from minigrad.kernels.cuda.array import to_device
 from minigrad.kernels.cuda.watch import watch
 
@@ -99,6 +99,7 @@ def test_shapes_that_do_not_fit_are_refused():
         np.matmul(to_device(numbers((2, 3))), to_device(numbers((2, 3))))
 
 
+@pytest.mark.skipif(not simulator.SIMULATED, reason="threads are watched in the simulator alone")
 def test_threads_wait_for_each_other_where_they_have_to():
     with watch() as trace:
         check(numbers((9, 13)), numbers((13, 10)))

@@ -1,10 +1,13 @@
 """Indices out of range in compiled programs: told by eager code where they are the call's own, else when somebody looks."""
 
+import gc
+
 import pytest
 
 import minigrad as torch
 from minigrad.kernels.cuda import device
 from minigrad.kernels.cuda.outside import NONE, Outside, OutsideError
+from minigrad.kernels.cuda.simulator import SIMULATED
 from minigrad.program import specialise
 
 F = torch.nn.functional
@@ -84,3 +87,17 @@ def test_the_place_in_the_program_is_said(monkeypatch):
         pytest.fail.Exception, match=r"test_outside.py:\d+  return F.cross_entropy\(x \* 2, y\): index 77 is"
     ):
         compiled(x, there(1, 77, 2))
+
+
+@pytest.mark.skipif(not SIMULATED, reason="the blocks of a GPU's memory cannot be listed")
+def test_its_memory_is_given_back():
+    place = device.current()
+    before = set(place.blocks)
+    outside = Outside(("here",))
+    cells = outside.cells
+    del outside
+    gc.collect()
+    assert set(place.blocks) - before == {cells.address}
+    del cells
+    gc.collect()
+    assert set(place.blocks) <= before
