@@ -7,6 +7,8 @@ whenever it has waited for the device anyway.  What a GPU has not reached by the
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from ...errors import error
@@ -26,11 +28,21 @@ class Outside:
 
     def __init__(self, where: tuple[str, ...]):
         self.where = where
-        address, memory = device.current().shared(8 * len(where))
-        self.found = memory.view(np.int64)
-        self.found.fill(NONE)
-        self.cells: DeviceArray = placed(Block(address, 8 * len(where), 0, memory), (len(where),), self.found.dtype)
+
+    @cached_property
+    def found(self) -> np.ndarray:
+        """The cells as the processor sees them; they are there from the first launch on, as compiling needs no device."""
+        self.address, memory = device.current().shared(8 * len(self.where))
+        found = memory.view(np.int64)
+        found.fill(NONE)
         device.watchers.add(self)
+        return found
+
+    @cached_property
+    def cells(self) -> DeviceArray:
+        """The cells as kernels see them."""
+        found = self.found
+        return placed(Block(self.address, found.nbytes, 0, found), found.shape, found.dtype)
 
     def look(self) -> None:
         """Raise OutsideError for an index that has been found."""
