@@ -15,6 +15,7 @@ from . import debug
 from .arrays import laid_out, on_device
 from .context import current
 from .debug import made
+from .dtypes import FLOATS
 from .edges import Leaf, Lent, name_of
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class Conversions:
         return int(self._number("int"))
 
     def __index__(self) -> int:
-        if self._np_dtype.kind == "f" or self.numel() != 1:
+        if self._np_dtype in FLOATS or self.numel() != 1:
             raise error(
                 TypeError,
                 "index",

@@ -65,17 +65,17 @@ def result_dtype(input: Tensor, dtype: Any, who: str) -> Tensor:
     """
     if dtype is not None:
         found = input.to(dtype)
-        if found._np_dtype.kind != "f" and current().grad and input.requires_grad:
+        if found._np_dtype not in dtypes.FLOATS and current().grad and input.requires_grad:
             what = f"autograd does not support the dtype {found.dtype} of its result: the input requires grad"
             raise error(RuntimeError, who, what, f"x.detach().{who}(...), or a floating-point dtype")
         return found
-    return input if input._np_dtype.kind == "f" else input.to(dtypes.int64)
+    return input if input._np_dtype in dtypes.FLOATS else input.to(dtypes.int64)
 
 
 def floating(input: Tensor, dtype: Any, who: str) -> Tensor:
     """The input, converted to `dtype` if one is given; RuntimeError if that leaves integers."""
     found = input if dtype is None else input.to(dtype)
-    if found._np_dtype.kind != "f":
+    if found._np_dtype not in dtypes.FLOATS:
         raise error(RuntimeError, who, f"input dtype should be floating point or complex, got {found.dtype.name}",
                     f"convert it first: {who}(x.float())")  # fmt: skip
     return found
@@ -226,7 +226,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     tensor([1.5000, 3.5000])
     """
     source = input if dtype is None else input.to(dtype)
-    if source._np_dtype.kind != "f":
+    if source._np_dtype not in dtypes.FLOATS:
         raise error(RuntimeError, "mean", "could not infer output dtype. Input dtype must be either a floating point "
                     f"or complex dtype. Got: {source.dtype.name}",
                     "convert first, x.float().mean(), or pass dtype=minigrad.float32")  # fmt: skip
@@ -261,7 +261,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     tensor(3.)
     """
     source, dims = result_dtype(input, dtype, "nansum"), axes(input, dim, "nansum")
-    return (NanSum if source._np_dtype.kind == "f" else Sum).apply(source, dims, keepdim)
+    return (NanSum if source._np_dtype in dtypes.FLOATS else Sum).apply(source, dims, keepdim)
 
 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()",
