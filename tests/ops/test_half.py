@@ -247,7 +247,10 @@ def test_second_derivatives(dtype):
 
 @HALVES
 def test_gradcheck_asks_for_float64(dtype):
-    with pytest.warns(minigrad.MinigradWarning, match="rounding errors"), pytest.raises(minigrad.autograd.GradcheckError):
+    with (
+        pytest.warns(minigrad.MinigradWarning, match="rounding errors"),
+        pytest.raises(minigrad.autograd.GradcheckError),
+    ):
         minigrad.autograd.gradcheck(minigrad.sin, small(dtype).requires_grad_())
 
 
