@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import debug, ends, half, invalid, suspects
-from ..core.arrays import KINDS, as_array
+from ..core.arrays import KINDS, as_array, on_device
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
 from ..core.dual import push_tangents
@@ -42,6 +42,7 @@ class Primitive(Function):
 
     primitive, view, differentiable = True, False, True
     takes_half = False  # impl takes float16 and bfloat16 as they stand: it moves elements only, say (core/half.py)
+    kernel_takes_half = False  # so do its kernels on the device, and they compute in more digits
     # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
     # derivative is zeros and not None: so it is in PyTorch where the backward is a kernel that takes the operand
     tied = False
@@ -164,7 +165,8 @@ class Primitive(Function):
                 return cls.impl(*arrays)
             said = invalid.listening()
             try:
-                if cls.takes_half or not any([half.is_half(a) for a in arrays]):
+                as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
+                if as_they_are or not any([half.is_half(a) for a in arrays]):
                     return (into or cls.impl)(*arrays)
                 if into is None:
                     return half.computed(cls.impl, arrays)

@@ -125,7 +125,7 @@ class OverAll(Reduce):
 class Sum(OverAll):
     """The sum over dimensions."""
 
-    arrays = quiet = True
+    arrays = quiet = kernel_takes_half = True
     impl = lambda x, dims, keepdim: add_up(x, dims, keepdim)
     dx = lambda: 1
 
@@ -141,6 +141,7 @@ class Mean(OverAll):
 class Prod(Reduce):
     """The product over dimensions.  The partial is the product of the others, without a division."""
 
+    kernel_takes_half = True
     impl = lambda x, dims, keepdim: reduced("product", np.multiply, x, dims, keepdim)
     dx = lambda x, dims: others(x, dims)
 
@@ -155,7 +156,7 @@ class NanSum(Reduce):
     """The sum over dimensions of what is not NaN."""
 
     node = "Nansum"
-    name = "nansum"
+    name, kernel_takes_half = "nansum", True
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
@@ -168,7 +169,7 @@ class NanSum(Reduce):
 class AnyOf(NonDifferentiable):
     """Whether any element over dimensions is not zero."""
 
-    name = "any"
+    name, kernel_takes_half = "any", True
     impl = lambda x, dims, keepdim: np.logical_or.reduce(x, axis=dims, keepdims=keepdim)
     batch = Reduce.batch
 
@@ -176,7 +177,7 @@ class AnyOf(NonDifferentiable):
 class AllOf(NonDifferentiable):
     """Whether no element over dimensions is zero."""
 
-    name = "all"
+    name, kernel_takes_half = "all", True
     impl = lambda x, dims, keepdim: np.logical_and.reduce(x, axis=dims, keepdims=keepdim)
     batch = Reduce.batch
 

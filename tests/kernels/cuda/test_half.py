@@ -7,6 +7,7 @@ import pytest
 import minigrad
 from minigrad import bfloat16, float16
 from minigrad.autograd import grad
+from minigrad.kernels.cuda import modules
 from minigrad.kernels.cuda.array import to_device
 from minigrad.ops.create import UNSET
 from minigrad.ops.random import DRAWN
@@ -146,9 +147,21 @@ def test_reductions_of_arrays_as_they_stand(dtype):
     assert np.add.reduce(a, (0,), np.float32).dtype == np.float32
 
 
-def test_kernels_get_no_elements_that_they_do_not_know():
-    from minigrad.kernels.cuda import modules
+@HALVES
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "amax", "amin", "max", "min", "any", "all"])
+def test_reductions_need_one_kernel(name, dtype):
+    x = minigrad.tensor([[1.5, -2.0, 3.0], [0.5, 3.0, 0.25]], dtype=dtype, device="cuda")
+    function = getattr(minigrad, name)
+    here, modules.launched = function(x.cpu()), {}
+    try:
+        there, kernels = function(x), list(modules.launched.values())
+    finally:
+        modules.launched = None
+    assert there.dtype is here.dtype and there.tolist() == here.tolist()
+    assert len(kernels) == 1 and kernels[0].signature[0] == f"{modules.element(dtype.to_numpy())}[:, :, ::1]"
 
+
+def test_kernels_get_no_elements_that_they_do_not_know():
     with pytest.raises(AssertionError, match="by their bits"):
         modules.type_name(to_device(np.zeros(2, bfloat16.to_numpy())))
     assert modules.element(bfloat16.to_numpy()) == "uint16"
