@@ -328,6 +328,7 @@ class Multinomial(NonDifferentiable):
 
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
+        p = half.widened(p)  # beside noise in float32 it comes as it is
         if not (np.isfinite(p).all() and (p >= 0).all()):
             raise error(
                 RuntimeError,

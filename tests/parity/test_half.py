@@ -166,6 +166,20 @@ def test_numbers_leave_the_dtype(dtype, number):
     assert (kind(ours), ours.tolist()) == (kind(theirs), theirs.tolist())
 
 
+# ---------------------------------------------------------------------- memory
+@HALVES
+def test_memory_is_shared_with_torch_both_ways(dtype):
+    ours = minigrad.arange(6.0).to(getattr(minigrad, dtype)).view(2, 3).t()
+    theirs = torch.from_dlpack(ours)
+    assert kind(theirs) == dtype and theirs.tolist() == ours.tolist() and theirs.data_ptr() == ours.data_ptr()
+    back = minigrad.from_dlpack(theirs)
+    assert kind(back) == dtype and back.stride() == (1, 3) and back.data_ptr() == ours.data_ptr()
+    theirs[0, 1] = 7.5
+    assert ours[0, 1].item() == back[0, 1].item() == 7.5
+    del ours, theirs
+    assert back.tolist() == [[0.0, 7.5], [1.0, 4.0], [2.0, 5.0]]
+
+
 # ---------------------------------------------------------------------- what is said about them
 @pytest.mark.parametrize("numbers", [[1.5, -2.25, 3.0], [1 / 3, 1e10], [1.0, 2.0], [float("nan"), 1e-5], [[0.1] * 40]])
 @HALVES

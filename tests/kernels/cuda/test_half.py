@@ -137,6 +137,18 @@ def test_random_numbers(dtype):
 
 
 @HALVES
+@pytest.mark.parametrize("name", [n for n in NAMES if TABLE[n].differs == DRAWN])
+def test_every_draw_is_made(name, dtype):
+    for sample in TABLE[name].samples:
+        here = tensors(call(minigrad, TABLE[name].function, TABLE[name], sample, dtype=dtype.name)[0])
+        with minigrad.device("cuda"):
+            there = tensors(call(minigrad, TABLE[name].function, TABLE[name], sample, dtype=dtype.name)[0])
+        assert [(t.dtype, t.shape) for t in there] == [(t.dtype, t.shape) for t in here] and all(
+            t.is_cuda for t in there
+        )
+
+
+@HALVES
 def test_reductions_of_arrays_as_they_stand(dtype):
     """Operations widen what they reduce; what is asked of arrays themselves comes to kernels that read and write halves."""
     a = to_device(np.array([[1.5, -2.0, 3.0], [0.0, 3.0, 0.25]]).astype(dtype.to_numpy()))
