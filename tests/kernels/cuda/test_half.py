@@ -115,7 +115,7 @@ def test_they_meet_numbers_and_float32(dtype):
 def test_the_two_meet_in_float32():
     x, y = minigrad.tensor([1.0, 2.0], device="cuda").half(), minigrad.ones(2, device="cuda").bfloat16()
     assert (x + y).dtype is minigrad.cat([x, y]).dtype is minigrad.float32
-    assert minigrad.cat([x, y]).tolist() == [1.0, 2.0, 1.0, 1.0]
+    assert minigrad.cat([x, y]).tolist() == [1.0, 2.0, 1.0, 1.0] and minigrad.isin(x, y).tolist() == [True, False]
 
 
 @HALVES
