@@ -36,8 +36,8 @@ from .core.device import (
     set_default_device,
     strided,
 )
-from .core.dtypes import bool_ as bool
 from .core.dtypes import (  # fmt: skip
+    bfloat16,
     can_cast,
     dtype,
     finfo,
@@ -54,6 +54,7 @@ from .core.dtypes import (  # fmt: skip
     set_default_dtype,
     uint8,
 )
+from .core.dtypes import bool_ as bool
 from .core.dtypes import float16 as half
 from .core.dtypes import float32 as float
 from .core.dtypes import float64 as double
@@ -258,6 +259,7 @@ from .ops.join import (
     vstack as row_stack,
 )
 from .ops.legacy import (  # fmt: skip
+    BFloat16Tensor,
     BoolTensor,
     ByteTensor,
     CharTensor,

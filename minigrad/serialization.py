@@ -29,6 +29,7 @@ HARMLESS = {
     "minigrad.core.dtypes": {"of_numpy"},
     "minigrad.core.tensor": {"Tensor"},
     "minigrad.nn.parameter": {"Parameter"},
+    "ml_dtypes": {"bfloat16"},
     "numpy": {"dtype", "ndarray"},
     "numpy._core.multiarray": {"_reconstruct", "scalar"},
     "numpy.core.multiarray": {"_reconstruct", "scalar"},

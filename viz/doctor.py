@@ -21,7 +21,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("minigrad", "numpy", "scipy", "numba", "llvmlite", "optree", "matplotlib", "pygraphviz", "rich", "cyclopts")
+PACKAGES = (
+    "minigrad",
+    "numpy",
+    "ml_dtypes",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "optree",
+    "matplotlib",
+    "pygraphviz",
+    "rich",
+    "cyclopts",
+)
 OPTIONAL = {"torch": "peer of the comparisons", "numba_cuda": "kernels on a GPU", "sklearn": "the digits of the demo"}
 VECTORS = ("avx", "avx2", "fma", "avx512f", "neon", "sve")  # the processors' vector instructions, as LLVM calls them
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

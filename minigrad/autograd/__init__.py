@@ -15,6 +15,7 @@ from ..core import debug as debugging
 from ..core import engine, suspects
 from ..core.arrays import KINDS
 from ..core.context import EAGER, current
+from ..core.dtypes import FLOATS
 from ..core.edges import Leaf, key, meta
 from ..core.function import Function
 from ..core.growth import note_retained
@@ -261,7 +262,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
                 f"grad can be implicitly created only for scalar outputs, but got one of shape {shape}",
                 "reduce it to a scalar, e.g. with .sum(), or pass the gradient of its shape",
             )
-        if dtype.kind != "f":
+        if dtype not in FLOATS:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
         if getattr(t, "_layer", None) is not None:
             return t.new_ones(shape)

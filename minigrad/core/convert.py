@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import error, warn
-from . import debug
+from . import debug, dlpack
 from .arrays import laid_out, on_device
 from .context import current
 from .debug import made
+from .dtypes import FLOATS
 from .edges import Leaf, Lent, name_of
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Conversions:
         def __getattr__(self, name: str) -> Any: ...
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The memory as a NumPy array, shared with the tensor.
+        """The memory as a NumPy array, shared with the tensor; of bfloat16, which NumPy does not have, as that of ml_dtypes.
 
         Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
         forward of a Function); warns of one with a tangent in forward mode, which NumPy does not carry on.
@@ -144,7 +145,7 @@ class Conversions:
     def __dlpack__(self, **options: Any):
         if self.requires_grad:
             raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
-        return self._a.__dlpack__(**options)
+        return self._a.__dlpack__(**options) if on_device(self._a) else dlpack.lent(self._a, **options)
 
     def __dlpack_device__(self):
         return self._a.__dlpack_device__()
@@ -215,7 +216,7 @@ class Conversions:
         return int(self._number("int"))
 
     def __index__(self) -> int:
-        if self._np_dtype.kind == "f" or self.numel() != 1:
+        if self._np_dtype in FLOATS or self.numel() != 1:
             raise error(
                 TypeError,
                 "index",

@@ -3,12 +3,16 @@
 Inside, arrays carry NumPy's dtypes; users see the `dtype` objects below (`minigrad.float32`).  The one idea of the
 promotion rules: a tensor with dimensions outweighs a 0-d tensor, which outweighs a Python number, unless the lighter one
 is of a higher kind (bool < integer < float).  Source: PyTorch's note on tensor attributes, "Type promotion".
+
+NumPy has no bfloat16 of its own.  That of ml_dtypes is one to it, but counts as none of its kinds of numbers: so whether
+elements are floats is asked of FLOATS here, not of NumPy.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..errors import error
@@ -28,8 +32,8 @@ class dtype:
     def __init__(self, name: str):
         self.name = name
         self.dtype = np.dtype(name)  # NumPy reads this attribute: np.zeros(3, minigrad.float32) works
-        self.is_floating_point = self.dtype.kind == "f"
-        self.is_signed = self.dtype.kind in "fi"
+        self.is_floating_point = self.dtype in FLOATS
+        self.is_signed = kind(self.dtype) in "fi"
         self.itemsize = self.dtype.itemsize
 
     def __repr__(self) -> str:
@@ -43,14 +47,24 @@ class dtype:
         return self.dtype
 
 
-float16, float32, float64 = dtype("float16"), dtype("float32"), dtype("float64")
+F2, F4, F8, I8, BOOL = np.dtype("f2"), np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
+BF2 = np.dtype(ml_dtypes.bfloat16)
+HALVES = frozenset({F2, BF2})  # dtypes to store numbers in, of which core/half.py has more
+FLOATS = frozenset({*HALVES, F4, F8})
+
+
+def kind(d: np.dtype) -> str:
+    """NumPy's letter for the kind of a dtype: b for bool, i and u for integers, f for floats, of which bfloat16 is one."""
+    return "f" if d in FLOATS else d.kind
+
+
+float16, bfloat16 = dtype("float16"), dtype("bfloat16")
+float32, float64 = dtype("float32"), dtype("float64")
 int8, int16, int32, int64 = dtype("int8"), dtype("int16"), dtype("int32"), dtype("int64")
 uint8, bool_ = dtype("uint8"), dtype("bool")
-ALL = (float16, float32, float64, int8, int16, int32, int64, uint8, bool_)
+ALL = (float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, bool_)
 _BY_NUMPY = {d.dtype: d for d in ALL}
 _default = float32.dtype
-
-F2, F4, F8, I8, BOOL = np.dtype("f2"), np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
 
 
 def of_numpy(kind: Any) -> dtype:
@@ -80,7 +94,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Make `d` (float16, float32 or float64) the dtype of Python floats and of factories that name none.
+    """Make `d` (float16, bfloat16, float32 or float64) the dtype of Python floats and of factories that name none.
 
     Raises TypeError for integer dtypes.
 
@@ -96,7 +110,7 @@ def set_default_dtype(d: dtype) -> None:
             TypeError,
             "set_default_dtype",
             f"only floating-point types can be the default, got {d!r}",
-            "pass minigrad.float16, minigrad.float32 or minigrad.float64",
+            "pass minigrad.float16, minigrad.bfloat16, minigrad.float32 or minigrad.float64",
         )
     _default = d.dtype
 
@@ -127,17 +141,17 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 def _rank(d: np.dtype) -> int:
-    return {"b": 0, "i": 1, "u": 1, "f": 2}[d.kind]
+    return {"b": 0, "i": 1, "u": 1, "f": 2}[kind(d)]
 
 
 def _join(a: np.dtype, b: np.dtype) -> np.dtype:
     if a is b:
         return a
-    if a.kind == "f" and b.kind != "f":  # NumPy would widen int64 with float32 to float64
+    if a in FLOATS and b not in FLOATS:  # NumPy would widen int64 with float32 to float64
         return a
-    if b.kind == "f" and a.kind != "f":
+    if b in FLOATS and a not in FLOATS:
         return b
-    return np.promote_types(a, b)
+    return F4 if {a, b} == HALVES else np.promote_types(a, b)  # neither of the two holds all numbers of the other
 
 
 def number_dtype(x: Any) -> np.dtype:
@@ -178,13 +192,13 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None):
-        kind = numpy_dtype(type or get_default_dtype())
-        if kind.kind != "f":
+        asked = numpy_dtype(type or get_default_dtype())
+        if asked not in FLOATS:
             raise error(TypeError, "finfo", f"requires a floating-point dtype, not {type}", "use minigrad.iinfo")
-        info = np.finfo(kind)
+        info = ml_dtypes.finfo(asked)
         self.bits, self.dtype = info.bits, str(info.dtype)
         self.eps, self.max, self.min, self.tiny = (float(v) for v in (info.eps, info.max, info.min, info.tiny))
-        self.smallest_normal, self.resolution = self.tiny, float(str(info.resolution))
+        self.smallest_normal, self.resolution = self.tiny, 10.0**-info.precision
 
     def __repr__(self) -> str:
         names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
@@ -201,10 +215,10 @@ class iinfo:
     """
 
     def __init__(self, type: dtype):
-        kind = numpy_dtype(type)
-        if kind.kind not in "iu":
+        asked = numpy_dtype(type)
+        if asked.kind not in "iu":
             raise error(TypeError, "iinfo", f"requires an integer dtype, not {type}", "use minigrad.finfo")
-        info = np.iinfo(kind)
+        info = np.iinfo(asked)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), str(info.dtype)
 
     def __repr__(self) -> str:

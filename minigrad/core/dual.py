@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context import Frame, current, use
+from .dtypes import FLOATS
 from .edges import place_of, producer
 from .inplace import inplace, twin
 from .node import Node
@@ -45,7 +46,7 @@ def push_tangents(frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Any = N
         with use(frame.but(dual=None)):
             results = cls._tangents(args, tangents, outs, ctx)
         for o, t in zip(outs, results, strict=True):
-            if t is not None and o._np_dtype.kind == "f":
+            if t is not None and o._np_dtype in FLOATS:
                 o._tan = (level, t)
                 follow(o)
 

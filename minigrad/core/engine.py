@@ -17,6 +17,7 @@ from . import arrays, debug, ends, hooks, invalid, results
 from .calls import call_user, running_method
 from .context import OFF, ON, current, running, use
 from .debug import fingerprint
+from .dtypes import FLOATS
 from .edges import Leaf, Port, key, producer
 from .fast import GENERIC
 from .node import Ctx, anomaly, passed_over, place_of_gradients
@@ -253,7 +254,7 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
         g = sum_to(g, shape)
     if g._np_dtype == dtype:
         return g
-    if g._np_dtype.kind != "f":
+    if g._np_dtype not in FLOATS:
         results.no_float(node, i, g, dtype)
     return g.to(dtype)
 

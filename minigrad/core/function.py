@@ -14,6 +14,7 @@ from ..errors import error, return_of, warn
 from . import debug, ends
 from .calls import call_user, check_names, guarded, miscalled, missing, own_forward
 from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
+from .dtypes import FLOATS
 from .dual import push_tangents
 from .edges import Port
 from .guard import Guard
@@ -320,12 +321,12 @@ def record(layer: Any, cls: Any, args: tuple, out: Any, edges: tuple | None = No
     if type(out) is tuple:
         node._meta, outs = describe(out), out
         for i, (o, (_, dtype)) in enumerate(zip(out, node._meta)):
-            if dtype.kind == "f":
+            if dtype in FLOATS:
                 o._edge = node if len(out) == 1 else Port(node, i)
     else:
         meta, outs = described(out), (out,)
         node._meta = (meta,)
-        if meta[1].kind == "f":
+        if meta[1] in FLOATS:
             out._edge = node
     node._saved = cls.keep(args, outs, edges)
     for recording in recordings:

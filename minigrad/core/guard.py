@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import Place, error, user_place, warn
 from . import debug
 from .context import Frame, Layer, apply_at, current
+from .dtypes import FLOATS
 from .edges import next_number, producer
 from .inplace import inplace_at
 from .kept import look_at_class, place_among
@@ -43,7 +44,7 @@ class Guard(Layer):
         if debug.mode.on and has_slope(cls) and any([t is a for t, _, _ in self.derived for a in args]):
             outs = out if isinstance(out, tuple) else (out,)
             place = user_place()
-            self.derived += [(o, cls.function_name(), place) for o in outs if o._np_dtype.kind == "f"]
+            self.derived += [(o, cls.function_name(), place) for o in outs if o._np_dtype in FLOATS]
         return out
 
     def look_back(self, ctx: Ctx, outs: tuple, first: bool) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import error, user_place, warn
 from .arrays import KINDS
 from .context import EAGER, OFF, ON, Frame, current, use
+from .dtypes import FLOATS
 from .edges import INFERENCE, Leaf, ViewOf, name_of
 from .fast import GENERIC
 from .growth import spent
@@ -226,7 +227,7 @@ def check_result(x: Tensor, result: np.ndarray, name: str) -> None:
             f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}",
             "write x = x + ... for x += ..., whose result may be larger",
         )
-    if result.dtype.kind == "f" and x._a.dtype.kind != "f" or x._a.dtype.kind == "b" and result.dtype.kind != "b":
+    if result.dtype in FLOATS and x._a.dtype not in FLOATS or x._a.dtype.kind == "b" and result.dtype.kind != "b":
         raise error(
             RuntimeError,
             name,

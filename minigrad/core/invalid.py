@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import PACKAGE, Place, error, user_place, warn
 from .context import running
 from .debug import Notes
+from .dtypes import FLOATS
 from .edges import Leaf, name_of, next_number, producer
 from .quiet import listen
 from .saved import Saved
@@ -179,7 +180,7 @@ def origin(edge: Any) -> Any:
         for k, s in enumerate(kept):
             if type(s) is not Saved or s.unpack is not None:
                 continue
-            known = s.tensor._np_dtype.kind == "f" and bool(np.isnan(bottom(s.tensor)._a).any())
+            known = s.tensor._np_dtype in FLOATS and bool(np.isnan(bottom(s.tensor)._a).any())
             if s.index is not None:
                 is_nan[node] = known
             elif k < len(node._edges) and node._edges[k] is not None:
@@ -212,7 +213,7 @@ def watch(name: str, args: tuple, outs: tuple) -> None:
 
 def holds_nan(t: Tensor) -> bool:
     """Whether a plain tensor has NaN among its elements."""
-    return t._layer is None and t._np_dtype.kind == "f" and bool(np.isnan(t._a).any())
+    return t._layer is None and t._np_dtype in FLOATS and bool(np.isnan(t._a).any())
 
 
 def count(t: Tensor) -> str:

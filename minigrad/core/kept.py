@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import STORES, Place, attribute_at, error, noted, return_of, steps, user_frame, warn
+from .dtypes import FLOATS
 from .tensor import Tensor, bottom, version
 
 PROTOCOL = (  # what a user's methods find on their ctx
@@ -35,7 +36,7 @@ def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
             elif (
                 j is not None
                 and outs[j] is kept
-                and kept._np_dtype.kind == "f"
+                and kept._np_dtype in FLOATS
                 and not any(kept is t for t in ctx._nondiff)
             ):
                 leaks(ctx, name, kept, j)

@@ -100,7 +100,7 @@ class Format:
 
     def __init__(self, a: np.ndarray):
         self.style, self.width = "d", 1
-        if a.dtype.kind != "f":
+        if a.dtype not in dtypes.FLOATS:
             self.width = max(1, *[len(str(v)) for v in set(a.ravel().tolist())]) if a.size else 1
             return
         self.style = ".0f"

@@ -173,7 +173,7 @@ def sum_down(g: Any, shape: tuple) -> Any:
     if g.shape == shape:
         return g
     axes = broadcast_axes(g.shape, shape)
-    out = (narrowed(np.add.reduce(g, axes, F4)) if is_half(g) else np.add.reduce(g, axes)) if axes else g
+    out = (narrowed(np.add.reduce(g, axes, F4), g.dtype) if is_half(g) else np.add.reduce(g, axes)) if axes else g
     return out if out.shape == shape else np.reshape(out, shape)
 
 

@@ -134,8 +134,8 @@ class Tensor(Conversions):
         return example(self).flags.c_contiguous
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is float16, float32 or float64."""
-        return self._np_dtype.kind == "f"
+        """Whether the dtype is float16, bfloat16, float32 or float64."""
+        return self._np_dtype in dtypes.FLOATS
 
     def is_complex(self) -> bool:
         """Always False: there are no complex tensors."""
@@ -143,7 +143,7 @@ class Tensor(Conversions):
 
     def is_signed(self) -> bool:
         """Whether the dtype can hold negative numbers."""
-        return self._np_dtype.kind in "fi"
+        return dtypes.kind(self._np_dtype) in "fi"
 
     def is_inference(self) -> bool:
         """Whether the tensor was made under inference_mode."""
@@ -199,7 +199,7 @@ class Tensor(Conversions):
                 "setting requires_grad=True on an inference tensor outside inference_mode is not allowed",
                 "clone() it first",
             )
-        if flag and self._np_dtype.kind != "f":
+        if flag and self._np_dtype not in dtypes.FLOATS:
             raise error(
                 RuntimeError,
                 "requires_grad_",
@@ -302,7 +302,7 @@ class Tensor(Conversions):
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor):
             raise error(TypeError, "data", f"expected a tensor, got {type(other).__name__}")
-        if other._np_dtype.kind != "f" and self.requires_grad:
+        if other._np_dtype not in dtypes.FLOATS and self.requires_grad:
             raise error(
                 RuntimeError,
                 "data",

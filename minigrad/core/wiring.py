@@ -11,6 +11,7 @@ from ..errors import READS, attribute_at, error, noted, return_of, returned_at, 
 from . import debug
 from .calls import argument_names
 from .convert import storage
+from .dtypes import FLOATS
 from .edges import Leaf, Port, ViewOf
 from .hooks import move_retained
 from .inplace import of_leaf, rebase
@@ -37,7 +38,7 @@ def among(t: Any, group: Any) -> bool:
 
 def is_float(x: Any) -> bool:
     """Whether x is a tensor that can have a derivative."""
-    return isinstance(x, Tensor) and x._np_dtype.kind == "f"
+    return isinstance(x, Tensor) and x._np_dtype in FLOATS
 
 
 def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tuple:

@@ -13,6 +13,7 @@ import gc
 import numpy as np
 
 from ..core.context import ON, use
+from ..core.dtypes import finfo
 from ..core.edges import Leaf, key, producer
 from ..core.node import Ctx, Node
 from ..core.tensor import Tensor, bottom, history
@@ -142,7 +143,7 @@ def agree(what: str, was: np.ndarray, now: np.ndarray, why: str) -> None:
     if was.shape != now.shape:
         raise Lost(f"{what} has shape {was.shape} now: {why}")
     size = np.max(np.abs(was), initial=0, where=np.isfinite(was))
-    near = np.isclose(now, was, rtol=0, atol=ROUNDING * np.finfo(was.dtype).eps * size, equal_nan=True)
+    near = np.isclose(now, was, rtol=0, atol=ROUNDING * finfo(was.dtype).eps * size, equal_nan=True)
     if not near.all():
         with np.errstate(all="ignore"):
             at = largest(np.where(near, 0, now - was))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.context import OFF, use
+from ..core.dtypes import FLOATS
 from ..core.engine import fit
 from ..core.tensor import Tensor, wrap
 from ..program.noted import Event, Group, Noted
@@ -63,7 +64,7 @@ def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[t
 
 def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
     """What flows back to argument number k of an event; None where nothing does."""
-    if rec.values[event.inputs[k]].dtype is None or np.dtype(rec.values[event.inputs[k]].dtype).kind != "f":
+    if rec.values[event.inputs[k]].dtype is None or np.dtype(rec.values[event.inputs[k]].dtype) not in FLOATS:
         return None
     primals = operands(rec, event)
     d = event.cls.evaluate(k, primals + tensors(rec, event.outputs), len(primals), gs)
@@ -98,7 +99,7 @@ def tensor(noted: Noted) -> Tensor:
     dtype = np.dtype(noted.dtype or "f4")
     if noted.lost and "values" in (noted.summary or {}):
         return wrap(np.array(noted.summary["values"], dtype))
-    return wrap(np.full(noted.shape, np.nan if dtype.kind == "f" else 0, dtype))
+    return wrap(np.full(noted.shape, np.nan if dtype in FLOATS else 0, dtype))
 
 
 def only_where(moved: list, t: Tensor) -> Tensor:

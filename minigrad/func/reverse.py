@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import engine
 from ..core.context import ON, current, push
+from ..core.dtypes import FLOATS
 from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad
@@ -120,7 +121,7 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
     def wrapper(*args: Any, **kwargs: Any) -> tuple:
         nums = normalize(who, argnums, len(args), kwargs)
         flat, spec = flatten(tuple([args[n] for n in nums]))
-        if not all([isinstance(a, Tensor) and a._np_dtype.kind == "f" for a in flat]):
+        if not all([isinstance(a, Tensor) and a._np_dtype in FLOATS for a in flat]):
             for n in nums:
                 inputs(who, f"argument {n}", args[n])
         with push(Grad()) as layer:

@@ -7,6 +7,7 @@ from typing import Any
 
 import optree
 
+from ..core.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import error
 
@@ -64,7 +65,7 @@ def inputs(who: str, what: str, tree: Any) -> list:
     fix = "pass minigrad.tensor(3.) for a number to differentiate by; pass what is no tensor by a closure or keyword"
     flat = tensors_only(ValueError, who, what, tree, fix)
     for leaf in flat:
-        if leaf._np_dtype.kind != "f":
+        if leaf._np_dtype not in FLOATS:
             raise error(
                 RuntimeError,
                 who,

@@ -39,7 +39,7 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     if any(map(on_device, operands)):
         return device_forward(op, operands, statics, target, result)
-    if target == dtypes.F2:
+    if target in dtypes.HALVES:
         wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
         return cast(host_forward(op, [half.widened(a) for a in operands], statics, dtypes.F4, wide), result)
     return host_forward(op, operands, statics, target, result)
@@ -131,9 +131,9 @@ def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
     first = values[0]
     alone = len(values) == 1 and isinstance(first, np.ndarray)
     target = first.dtype if alone else dtypes.common(values)
-    if target.kind not in op.accepts:
+    if dtypes.kind(target) not in op.accepts:
         raise refused(op, target)
-    if op.kind == "float" and target.kind != "f":
+    if op.kind == "float" and target not in dtypes.FLOATS:
         target = dtypes.default()
     elif alone:
         return [*masks, first], target
@@ -178,7 +178,7 @@ def refused(op: Any, target: np.dtype) -> Exception:
 
 def number(a: Any, target: np.dtype) -> Any:
     """A number beside arrays of dtype `target`: NumPy does not widen for Python's own, but refuses those out of range."""
-    if target.kind == "f":
+    if target in dtypes.FLOATS:
         return float(a)
     return np.array(a).astype(target)
 

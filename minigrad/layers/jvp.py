@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core.calls import call_user
 from ..core.context import Frame, apply_at, use
+from ..core.dtypes import FLOATS
 from ..core.edges import ViewOf
 from ..core.inplace import inplace, inplace_at, of_fixed_view, shares
 from ..core.tensor import Box, Tensor, layers_of, version
@@ -53,7 +54,7 @@ class Jvp(Transform):
             if any([t is not None for t in tangents]):
                 results = cls._tangents(values, tangents, lows, self.context(cls, values, tangents, low))
         if cls.primitive:
-            outs = tuple([Box(self, o, t if o._np_dtype.kind == "f" else None) for o, t in zip(lows, results)])
+            outs = tuple([Box(self, o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
         else:
             outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
             self.renew(frame, cls, args, outs, results)

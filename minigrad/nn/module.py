@@ -339,7 +339,7 @@ class Module(Stateful):
                 place = a
             elif a is not None and not isinstance(a, bool):  # a bool says non_blocking
                 dtype = a
-        if dtype is not None and dtypes.numpy_dtype(dtype).kind != "f":
+        if dtype is not None and dtypes.numpy_dtype(dtype) not in dtypes.FLOATS:
             raise error(
                 TypeError,
                 "to",
@@ -364,6 +364,10 @@ class Module(Stateful):
     def half(self) -> Module:
         """Convert to float16."""
         return self.to(dtypes.float16)
+
+    def bfloat16(self) -> Module:
+        """Convert to bfloat16."""
+        return self.to(dtypes.bfloat16)
 
     def float(self) -> Module:
         """Convert to float32."""

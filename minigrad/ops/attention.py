@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..core import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
 from .compare import where
@@ -64,7 +65,7 @@ def scaled_dot_product_attention(
             "explicit attn_mask should not be set when is_causal=True",
             "leave one of them out: is_causal=True makes its own mask",
         )
-    if attn_mask is not None and attn_mask._np_dtype.kind not in "bf":
+    if attn_mask is not None and dtypes.kind(attn_mask._np_dtype) not in "bf":
         raise error(
             RuntimeError,
             who,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import error
 from .explain import on_two_devices
@@ -181,7 +182,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
                 f"{name} must be greater than or equal to zero, but got {tolerance}",
                 f"write {name}=1e-5",
             )
-    if input._np_dtype.kind not in "f":  # differences of integers wrap around, those of float64 hardly round
+    if input._np_dtype not in FLOATS:  # differences of integers wrap around, those of float64 hardly round
         input, other = input.double(), other.double()
     return Isclose, (input, other, float(rtol), float(atol), builtins.bool(equal_nan))
 

@@ -213,7 +213,7 @@ def arange(
 
 def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
     """start, start + step, start + 2 * step, ..., n of them; reckoned as int64, or as float64."""
-    if start == 0 and step == 1 and target.kind == "f":
+    if start == 0 and step == 1 and target in dtypes.FLOATS:
         return np.arange(n, dtype=target)  # each of them is rounded once here, too
     values = np.arange(n, dtype=np.float64 if isinstance(start, float) or isinstance(step, float) else np.int64)
     if step != 1:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import kernels_there, on_device
+from ..core.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels import places as at_places
@@ -282,7 +283,7 @@ def cross_entropy(
     classes = input._sizes[dim]
     if input._edge is not None:
         expect_logits(input, target, classes)
-    if target._np_dtype.kind == "f":
+    if target._np_dtype in FLOATS:
         if ignore_index >= 0:
             raise error(
                 RuntimeError,
@@ -369,7 +370,7 @@ def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
     warn_probabilities(
         who, input, ("softmax",), "softmax-twice", what, "pass the logits, as they are before the softmax"
     )
-    if classes == 1 and target._np_dtype.kind != "f":
+    if classes == 1 and target._np_dtype not in FLOATS:
         warn(
             "one-class",
             who,

@@ -188,7 +188,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if isinstance(ext_tensor, Tensor) and not ext_tensor.is_cuda:
         ext_tensor = ext_tensor.numpy()
-    array = devices.lent(ext_tensor)
+    array = ext_tensor if type(ext_tensor) is np.ndarray else devices.lent(ext_tensor)
     return to(from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array), device=device)
 
 

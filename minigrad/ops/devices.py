@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dlpack
 from ..core.device import CPU, device
 
 
@@ -57,8 +58,8 @@ def borrowed(lender: Any) -> Any:
 
 def lent(lender: Any) -> Any:
     """The array that another library lends by DLPack, in the memory where it is."""
-    if lender.__dlpack_device__()[0] == 1:
-        return np.from_dlpack(lender)
+    if lender.__dlpack_device__()[0] == dlpack.PROCESSOR:
+        return dlpack.borrowed(lender)
     current()
     from ..kernels.cuda.exchange import from_dlpack
 

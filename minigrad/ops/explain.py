@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import debug
 from ..core.arrays import on_device
+from ..core.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error
 from ..kernels.run import NUMERIC
@@ -101,7 +102,11 @@ def refused(name: str, x: Tensor, other: Any) -> Any:
     Tuples and lists that hold tensors have nothing sensible to say, except that an integer may repeat them, so they are a
     TypeError here.
     """
-    if not isinstance(other, (tuple, list)) or x._np_dtype.kind != "f" or not any(isinstance(t, Tensor) for t in other):
+    if (
+        not isinstance(other, (tuple, list))
+        or x._np_dtype not in FLOATS
+        or not any(isinstance(t, Tensor) for t in other)
+    ):
         return NotImplemented
     kind, one = type(other).__name__, len(other) == 1
     raise error(

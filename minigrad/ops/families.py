@@ -96,7 +96,7 @@ class Pointwise(Primitive):
         """NumPy's function, or the formula; large arrays have their kernels (kernels/run.py)."""
         if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or a.size >= run.FUSE_FROM or half.is_half(a):
             return False
-        if a.dtype.kind not in cls.accepts or cls.kind == "float" and a.dtype.kind != "f":
+        if a.dtype.kind not in cls.accepts or cls.kind == "float" and a.dtype not in dtypes.FLOATS:
             return False
         if isinstance(cls.ufunc, np.ufunc):
             cls.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a
@@ -123,9 +123,9 @@ class Pointwise(Primitive):
         """
         a = bound[j] if j < n_args else None
         if isinstance(a, Tensor):
-            return a if a._np_dtype.kind == "f" or not cls.masks <= j < n_args - cls.statics else a.to(g.dtype)
+            return a if a._np_dtype in dtypes.FLOATS or not cls.masks <= j < n_args - cls.statics else a.to(g.dtype)
         if isinstance(a, (int, float)) and j < n_args - cls.statics and not (j == cls.exact and a):
-            like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype.kind == "f"), None)
+            like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype in dtypes.FLOATS), None)
             return wrap(np.array(a, np.float64 if like is None else like._np_dtype))
         return a
 
@@ -174,7 +174,7 @@ class Pointwise(Primitive):
     def plain(v: Any, dtype: np.dtype) -> Any:
         """An array of floats as it is, integers and numbers as floats (see operand); None for what was not saved."""
         if type(v) in KINDS:
-            return v if v.dtype.kind == "f" else v.astype(dtype)
+            return v if v.dtype in dtypes.FLOATS else v.astype(dtype)
         return dtype.type(v) if isinstance(v, (int, float)) else None if type(v) is ShapeOf else v
 
     @classmethod

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.arrays import on_device, zeros
 from ..core.batching import front
+from ..core.dtypes import FLOATS
 from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
@@ -214,7 +215,7 @@ def warn_fraction(x: Tensor, value: Any) -> None:
     """Warn where numbers that are not whole are written into integers."""
     a = value._a if isinstance(value, Tensor) and value._layer is None else None if isinstance(value, Tensor) else value
     a = None if a is None or on_device(a) else np.asarray(a)  # to look there would be to wait for it
-    if a is None or a.dtype.kind != "f":
+    if a is None or a.dtype not in FLOATS:
         return
     lost = np.isfinite(a) & (a != np.trunc(a))
     if lost.any():

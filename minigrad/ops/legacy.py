@@ -17,6 +17,7 @@ from .memory import to
 
 KINDS = {
     "float16": "Half",
+    "bfloat16": "BFloat16",
     "float32": "Float",
     "float64": "Double",
     "int8": "Char",
@@ -52,6 +53,17 @@ class HalfTensor(metaclass=TensorType):
     """
 
     dtype = dtypes.float16
+
+
+class BFloat16Tensor(metaclass=TensorType):
+    """The tensors of dtype bfloat16: a constructor, and a type for isinstance and `Tensor.type`.
+
+    >>> import minigrad
+    >>> minigrad.BFloat16Tensor([1.0])
+    tensor([1.], dtype=minigrad.bfloat16)
+    """
+
+    dtype = dtypes.bfloat16
 
 
 class FloatTensor(metaclass=TensorType):

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import return_types
 from ..core.arrays import near, on_device
+from ..core.dtypes import FLOATS
 from ..core.engine import sum_to
 from ..core.tensor import Tensor, wrap_near
 from ..errors import MinigradRuntimeError, error
@@ -350,7 +351,7 @@ def identity(like: Tensor) -> Tensor:
 # ---------------------------------------------------------------------- refusals
 def floating(who: str, x: Tensor) -> None:
     """Raise RuntimeError for integers."""
-    if x._np_dtype.kind != "f":
+    if x._np_dtype not in FLOATS:
         raise refused(who, f"expected a floating point tensor as input, got {x.dtype}", "convert it: x.float()")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.arrays import KINDS
 from ..core.batching import lift
+from ..core.dtypes import FLOATS
 from ..core.engine import sum_to
 from ..core.sweep import sum_down
 from ..core.tensor import Tensor
@@ -269,7 +270,7 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
     """beta * input + alpha * product, in the product's shape."""
     if who != "addr":
         one_dtype(who, input, product, ("input", "product"))
-    if product._np_dtype.kind != "f" and not (isinstance(beta, int) and isinstance(alpha, int)):
+    if product._np_dtype not in FLOATS and not (isinstance(beta, int) and isinstance(alpha, int)):
         raise refused(
             who,
             f"beta={beta} and alpha={alpha} have to be integers for tensors of {product.dtype}",

@@ -303,6 +303,7 @@ def casts() -> dict:
 
     kinds = {
         "half": dtypes.float16,
+        "bfloat16": dtypes.bfloat16,
         "float": dtypes.float32,
         "double": dtypes.float64,
         "int": dtypes.int32,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import hooks, misspelt
+from ..core.dtypes import FLOATS
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
@@ -78,7 +79,7 @@ def in_place(cls: type[Pointwise]) -> Any:
 
 def invert(self: Tensor) -> Tensor:
     """`~x`: the other bits, or for bools the other one."""
-    if self._np_dtype.kind == "f":
+    if self._np_dtype in FLOATS:
         raise error(
             TypeError, "~", f"only works on integer and bool tensors, not {self.dtype}", "compare first, as in ~(x > 0)"
         )

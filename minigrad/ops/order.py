@@ -27,6 +27,7 @@ from .registry import op
 class Amax(Reduce):
     """The maximum over dimensions."""
 
+    kernel_takes_half = True
     impl = lambda x, dims, keepdim: reduced("maximum", np.maximum, x, dims, keepdim)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
@@ -34,6 +35,7 @@ class Amax(Reduce):
 class Amin(Reduce):
     """The minimum over dimensions."""
 
+    kernel_takes_half = True
     impl = lambda x, dims, keepdim: reduced("minimum", np.minimum, x, dims, keepdim)
     dx = lambda g, x, out, dims: shared(g, x == out, dims)
 
@@ -41,6 +43,7 @@ class Amin(Reduce):
 class Whole(Reduce):
     """An element of the whole tensor; those equal to it share the gradient, where it is NaN those that are NaN."""
 
+    kernel_takes_half = True
     dx = lambda g, x, out, dims: evenly(g, (x == out) | ((x != x) & (out != out)), dims)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtypes import FLOATS, finfo
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import run
@@ -116,7 +117,7 @@ subtract = sub
 def scale(who: str, alpha: Any, *operands: Any) -> Any:
     """alpha, checked: a float cannot multiply what has to stay integer."""
     if isinstance(alpha, float) and not any(
-        [isinstance(a, float) or isinstance(a, Tensor) and a._np_dtype.kind == "f" for a in operands]
+        [isinstance(a, float) or isinstance(a, Tensor) and a._np_dtype in FLOATS for a in operands]
     ):
         raise error(
             RuntimeError,
@@ -180,7 +181,7 @@ class Pow(Pointwise):
 
     @classmethod
     def impl(cls, x: Any, y: Any) -> np.ndarray:
-        if isinstance(y, int) and y < 0 and isinstance(x, np.ndarray) and x.dtype.kind != "f":
+        if isinstance(y, int) and y < 0 and isinstance(x, np.ndarray) and x.dtype not in FLOATS:
             raise error(
                 RuntimeError,
                 "pow",
@@ -192,7 +193,7 @@ class Pow(Pointwise):
 
     @classmethod
     def write_short(cls, a: np.ndarray, *others: Any) -> bool:
-        return a.dtype.kind == "f" and super().write_short(a, *others)
+        return a.dtype in FLOATS and super().write_short(a, *others)
 
     @staticmethod
     def simple(x: Any, y: Any) -> bool:
@@ -211,7 +212,7 @@ class Pow(Pointwise):
 
 def simple_power(x: Any, y: Any) -> np.ndarray | None:
     """x**y where that is a few operations, and x's dtype is the result's."""
-    if not isinstance(x, np.ndarray) or x.dtype.kind != "f":
+    if not isinstance(x, np.ndarray) or x.dtype not in FLOATS:
         return None
     if isinstance(y, np.ndarray) and (y.ndim or y.dtype != x.dtype):
         return None
@@ -281,7 +282,7 @@ class Sign(Pointwise):
     @staticmethod
     def ufunc(x: np.ndarray) -> Any:
         """NumPy's sign of NaN is NaN, and it has none for bools."""
-        return x if x.dtype.kind == "b" else np.sign(np.where(x == x, x, 0) if x.dtype.kind == "f" else x)
+        return x if x.dtype.kind == "b" else np.sign(np.where(x == x, x, 0) if x.dtype in FLOATS else x)
 
 
 class Copysign(Pointwise):
@@ -318,9 +319,9 @@ class NanToNum(Pointwise):
 )
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     """NaN and the infinities replaced: by 0 and the largest and smallest number of the dtype, or by others given."""
-    if input._np_dtype.kind != "f":
+    if input._np_dtype not in FLOATS:
         return Clone, (input,)
-    largest = float(np.finfo(input._np_dtype).max)
+    largest = finfo(input.dtype).max
     return NanToNum, (
         input,
         0.0 if nan is None else nan,
@@ -355,7 +356,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
     >>> minigrad.lerp(minigrad.tensor([0., 10.]), minigrad.tensor([1., 20.]), 0.25)
     tensor([ 0.2500, 12.5000])
     """
-    if input._np_dtype.kind != "f":
+    if input._np_dtype not in FLOATS:
         raise error(NotImplementedError, "lerp", f"not implemented for {input.dtype}", "convert to float first")
     for name, t in (("end", end), ("weight", weight)):
         if isinstance(t, Tensor) and t.ndim and t.dtype != input.dtype:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import kernels_there, on_device
+from ..core.dtypes import FLOATS
 from ..core.tensor import Tensor, wrap_near
 from ..errors import error
 from ..kernels import windows as kernels
@@ -31,7 +32,7 @@ class MaxPool(Operation):
         if (by_kernel := kernels.max_pool(x, kernel, stride, padding, dilation, number)) is not None:
             return by_kernel
         size = x.shape[x.ndim - len(kernel) :]
-        low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        low = -np.inf if x.dtype in FLOATS else np.iinfo(x.dtype).min
         x = padded(x, padding, reach(size, number, kernel, stride, padding, dilation), low)
         best = np.full((*x.shape[: x.ndim - len(kernel)], *number), low, x.dtype)
         found = np.empty(best.shape, np.int64)

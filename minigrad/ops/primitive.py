@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..core import debug, ends, half, invalid, suspects
-from ..core.arrays import KINDS, as_array
+from ..core.arrays import KINDS, as_array, on_device
 from ..core.batching import front
 from ..core.context import EAGER, OFF, ON, Frame, apply_at, current
-from ..core.dtypes import F2
 from ..core.dual import push_tangents
 from ..core.edges import INFERENCE
 from ..core.function import Function, record
@@ -42,7 +41,8 @@ class Primitive(Function):
     """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
 
     primitive, view, differentiable = True, False, True
-    takes_half = False  # impl takes float16 as it stands: it moves elements only, say (core/half.py)
+    takes_half = False  # impl takes float16 and bfloat16 as they stand: it moves elements only, say (core/half.py)
+    kernel_takes_half = False  # so do its kernels on the device, and they compute in more digits
     # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
     # derivative is zeros and not None: so it is in PyTorch where the backward is a kernel that takes the operand
     tied = False
@@ -165,7 +165,8 @@ class Primitive(Function):
                 return cls.impl(*arrays)
             said = invalid.listening()
             try:
-                if cls.takes_half or not any([half.is_half(a) for a in arrays]):
+                as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
+                if as_they_are or not any([half.is_half(a) for a in arrays]):
                     return (into or cls.impl)(*arrays)
                 if into is None:
                     return half.computed(cls.impl, arrays)
@@ -248,11 +249,12 @@ class Primitive(Function):
         """One tangent, or None, per output."""
         if not cls.differentiable:
             return [None] * len(outs)
-        if narrow := not cls.view and any([o._np_dtype == F2 for o in outs]):
+        dtype = None if cls.view else half.half_among(outs)
+        if dtype is not None:
             primals, tangents, outs = (half.widened_tensors(values) for values in (primals, tangents, outs))
         result = cls.pushforward(primals, list(tangents), outs)
         result = list(result) if isinstance(result, tuple) else [result]
-        result = half.narrowed_tensors(result) if narrow else result
+        result = result if dtype is None else half.narrowed_tensors(result, dtype)
         return [own(t, cls, tangents) for t in result]
 
     @classmethod

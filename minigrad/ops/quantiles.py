@@ -179,7 +179,7 @@ def quantiles(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
 
 def ranks(input: Tensor, q: Any, interpolation: str, who: str) -> Tensor:
     """The arguments of quantile checked, and q as a tensor."""
-    if input._np_dtype.kind != "f":
+    if input._np_dtype not in dtypes.FLOATS:
         raise error(RuntimeError, who, f"input tensor must be either float or double dtype, got {input.dtype.name}",
                     "convert it first: x.float()")  # fmt: skip
     if input.numel() == 0:

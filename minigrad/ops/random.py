@@ -52,29 +52,30 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, de
 
 def floating(dtype: np.dtype, who: str) -> np.dtype:
     """Only floating-point numbers are drawn from a continuous distribution."""
-    if dtype.kind != "f":
+    if dtype not in dtypes.FLOATS:
         raise error(NotImplementedError, who, f"not implemented for {dtype}", "use a floating-point dtype, or randint")
     return dtype
 
 
 def fine(dtype: np.dtype) -> np.dtype:
-    """The dtype of noise that tensors of a dtype are compared with, or that a logarithm is taken of: float16 is too coarse."""
-    return dtypes.F4 if dtype == dtypes.F2 else dtype
+    """The dtype of noise that tensors of a dtype are compared with, or that a logarithm is taken of: halves are too coarse."""
+    return dtypes.F4 if dtype in dtypes.HALVES else dtype
 
 
 def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand", device: Any = None) -> Tensor:
-    """Numbers in [0, 1); in float16 multiples of 2 ** -11, since rounding would make some of them 1."""
+    """Numbers in [0, 1); in float16 multiples of 2 ** -11, in bfloat16 of 2 ** -8, since rounding would make some of them 1."""
     sample = lambda rng, size: rng.random(size, floating(dtype, who))
-    if dtype == dtypes.F2:
-        sample = lambda rng, size: half.narrowed(np.floor(rng.random(size, dtypes.F4) * 2048) / 2048)
+    if dtype in dtypes.HALVES:
+        steps = largest(dtype)
+        sample = lambda rng, size: half.narrowed(np.floor(rng.random(size, dtypes.F4) * steps) / steps, dtype)
     return draw(who, shape, generator, sample, device)
 
 
 def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn", device: Any = None) -> Tensor:
     """Numbers of mean 0 and variance 1."""
     sample = lambda rng, size: noise.normal(rng, size, floating(dtype, who))
-    if dtype == dtypes.F2:
-        sample = lambda rng, size: half.narrowed(noise.normal(rng, size, dtypes.F4))
+    if dtype in dtypes.HALVES:
+        sample = lambda rng, size: half.narrowed(noise.normal(rng, size, dtypes.F4), dtype)
     return draw(who, shape, generator, sample, device)
 
 
@@ -327,6 +328,7 @@ class Multinomial(NonDifferentiable):
 
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
+        p = half.widened(p)  # beside noise in float32 it comes as it is
         if not (np.isfinite(p).all() and (p >= 0).all()):
             raise error(
                 RuntimeError,
@@ -429,7 +431,7 @@ def multinomial(
             f"the weights must be 1 or 2 dim, got shape {tuple(input.shape)}",
             "write input.reshape(-1, input.shape[-1])",
         )
-    if input._np_dtype.kind != "f":
+    if input._np_dtype not in dtypes.FLOATS:
         raise error(
             RuntimeError,
             "multinomial",
@@ -516,8 +518,8 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
 
 def largest(dtype: np.dtype) -> int:
     """The largest integer up to which a dtype holds all of them."""
-    if dtype.kind == "f":
-        return 2 ** (np.finfo(dtype).nmant + 1)
+    if dtype in dtypes.FLOATS:
+        return round(2 / dtypes.finfo(dtype).eps)
     return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.dtypes import finfo
 from ..core.tensor import Tensor
 from .families import NonDifferentiable, Operation
 from .linalg import guarded, matrices
@@ -92,7 +93,7 @@ def matrix_rank(
 def tolerances(A: Tensor, atol: float | None, rtol: float | None) -> tuple:
     """(atol, rtol) with PyTorch's defaults."""
     if rtol is None:
-        rtol = max(A.shape[-2:]) * float(np.finfo(A._np_dtype).eps) if not atol else 0.0
+        rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if not atol else 0.0
     return 0.0 if atol is None else float(atol), float(rtol)
 
 

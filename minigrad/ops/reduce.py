@@ -65,17 +65,17 @@ def result_dtype(input: Tensor, dtype: Any, who: str) -> Tensor:
     """
     if dtype is not None:
         found = input.to(dtype)
-        if found._np_dtype.kind != "f" and current().grad and input.requires_grad:
+        if found._np_dtype not in dtypes.FLOATS and current().grad and input.requires_grad:
             what = f"autograd does not support the dtype {found.dtype} of its result: the input requires grad"
             raise error(RuntimeError, who, what, f"x.detach().{who}(...), or a floating-point dtype")
         return found
-    return input if input._np_dtype.kind == "f" else input.to(dtypes.int64)
+    return input if input._np_dtype in dtypes.FLOATS else input.to(dtypes.int64)
 
 
 def floating(input: Tensor, dtype: Any, who: str) -> Tensor:
     """The input, converted to `dtype` if one is given; RuntimeError if that leaves integers."""
     found = input if dtype is None else input.to(dtype)
-    if found._np_dtype.kind != "f":
+    if found._np_dtype not in dtypes.FLOATS:
         raise error(RuntimeError, who, f"input dtype should be floating point or complex, got {found.dtype.name}",
                     f"convert it first: {who}(x.float())")  # fmt: skip
     return found
@@ -125,7 +125,7 @@ class OverAll(Reduce):
 class Sum(OverAll):
     """The sum over dimensions."""
 
-    arrays = quiet = True
+    arrays = quiet = kernel_takes_half = True
     impl = lambda x, dims, keepdim: add_up(x, dims, keepdim)
     dx = lambda: 1
 
@@ -141,6 +141,7 @@ class Mean(OverAll):
 class Prod(Reduce):
     """The product over dimensions.  The partial is the product of the others, without a division."""
 
+    kernel_takes_half = True
     impl = lambda x, dims, keepdim: reduced("product", np.multiply, x, dims, keepdim)
     dx = lambda x, dims: others(x, dims)
 
@@ -155,7 +156,7 @@ class NanSum(Reduce):
     """The sum over dimensions of what is not NaN."""
 
     node = "Nansum"
-    name = "nansum"
+    name, kernel_takes_half = "nansum", True
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
@@ -168,7 +169,7 @@ class NanSum(Reduce):
 class AnyOf(NonDifferentiable):
     """Whether any element over dimensions is not zero."""
 
-    name = "any"
+    name, kernel_takes_half = "any", True
     impl = lambda x, dims, keepdim: np.logical_or.reduce(x, axis=dims, keepdims=keepdim)
     batch = Reduce.batch
 
@@ -176,7 +177,7 @@ class AnyOf(NonDifferentiable):
 class AllOf(NonDifferentiable):
     """Whether no element over dimensions is zero."""
 
-    name = "all"
+    name, kernel_takes_half = "all", True
     impl = lambda x, dims, keepdim: np.logical_and.reduce(x, axis=dims, keepdims=keepdim)
     batch = Reduce.batch
 
@@ -226,7 +227,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     tensor([1.5000, 3.5000])
     """
     source = input if dtype is None else input.to(dtype)
-    if source._np_dtype.kind != "f":
+    if source._np_dtype not in dtypes.FLOATS:
         raise error(RuntimeError, "mean", "could not infer output dtype. Input dtype must be either a floating point "
                     f"or complex dtype. Got: {source.dtype.name}",
                     "convert first, x.float().mean(), or pass dtype=minigrad.float32")  # fmt: skip
@@ -261,7 +262,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     tensor(3.)
     """
     source, dims = result_dtype(input, dtype, "nansum"), axes(input, dim, "nansum")
-    return (NanSum if source._np_dtype.kind == "f" else Sum).apply(source, dims, keepdim)
+    return (NanSum if source._np_dtype in dtypes.FLOATS else Sum).apply(source, dims, keepdim)
 
 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()",

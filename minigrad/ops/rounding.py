@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import formula
@@ -34,7 +35,7 @@ class Div(Pointwise):
 
 def nonzero_divisor(name: str, x: Any, y: Any) -> bool:
     """Whether the operands are integers; RuntimeError if the division by one of them is by zero."""
-    integers = y.dtype.kind != "f" if isinstance(y, np.ndarray) else x.dtype.kind != "f"
+    integers = y.dtype not in FLOATS if isinstance(y, np.ndarray) else x.dtype not in FLOATS
     if integers and np.size(x) and np.any(y == 0):
         raise error(
             RuntimeError,
@@ -181,7 +182,7 @@ class Trunc(Rounding):
 class Round(Rounding):
     """The nearest integer, the even one of two that are equally near."""
 
-    ufunc = lambda x: np.rint(x) if x.dtype.kind == "f" else x.copy()
+    ufunc = lambda x: np.rint(x) if x.dtype in FLOATS else x.copy()
     kernel = lambda x: builtins.round(x)
 
 

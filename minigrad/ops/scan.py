@@ -30,7 +30,7 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> 
     """`ufunc` accumulated along dim, from the end if `reverse`; float32 through float64, as PyTorch does."""
     if (found := scans.running(ufunc, x, dim, reverse)) is not None:
         return found
-    wide = dtypes.F8 if x.dtype.kind == "f" else x.dtype
+    wide = dtypes.F8 if x.dtype in dtypes.FLOATS else x.dtype
     if reverse:
         return np.flip(running(ufunc, np.flip(x, dim), dim), dim)
     return ufunc.accumulate(x, axis=dim, dtype=wide).astype(x.dtype, copy=False)
@@ -179,7 +179,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
     Raises NotImplementedError for integers, as PyTorch does.
     """
-    if input._np_dtype.kind != "f":
+    if input._np_dtype not in dtypes.FLOATS:
         raise error(
             NotImplementedError,
             "logcumsumexp",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import places as kernels
@@ -122,7 +123,7 @@ def neutral_element(x: Tensor, reduce: str) -> Any:
         return int(reduce == "prod")
     d = x._np_dtype
     lowest, highest = (
-        (-np.inf, np.inf) if d.kind == "f" else (False, True) if d.kind == "b" else (np.iinfo(d).min, np.iinfo(d).max)
+        (-np.inf, np.inf) if d in FLOATS else (False, True) if d.kind == "b" else (np.iinfo(d).min, np.iinfo(d).max)
     )
     return type(lowest)(lowest if reduce == "amax" else highest)
 

@@ -107,7 +107,7 @@ def prepared(input: Tensor, dim: Any, dtype: Any, who: str) -> tuple:
     """The arguments of Softmax.apply and LogSoftmax.apply."""
     x = input if dtype is None else input.to(dtype)
     d = axis(implicit(x.ndim, who) if dim is None else dim, x.ndim, who)
-    if x._np_dtype.kind != "f":
+    if x._np_dtype not in dtypes.FLOATS:
         raise error(NotImplementedError, who, f"not implemented for {x.dtype.name}", "pass dtype=minigrad.float32")
     return x, (d,) if x.ndim else ()
 
@@ -168,5 +168,5 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
             "dim has to be an integer or a tuple of them, not None",
             "pass dim=tuple(range(x.ndim))",
         )
-    x = input if input._np_dtype.kind == "f" else input.to(dtypes.default())
+    x = input if input._np_dtype in dtypes.FLOATS else input.to(dtypes.default())
     return Logsumexp.apply(x, axes(x, dim, "logsumexp"), keepdim)

@@ -389,7 +389,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """How often each number from 0 on occurs in a vector, or the sum of its weights; at least `minlength` long."""
     if input.ndim != 1 or input._np_dtype.kind not in "iu":
         raise error(
-            NotImplementedError if input._np_dtype.kind == "f" else RuntimeError,
+            NotImplementedError if input._np_dtype in dtypes.FLOATS else RuntimeError,
             "bincount",
             f"bincount only supports 1-d non-negative integral inputs, got shape {tuple(input.shape)} and "
             f"{input.dtype}",
@@ -417,7 +417,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 )
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of `bins` equal parts of [min, max]; of the input's own range where both are 0."""
-    if input._np_dtype.kind != "f":
+    if input._np_dtype not in dtypes.FLOATS:
         raise error(
             NotImplementedError, "histc", f"not implemented for {input.dtype}", "write bincount(x) or x.float()"
         )

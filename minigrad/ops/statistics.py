@@ -111,7 +111,7 @@ def prepared(input: Tensor, dim: Any, unbiased: Any, correction: Any, who: str) 
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:
         raise error(TypeError, who, "got both unbiased and correction", "pass one of them: unbiased is correction=1")
-    if input._np_dtype.kind != "f":
+    if input._np_dtype not in dtypes.FLOATS:
         raise error(RuntimeError, who, f"only support for floating point and complex dtypes, got {input.dtype.name}",
                     "convert it first: x.float()")  # fmt: skip
     dims = axes(input, dim, who)

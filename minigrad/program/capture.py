@@ -17,6 +17,7 @@ from ..core import engine
 from ..core.arrays import host, laid_out
 from ..core.calls import call_user
 from ..core.context import OFF, Frame, apply_at, running, use
+from ..core.dtypes import FLOATS
 from ..core.edges import Leaf, Port, key
 from ..core.function import record
 from ..core.inplace import check_writable, inplace_at, link_view, regraph, shares, twin
@@ -223,7 +224,7 @@ class Trace(Grad):
         """Numbers among the operands as 0-d tensors, for formulas would make tensors of them that nobody has noted."""
         if not issubclass(cls, Pointwise):
             return tuple([plain(a) for a in args])
-        kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype.kind == "f"), np.dtype("f8"))
+        kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype in FLOATS), np.dtype("f8"))
         n = len(args) - cls.statics
         return tuple([self.number(a, kind) if i < n and isinstance(a, (int, float)) else plain(a)
                       for i, a in enumerate(args)])  # fmt: skip
@@ -249,7 +250,7 @@ class Trace(Grad):
             ctx._edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
             ctx._keep(args, lows, outs, args)
             for i, (r, o) in enumerate(zip(lows, outs)):
-                if isinstance(o, Tensor) and o._np_dtype.kind == "f" and not among(r, ctx._nondiff):
+                if isinstance(o, Tensor) and o._np_dtype in FLOATS and not among(r, ctx._nondiff):
                     o._edge = ctx if len(outs) == 1 else Port(ctx, i)
         ctx._dirty = ctx._nondiff = ()
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.context import EAGER, OFF, ON, Frame, Layer, apply_at, current, passed, recordings, unsettled, use
+from ..core.dtypes import FLOATS
 from ..core.dual import Level, tangent_of
 from ..core.edges import INFERENCE, Leaf
 from ..core.function import Function
@@ -104,7 +105,7 @@ class Record(Listener, Layer):
         call, offset = self.caller(frame, cls, args)
         around = passed.get()
         if not around and type(out) is not tuple:
-            if link is None and (not cls.differentiable or out._a.dtype.kind != "f"):
+            if link is None and (not cls.differentiable or out._a.dtype not in FLOATS):
                 link = edges_of(args)
             self.log.append((cls, out, link, call, offset) + args)
             return
@@ -302,7 +303,7 @@ class Record(Listener, Layer):
     def meet(self, t: Tensor) -> None:
         """A tensor is seen, for a jvp pass: leaves get the tangent 1."""
         new = t._tan is None or t._tan[0] is not self.level
-        if type(history(t)) is Leaf and t._layer is None and t._np_dtype.kind == "f" and new:
+        if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
             self._seeded.append((t, t._tan))
             t._tan = (self.level, wrap(np.ones_like(t._a, order="C")))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import host
+from ..core.dtypes import FLOATS
 
 SCHEMA = "minigrad.record/1"
 WHOLE = 16  # up to so many elements a value's summary holds all of them
@@ -146,7 +147,7 @@ def summary(a: np.ndarray) -> dict:
         return {"values": jsonable(a.tolist())}
     if a.dtype.kind == "b":
         a = a.astype(np.int8)
-    finite = a[np.isfinite(a)] if a.dtype.kind == "f" else a.reshape(-1)
+    finite = a[np.isfinite(a)] if a.dtype in FLOATS else a.reshape(-1)
     counts: dict = {"nan": int(np.isnan(a).sum()), "inf": int(np.isinf(a).sum())}
     if not finite.size:
         return {"min": None, "max": None, "mean": None, "std": None, **counts, "histogram": {"edges": [], "counts": []}}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.half import widened
 from ..core.tensor import Tensor
 from .operations import operations_table
 
@@ -17,6 +18,7 @@ __all__ = ["assert_close", "check", "operations_table"]
 
 TOLERANCES = {
     "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
     "float32": (1.3e-6, 1e-5),
     "float64": (1e-7, 1e-7),
 }  # relative and absolute: torch.testing's
@@ -50,7 +52,7 @@ def assert_close(
         raise AssertionError(msg or f"dtype {a.dtype}, expected {e.dtype}")
     rel, absolute = TOLERANCES.get(str(a.dtype), (0.0, 0.0))
     rel, absolute = rel if rtol is None else rtol, absolute if atol is None else atol
-    bad = ~np.isclose(a, e, rtol=rel, atol=absolute, equal_nan=equal_nan)
+    bad = ~np.isclose(widened(a), widened(e), rtol=rel, atol=absolute, equal_nan=equal_nan)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise AssertionError(

@@ -33,7 +33,7 @@ from ..kernels import cache
 from ..kernels.cuda import modules
 from ..kernels.cuda.modules import Launched
 
-FLOATS = ("float16", "float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")  # T4; A100; H100 and H200
 BATCH = 12  # kernels that a process compiles before it takes more
 KEPT = "cuda-build.json"

@@ -165,14 +165,16 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
     kinds = {n: np.dtype(bool if n in masks else dtype) for n in names}
     inputs = [(n, "" if n in statics else pointwise.how_read(kinds[n])) for n in names]
     computed = pointwise.computed_in(np.dtype(dtype))
-    kernel = pointwise.kernel(f"{cls.name}_{direction}", wanted, inputs, computed, rank, scaled)
+    result = np.dtype(bool if cls.kind == "bool" else dtype)
+    write = pointwise.how_written(result)
+    kernel = pointwise.kernel(f"{cls.name}_{direction}", wanted, inputs, write, computed, rank, scaled)
     if kernel is None:
         return
     steps = "[:, :]" if rank else "[::1]"
     numbers = {n: "boolean" if n in SWITCHES else computed.name for n in statics}
-    types = [numbers.get(n) or modules.NUMBA.get(kinds[n].name, kinds[n].name) + steps for n in names]
-    result = "boolean" if cls.kind == "bool" else dtype
-    yield modules.Launched(kernel.module, kernel.source, kernel.name, (*types, *[result + steps] * len(wanted)))
+    types = [numbers.get(n) or modules.element(kinds[n]) + steps for n in names]
+    results = [modules.element(result) + steps] * len(wanted)
+    yield modules.Launched(kernel.module, kernel.source, kernel.name, (*types, *results))
 
 
 def subclasses(cls: type) -> Iterator[type]:

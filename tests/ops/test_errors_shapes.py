@@ -161,7 +161,7 @@ CASES = [
     ('torch.zeros(3, out=torch.empty(3), dtype=torch.float64)', 'zeros', 'dtype minigrad.float64 does', 'leave dtype='),
     ('torch.FloatTensor(3.5)', 'FloatTensor', 'data must be a sequence (got float)', 'use minigrad.tensor(value)'),
     ('torch.LongTensor(T(2))', 'LongTensor', 'expected a tensor of int64, got one of minigrad.float32', 'use x.to(dtype)'),
-    ("T(2).type('torch.Foo')", 'type', "invalid type: 'torch.Foo'", 'use one of float16, float32,'),
+    ("T(2).type('torch.Foo')", 'type', "invalid type: 'torch.Foo'", 'use one of float16, bfloat16,'),
     ('T(2).to(1.5, 2.5)', 'to', 'invalid combination of arguments (1.5, 2.5)', 'write x.to(device, dtype)'),
     ("T(2).to('cuda:0')", 'device', 'there is no CUDA device', "use device='cpu'"),
     ('T(2).cuda()', 'device', 'there is no CUDA device', "use device='cpu'"),

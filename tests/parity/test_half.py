@@ -1,4 +1,4 @@
-"""float16 in every operation of the table against PyTorch: values, dtypes and gradients."""
+"""float16 and bfloat16 against PyTorch: every operation of the table, conversions bit by bit, and how dtypes meet."""
 
 import numpy as np
 import pytest
@@ -10,55 +10,201 @@ from minigrad.ops.registry import TABLE  # noqa: E402
 from tests.parity.test_table import COMPARED, compare, kind, peer  # noqa: E402
 from tests.table import call, floats, tensors  # noqa: E402
 
-TOLERANCE = 4e-3  # four units in the last of float16's 11 digits
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3.2e-2}  # four units in the last of 11 digits, and of 8
 NOT_COMPARED = {
     "soft_margin_loss",  # its samples have float32 beside float16, which PyTorch's losses do not promote
     "logcumsumexp",  # in one sample the gradient hangs on the last digit of exponents around 100, which float16 has not
 }
 HELD = [n for n in COMPARED if n not in NOT_COMPARED]
+HALVES = pytest.mark.parametrize("dtype", TOLERANCE)
 
 
-def results(module, name, sample, leaves=None):
-    """What the sample gives, in float16 or from the leaves."""
-    return call(module, peer(TABLE[name]) if module is torch else TABLE[name].function, TABLE[name], sample,
-                dtype="float16", leaves=leaves)  # fmt: skip
+# ---------------------------------------------------------------------- operations
+def results(module, name, sample, dtype, leaves=None):
+    """What the sample gives, and its leaves: numbers of the dtype, unless they are given."""
+    function = peer(TABLE[name]) if module is torch else TABLE[name].function
+    if leaves is None:
+        wide = call(module, function, TABLE[name], sample, dtype="float32")[1]
+        leaves = [leaf.to(getattr(module, dtype)) for leaf in wide]
+    return call(module, function, TABLE[name], sample, leaves=leaves)
 
 
-def gradients(module, name, sample, leaves=None):
-    """The gradients by the leaves, of the results times numbers that float16 can hold."""
-    leaves = results(module, name, sample)[1] if leaves is None else leaves
+def values(*args):
+    """The results alone."""
+    return results(*args)[0]
+
+
+def gradients(module, name, sample, dtype, leaves=None):
+    """The gradients by the leaves, of the results times numbers that the dtype can hold."""
+    leaves = results(module, name, sample, dtype)[1] if leaves is None else leaves
     leaves = [leaf.detach().clone().requires_grad_() for leaf in leaves]
-    outs = [o for o in floats(results(module, name, sample, leaves)[0]) if o.requires_grad]
+    outs = [o for o in floats(results(module, name, sample, dtype, leaves)[0]) if o.requires_grad]
     random = np.random.default_rng(4)
-    weights = [random.uniform(0.5, 1.0, tuple(o.shape)).astype(np.float16).astype(kind(o)) for o in outs]
-    weights = [module.tensor(w) for w in weights]
+    weights = [module.tensor(random.uniform(0.5, 1.0, tuple(o.shape))).to(o.dtype) for o in outs]
     found = module.autograd.grad(outs, leaves, weights, allow_unused=True) if outs else [None] * len(leaves)
     return [module.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found)]
 
 
-def check(work, name, sample):
+def shown(found, dtype):
+    """What was found, with tensors of the dtype in float64: NumPy, which compares them, has no bfloat16."""
+    return [t.double() if kind(t) == dtype else t for t in tensors(found)] or found
+
+
+def check(work, name, sample, dtype):
     """Dtypes and numbers are PyTorch's; where it rounds between its steps, minigrad's may be those of float64 instead."""
     what = f"{name}({sample})"
     try:
-        theirs = work(torch, name, sample)
+        theirs = work(torch, name, sample, dtype)
     except RuntimeError:  # it has no such kernel, or refuses the sample; NotImplementedError is one
         return
-    ours = work(minigrad, name, sample)
+    ours = work(minigrad, name, sample, dtype)
     assert [kind(t) for t in tensors(ours)] == [kind(t) for t in tensors(theirs)], what
     try:
-        compare(theirs, ours, what, TOLERANCE)
+        compare(shown(theirs, dtype), shown(ours, dtype), what, TOLERANCE[dtype])
     except AssertionError:
-        exact = work(minigrad, name, sample, [leaf.double() for leaf in results(minigrad, name, sample)[1]])
-        compare([t.to(o.dtype) for t, o in zip(tensors(exact), tensors(ours))], tensors(ours), what, TOLERANCE)
+        exact = work(minigrad, name, sample, dtype, [t.double() for t in results(minigrad, name, sample, dtype)[1]])
+        rounded = [t.to(o.dtype) for t, o in zip(tensors(exact), tensors(ours))]
+        compare(shown(rounded, dtype), shown(ours, dtype), what, TOLERANCE[dtype])
 
 
+@HALVES
 @pytest.mark.parametrize("name", HELD)
-def test_values_and_dtypes_are_torchs(name):
+def test_values_and_dtypes_are_torchs(name, dtype):
     for sample in TABLE[name].samples:
-        check(lambda *args: results(*args)[0], name, sample)
+        check(values, name, sample, dtype)
 
 
+@HALVES
 @pytest.mark.parametrize("name", [n for n in HELD if TABLE[n].differentiable])
-def test_gradients_are_torchs(name):
+def test_gradients_are_torchs(name, dtype):
     for sample in TABLE[name].samples:
-        check(gradients, name, sample)
+        check(gradients, name, sample, dtype)
+
+
+# ---------------------------------------------------------------------- conversions
+def bits(module, t):
+    """The bits of a tensor of two bytes an element, one pattern for all that are no number."""
+    return np.where(t.isnan().numpy(), 0x7FC0, t.view(module.int16).numpy())
+
+
+# of float32: every sign, exponent and leading bits, then what lies on, just below and just above the middle of two bfloat16s
+TAILS = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
+PATTERNS = (np.arange(1 << 16, dtype=np.uint32)[:, None] << 16 | TAILS).ravel()
+
+
+@HALVES
+@pytest.mark.parametrize("source", ["float32", "float64", "int64", "uint8", "bool"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of numbers that are none
+def test_conversions_are_torchs_bit_by_bit(dtype, source):
+    numbers = PATTERNS.view(np.float32)
+    if source == "int64":
+        numbers = np.concatenate([PATTERNS, -PATTERNS.astype(np.int64), PATTERNS.astype(np.int64) << 31])
+    numbers = numbers.astype(source)
+    ours, theirs = minigrad.tensor(numbers), torch.tensor(numbers)
+    assert np.array_equal(
+        bits(minigrad, ours.to(getattr(minigrad, dtype))), bits(torch, theirs.to(getattr(torch, dtype)))
+    )
+
+
+@HALVES
+@pytest.mark.parametrize("target", ["float16", "bfloat16", "float32", "float64"])
+def test_conversions_from_every_number_are_torchs(dtype, target):
+    patterns = np.arange(1 << 16, dtype=np.uint16).view(np.int16)
+    ours, theirs = (
+        m.tensor(patterns).view(getattr(m, dtype)).to(getattr(m, target)).double().numpy() for m in (minigrad, torch)
+    )
+    assert np.array_equal(ours, theirs, equal_nan=True)
+
+
+# ---------------------------------------------------------------------- how dtypes meet
+DTYPES = ["bfloat16", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"]
+
+
+@pytest.mark.parametrize("a", DTYPES)
+@pytest.mark.parametrize("b", DTYPES)
+def test_promotion_is_torchs(a, b):
+    theirs = torch.promote_types(getattr(torch, a), getattr(torch, b))
+    ours = minigrad.promote_types(getattr(minigrad, a), getattr(minigrad, b))
+    assert kindless(ours) == kindless(theirs)
+    may = [m.can_cast(getattr(m, a), getattr(m, b)) for m in (minigrad, torch)]
+    assert may[0] is may[1]
+
+
+def kindless(dtype):
+    """A dtype's name without its library's."""
+    return str(dtype).split(".")[-1]
+
+
+@pytest.mark.parametrize("a", DTYPES)
+@pytest.mark.parametrize("b", DTYPES)
+@pytest.mark.parametrize("shapes", [((2,), (2,)), ((2,), ()), ((), (2,))])
+def test_sums_of_tensors_have_torchs_dtype_and_numbers(a, b, shapes):
+    found = []
+    for m in (minigrad, torch):
+        x, y = (m.ones(shape, dtype=getattr(m, d)) for shape, d in zip(shapes, (a, b)))
+        found.append([(kind(t), t.double().tolist()) for t in (x + y, y + x, m.where(x == y, x, y), m.stack([x + y]))])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("b", DTYPES)
+@HALVES
+def test_joined_and_written_tensors_have_torchs_dtype(dtype, b):
+    found = []
+    for m in (minigrad, torch):
+        x, y = m.full((2,), 3, dtype=getattr(m, dtype)), m.ones(2, dtype=getattr(m, b))
+        written = x.clone()
+        written.copy_(y)
+        written[1:] = y[:1]
+        found.append([(kind(t), t.double().tolist()) for t in (m.cat([x, y]), m.stack([y, x]), written)])
+    assert found[0] == found[1]
+
+
+@HALVES
+@pytest.mark.parametrize("number", [2, 2.5, True])
+def test_numbers_leave_the_dtype(dtype, number):
+    ours, theirs = (m.ones(2, dtype=getattr(m, dtype)) * number for m in (minigrad, torch))
+    assert (kind(ours), ours.tolist()) == (kind(theirs), theirs.tolist())
+
+
+# ---------------------------------------------------------------------- memory
+@HALVES
+def test_memory_is_shared_with_torch_both_ways(dtype):
+    ours = minigrad.arange(6.0).to(getattr(minigrad, dtype)).view(2, 3).t()
+    theirs = torch.from_dlpack(ours)
+    assert kind(theirs) == dtype and theirs.tolist() == ours.tolist() and theirs.data_ptr() == ours.data_ptr()
+    back = minigrad.from_dlpack(theirs)
+    assert kind(back) == dtype and back.stride() == (1, 3) and back.data_ptr() == ours.data_ptr()
+    theirs[0, 1] = 7.5
+    assert ours[0, 1].item() == back[0, 1].item() == 7.5
+    del ours, theirs
+    assert back.tolist() == [[0.0, 7.5], [1.0, 4.0], [2.0, 5.0]]
+
+
+# ---------------------------------------------------------------------- what is said about them
+@pytest.mark.parametrize("numbers", [[1.5, -2.25, 3.0], [1 / 3, 1e10], [1.0, 2.0], [float("nan"), 1e-5], [[0.1] * 40]])
+@HALVES
+def test_text_is_torchs(dtype, numbers):
+    ours, theirs = (m.tensor(numbers, dtype=getattr(m, dtype)) for m in (minigrad, torch))
+    assert repr(ours).replace("minigrad", "torch") == repr(theirs)
+    assert ours.type().replace("minigrad", "torch") == theirs.type() and ours.sum().item() == pytest.approx(
+        theirs.sum().item(), rel=TOLERANCE[dtype], nan_ok=True
+    )
+
+
+@HALVES
+def test_finfo_is_torchs(dtype):
+    ours, theirs = (m.finfo(getattr(m, dtype)) for m in (minigrad, torch))
+    assert repr(ours) == repr(theirs)
+    for name in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+
+
+@HALVES
+def test_factories_make_torchs_numbers(dtype):
+    found = []
+    for m in (minigrad, torch):
+        options = {"dtype": getattr(m, dtype)}
+        made = [m.arange(5, **options), m.arange(0, 1, 0.125, **options), m.linspace(0, 1, 5, **options)]
+        made += [m.eye(2, **options), m.full((2,), 1 / 3, **options), m.tensor(0.1, **options)]
+        found.append([(kind(t), t.tolist()) for t in made])
+    assert found[0] == found[1]

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...core import arrays
 from ...core.convert import uploaded
+from ...core.dtypes import BF2
 from ...errors import error
 from . import device
 from .allocator import ALLOCATOR, Block
@@ -211,6 +212,11 @@ METHODS = {
     "searchsorted trace var std put dot partition argpartition".split()
 }
 arrays.KINDS.add(DeviceArray)
+
+
+def plain(a: Any) -> Any:
+    """An array as kernels know its elements: bfloat16 as its bits (functions.py), all else as it is."""
+    return a.view(np.uint16) if a.dtype == BF2 else a
 
 
 def basic(index: Any) -> tuple:

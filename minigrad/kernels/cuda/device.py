@@ -100,7 +100,9 @@ class Simulator:
             "strides": strides,
             "version": 3,
         }
-        return np.asarray(Interface(interface, self))
+        return np.asarray(Interface(interface, self)).view(
+            dtype
+        )  # NumPy's text for bfloat16 says only that it has 2 bytes
 
     def upload(self, address: int, a: np.ndarray) -> None:
         """Copy a contiguous array into device memory."""

@@ -6,7 +6,7 @@ library's object, or, for what is lent by DLPack, the record that the two pass o
 The order of work is kept as the protocols say: the lender makes the other's stream wait.  Our stream and the default stream
 wait for each other by themselves, so there is only something to do for a third one.
 
-Sources: dmlc.github.io/dlpack, numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html.
+DLPack's record is in core/dlpack.py.  Source: numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html.
 """
 
 from __future__ import annotations
@@ -16,61 +16,33 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dlpack
+from ...core.dlpack import (
+    CUDA,
+    DELETER,
+    DESTRUCTOR,
+    KINDS,
+    LENT,
+    PROCESSOR,
+    TAKEN,
+    DLDataType,
+    DLDevice,
+    DLManagedTensor,
+    DLTensor,
+    has_name,
+    is_bfloat16,
+    new_capsule,
+    pointer_at,
+    set_name,
+)
+from ...core.dtypes import BF2
 from ...errors import error
 from . import device
 from .allocator import Block
 from .array import DeviceArray, empty, placed
 
-CUDA, PROCESSOR = 2, 1  # DLPack's numbers for kinds of devices
-KINDS = {"i": 0, "u": 1, "f": 2, "b": 6}  # DLPack's numbers for kinds of dtypes
-LENT, TAKEN = b"dltensor", b"used_dltensor"  # the names of a capsule before and after somebody has taken what is in it
 DEFAULT_STREAMS = (None, 0, 1)
 NO_WAITING = -1
-
-
-# ---------------------------------------------------------------------- DLPack's record
-class DLDevice(ctypes.Structure):
-    """Kind and number of a device."""
-
-    _fields_ = [("kind", ctypes.c_int32), ("number", ctypes.c_int32)]
-
-
-class DLDataType(ctypes.Structure):
-    """Kind and bits of elements."""
-
-    _fields_ = [("kind", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
-
-
-class DLTensor(ctypes.Structure):
-    """An array; strides count elements, and are NULL for row-major order."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", DLDevice),
-        ("ndim", ctypes.c_int32),
-        ("dtype", DLDataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class DLManagedTensor(ctypes.Structure):
-    """An array that is lent, and the function that ends the loan."""
-
-
-DELETER = ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensor))
-DLManagedTensor._fields_ = [("array", DLTensor), ("context", ctypes.c_void_p), ("deleter", DELETER)]
-
-python = ctypes.pythonapi
-DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, DESTRUCTOR)(
-    ("PyCapsule_New", python)
-)
-# the first takes a capsule by its address: the one that is being destroyed must not get a reference any more
-has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", python))
-pointer_at = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
-set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", python))
 
 _lent: dict[int, tuple] = {}  # address of a record -> the record, and what has to live as long
 
@@ -86,14 +58,14 @@ def capsule(a: DeviceArray, stream: Any = None, dl_device: Any = None, copy: boo
                 f"an array of shape {a.shape} on cuda:0 cannot be lent on DLPack's device {tuple(dl_device)}",
                 "copy it first: x.cpu()",
             )
-        return a.to_host().__dlpack__()
+        return dlpack.lent(a.to_host())
     if copy:
         a = a.copy()
     if stream not in (*DEFAULT_STREAMS, NO_WAITING, device.current().stream):
         device.current().synchronize()
     whole = ctypes.c_int64 * a.ndim
     shape, strides = whole(*a.shape), whole(*[s // a.itemsize for s in a.strides])
-    kind = DLDataType(KINDS[a.dtype.kind], 8 * a.itemsize, 1)
+    kind = DLDataType(KINDS["bf" if a.dtype == BF2 else a.dtype.kind], 8 * a.itemsize, 1)
     array = DLTensor(a.address, DLDevice(CUDA, 0), a.ndim, kind, shape, strides, 0)
     record = DLManagedTensor(array, None, end_loan)
     address = ctypes.addressof(record)
@@ -116,6 +88,13 @@ def end_capsule(capsule: int) -> None:
 
 def interface(a: DeviceArray) -> dict:
     """What __cuda_array_interface__ says of an array."""
+    if a.dtype == BF2:
+        raise error(
+            TypeError,
+            "__cuda_array_interface__",
+            f"it has no name for bfloat16, the dtype of an array of shape {a.shape}",
+            "lend it by DLPack, as in from_dlpack(x), or pass x.float()",
+        )
     return {
         "shape": a.shape,
         "typestr": a.dtype.str,
@@ -153,7 +132,8 @@ def from_dlpack(lender: Any) -> DeviceArray:
         )
     loan = Loan(lender.__dlpack__(stream=device.current().stream or None))
     a = loan.record.array
-    dtype = np.dtype(f"{ {v: k for k, v in KINDS.items()}.get(a.dtype.kind, 'V') }{a.dtype.bits // 8}")
+    letters = {number: letter for letter, number in KINDS.items()}
+    dtype = BF2 if is_bfloat16(a) else np.dtype(f"{letters.get(a.dtype.kind, 'V')}{a.dtype.bits // 8}")
     shape = tuple(a.shape[: a.ndim])
     strides = tuple([s * dtype.itemsize for s in a.strides[: a.ndim]]) if a.strides else None
     return at_address((a.data or 0) + a.byte_offset, shape, dtype, strides, loan)

@@ -127,6 +127,22 @@ load1, load2, load4 = [vector_load(n) for n in (1, 2, 4)]
 
 
 @function
+def of_bfloat16(n):
+    """The float32 whose upper half these 16 bits are."""
+    return of_bits(np.int32(np.int32(n) << np.int32(16)))
+
+
+@function
+def to_bfloat16(x):
+    """The upper 16 bits of a float32, rounded to the nearest; of two that are as near, to the even one.  NaN stays NaN."""
+    n = np.int32(bits(np.float32(x)))
+    upper = n >> np.int32(16)
+    if x != x:
+        return np.uint16((upper | 0x40) & 0xFFFF)
+    return np.uint16(((n + 0x7FFF + (upper & 1)) >> 16) & 0xFFFF)
+
+
+@function
 def where(condition, x, y):
     """x where the condition holds, else y."""
     return x if condition else y

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import near, zeros
+from ...core.dtypes import BF2
 from ...errors import error
 from .. import places
 from . import modules, pointwise
-from .array import DeviceArray, empty, full
+from .array import DeviceArray, empty, full, plain
 from .outside import NONE, later
 from .protocol import FUNCTIONS, copy_to, of_arrays
 
@@ -87,6 +88,7 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
     sizes, jumps = [x.shape[d] for d in at.dims], [x.strides[d] for d in at.dims]
     seen = [a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, s)) for a, s in zip(arrays, steps)]
     seen[0] = x.seen(np.lib.stride_tricks.as_strided(x.shadow, (*shape, *sizes), (*steps[0], *jumps)))
+    seen = [plain(a) for a in seen]  # what kernels compute with has 4 bytes at least: halves are only moved
     late = later(tuple([f"index for dimension {d} of size {n}" for d, n in zip(at.dims, sizes)])) if checked else None
     wrong = [zeros((len(sizes),), x, np.int64) if late is None else late] * checked
     chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
@@ -213,7 +215,8 @@ def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     value = value[()] if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray) else value
     if isinstance(value, DeviceArray):
         return np.broadcast_to(value.astype(x.dtype, copy=False), at.shape)
-    return np.asarray(value).astype(x.dtype).astype(pointwise.computed_in(x.dtype))[()]
+    number = np.asarray(value).astype(x.dtype)
+    return number.view(np.uint16)[()] if x.dtype == BF2 else number.astype(pointwise.computed_in(x.dtype))[()]
 
 
 def take(x: DeviceArray, index: Any) -> DeviceArray:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dtypes import BF2
 from .. import cache
 from . import device, simulator
 from .array import DeviceArray
@@ -131,12 +132,15 @@ class Kernel:
 def type_name(a: Any) -> str:
     """The type of an argument in Numba's notation: float32[::1] is in C order, float32[:] need not be."""
     if isinstance(a, DeviceArray):
+        assert a.dtype is not BF2, "kernels know the elements of bfloat16 by their bits: array.plain"
         row = ", ".join([":"] * (a.ndim - 1) + ["::1" if a.flags.c_contiguous else ":"])
-        return f"{NUMBA.get(a.dtype.name, a.dtype.name)}[{row}]"
-    return NUMBERS.get(type(a)) or NUMBA.get(a.dtype.name, a.dtype.name)
+        return f"{element(a.dtype)}[{row}]"
+    return NUMBERS.get(type(a)) or element(a.dtype)
 
 
-NUMBA = {"bool": "boolean"}
+def element(dtype: np.dtype) -> str:
+    """What kernels have in arrays of a dtype, in Numba's notation."""
+    return {"bool": "boolean", "bfloat16": "uint16"}.get(dtype.name, dtype.name)
 
 
 def fields(args: tuple) -> list:

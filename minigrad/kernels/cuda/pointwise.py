@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy import int8, int16, int32, int64, uint8
 
-from ...core.dtypes import F2, F4
+from ...core.dtypes import BF2, F2, F4, HALVES
 from .. import formula
 from . import modules
-from .array import DeviceArray, empty
+from .array import DeviceArray, empty, plain
 
 _kernels: dict[tuple, Any] = {}
 
@@ -54,7 +54,7 @@ def run(
     """outs[k] = the k-th of the formulas, by name, whose parameters are `values` by name: arrays, or numbers.
 
     A formula among `scaled` is multiplied by g.  False, and nothing done, where a formula has no text for single numbers.
-    float16 is read as float32, and rounded when it is written.
+    float16 and bfloat16 are read as float32, and rounded when they are written.
     """
     target = computed_in(target)
     values = {k: one(v, target) for k, v in values.items()}
@@ -62,43 +62,58 @@ def run(
     shape, steps = walked(outs[0].shape, arrays)
     rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
     reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
-    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, target, rank)
+    write = how_written(outs[0].dtype)
+    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, write, target, rank)
     if key not in _kernels:
-        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), target, rank, scaled)
+        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), write, target, rank, scaled)
     if _kernels[key] is None:
         return False
     if math.prod(shape):
-        laid = iter([strided(a, shape, s, rank) for a, s in zip(arrays, steps)])
+        laid = iter([plain(strided(a, shape, s, rank)) for a, s in zip(arrays, steps)])
         args = [next(laid) if read else v for v, read in zip(values.values(), reads)]
         _kernels[key][modules.threads(math.prod(shape))](*args, *laid)
     return True
 
 
 def kernel(
-    name: str, formulas: dict[str, Callable], inputs: list, target: np.dtype, rank: int, scaled: Sequence
+    name: str, formulas: dict[str, Callable], inputs: list, write: str, target: np.dtype, rank: int, scaled: Sequence
 ) -> Any:
     """The kernel of these formulas; None where one has no text for single numbers."""
     head = formula.prelude(list(formulas.values()), target, formula.CUDA)
     if head is None:
         return None
-    if any("float32" in read for _, read in inputs):
-        head += "\nfrom numpy import float32"
+    head += imports([write, *[read for _, read in inputs]])
     results = []
     for n, f in formulas.items():
         expression = formula.scalar_text(f, target)
-        results.append((n, f"g * ({expression})" if f in scaled else expression))
+        results.append((n, write.format(f"g * ({expression})" if f in scaled else expression)))
     title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
     return getattr(modules.load(name, text(name, title, head, inputs, results, rank)), name)
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
     """The dtype that kernels compute in for results of another."""
-    return F4 if dtype == F2 else dtype
+    return F4 if dtype in HALVES else dtype
+
+
+# how elements become those that kernels compute with, and results become elements, where memory does not do it by itself
+READ, WRITTEN = {F2: "float32({})", BF2: "of_bfloat16({})"}, {BF2: "to_bfloat16({})"}
+CONVERSIONS = {"float32": "numpy"} | dict.fromkeys(("of_bfloat16", "to_bfloat16"), formula.CUDA.functions)
 
 
 def how_read(dtype: np.dtype) -> str:
     """How a kernel reads an array's elements."""
-    return "float32({})" if dtype == F2 else "{}"
+    return READ.get(dtype, "{}")
+
+
+def how_written(dtype: np.dtype) -> str:
+    """How a kernel writes a result into an array."""
+    return WRITTEN.get(dtype, "{}")
+
+
+def imports(conversions: Sequence) -> str:
+    """The lines that import what these ways of reading and writing call."""
+    return "".join([f"\nfrom {module} import {f}" for f, module in CONVERSIONS.items() if f + "({})" in conversions])
 
 
 def one(v: Any, target: np.dtype) -> Any:

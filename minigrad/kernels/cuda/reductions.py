@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dtypes import FLOATS
 from . import modules, pointwise, simulator
-from .array import DeviceArray, empty
+from .array import DeviceArray, empty, plain
 from .protocol import REDUCTIONS, of_arrays
 
 WARP = 32
@@ -66,7 +67,7 @@ NAMED = {
 SOURCE = """\"\"\"The reduction {name}, kept in {acc}.\"\"\"
 
 from numba import cuda
-from numpy import {imported}
+from numpy import {acc} as acc{imports}
 
 ALL = 0xFFFFFFFF
 
@@ -94,28 +95,27 @@ def {name}({args}, out_, start, lanes):
         total = join(total, cuda.shfl_xor_sync(ALL, total, distance))
         distance //= 2
     if lane == 0 and team < out_.size:
-        out_[o, p, j] = total
+        out_[o, p, j] = {result}
 """
 
 
 @cache
-def kernel(name: str, acc: np.dtype, half: bool = False) -> Any:
-    """The kernel of a reduction whose results are kept in a dtype, of halves or other elements."""
+def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
+    """The kernel of a reduction whose results are kept in a dtype; how it reads elements, and writes results."""
     how = NAMED[name]
-    read = "{0} = acc({0}_[o, i, j])"
-    if how.kept == "whole":  # halves are compared as floats
-        read = "{0} = float32({0}_[o, i, j])" if half else "{0} = {0}_[o, i, j]"
-    reads = [f"            {read.format(r)}\n" for r in how.reads]
+    kept = "{}" if how.kept == "whole" else "acc({})"  # what is only compared stays as it is
+    lines = [f"            {n} = {kept.format(read.format(f'{n}_[o, i, j]'))}\n" for n, read in zip(how.reads, reads)]
     text = SOURCE.format(
         name=name,
         acc=acc.name,
-        imported=f"{acc.name} as acc" + ", float32" * half,
+        imports=pointwise.imports((*reads, write)),
         args=", ".join([f"{r}_" for r in how.reads]),
-        reads="".join(reads),
+        reads="".join(lines),
         term=how.term,
         join=how.join,
+        result=write.format("total"),
     )
-    return getattr(modules.load(f"{name}_{acc.name}{'_of_half' * half}", text), name)
+    return getattr(modules.load(f"{name}_{acc.name}", text), name)
 
 
 # ---------------------------------------------------------------------- over dimensions
@@ -126,7 +126,7 @@ def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: An
     acc = kept_in(NAMED[name].kept, dtype)
     begin = acc.type(identity(NAMED[name].start, acc) if start is None else start)
     if x.size:
-        found = groups(name, [numbers(a) for a in arrays], dims, dtype, begin)
+        found = groups(name, list(arrays), dims, dtype, begin)
     else:
         found = empty([n for d, n in enumerate(x.shape) if d not in dims], dtype)
         found.fill(begin)
@@ -135,22 +135,22 @@ def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: An
 
 def kept_in(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype of what is joined, for results of another: one that a warp can shuffle."""
-    if dtype.kind != "f" or kind == "whole":
+    if dtype not in FLOATS or kind == "whole":
         return I8
     return F8 if kind == "wide" or dtype == F8 else F4
 
 
 def identity(start: float, dtype: np.dtype) -> float:
     """The result of no elements: of infinities the integer that comes next to them."""
-    if not math.isinf(start) or dtype.kind == "f":
+    if not math.isinf(start) or dtype in FLOATS:
         return start
     limits = np.iinfo(I8 if dtype.kind == "b" else dtype)
     return limits.max if start > 0 else limits.min
 
 
 def numbers(a: DeviceArray) -> DeviceArray:
-    """An array as kernels take it: bools as numbers."""
-    return a.view(np.uint8) if a.dtype.kind == "b" else a
+    """An array as kernels take it: bools as numbers, bfloat16 as bits."""
+    return a.view(np.uint8) if a.dtype.kind == "b" else plain(a)
 
 
 def groups(name: str, arrays: list, dims: set, dtype: np.dtype, start: Any) -> DeviceArray:
@@ -196,8 +196,9 @@ def over_middle(name: str, arrays: list, dtype: np.dtype, start: Any) -> DeviceA
     parts = max(1, min(THREADS // (outer * inner * lanes), n // (lanes * GRAIN)))
     out = empty((outer, parts, inner), dtype if parts == 1 else start.dtype)
     grid = -(-out.size * lanes // BLOCK)
-    half = arrays[0].dtype == np.float16
-    kernel(name, start.dtype, half)[grid, BLOCK](*arrays, numbers(out), start, lanes)
+    reads = tuple([pointwise.how_read(a.dtype) for a in arrays])
+    chosen = kernel(name, start.dtype, reads, pointwise.how_written(out.dtype))
+    chosen[grid, BLOCK](*[numbers(a) for a in (*arrays, out)], start, lanes)
     return out if parts == 1 else over_middle(NAMED[name].joined_by or name, [out], dtype, start)
 
 
@@ -286,7 +287,7 @@ of_arrays(np.all)(partial(without_dtype, np.logical_and))
 @of_arrays(np.mean)
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     dims = dimensions(axis, a.ndim)
-    target = np.dtype(dtype) if dtype is not None else a.dtype if a.dtype.kind == "f" else F8
+    target = np.dtype(dtype) if dtype is not None else a.dtype if a.dtype in FLOATS else F8
     return given(reduce("sum", [a], dims, keepdims is True, target) / count(a, dims), out)
 
 
@@ -313,7 +314,7 @@ def spread(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: f
            *, correction: float | None = None, root: bool = False) -> Any:  # fmt: skip
     """np.var, or np.std, its root: the squared distances from the mean are added up in a second pass."""
     dims = dimensions(axis, a.ndim)
-    target = np.dtype(dtype) if dtype is not None else a.dtype if a.dtype.kind == "f" else F8
+    target = np.dtype(dtype) if dtype is not None else a.dtype if a.dtype in FLOATS else F8
     n, lost = count(a, dims), ddof if correction is None else correction
     middle = reduce("sum", [a], dims, True, F8) / n
     found = reduce("spread", [a, middle], dims, keepdims is True, F8) / max(n - lost, 0)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import near
+from ...core.dtypes import HALVES
 from ...errors import error
 from . import indexing, modules
 from .array import DeviceArray, empty
@@ -55,7 +56,7 @@ def combining(how: str, dtype: np.dtype) -> Action:
 def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: bool = True) -> None:
     """The elements of x at the places `select(x)` become NumPy's function `how` of what is there and `other`."""
     if x.itemsize < 4:  # no atomic operation is that small
-        wide = x.astype(np.float32 if x.dtype.kind == "f" else np.int32)
+        wide = x.astype(np.float32 if x.dtype in HALVES else np.int32)
         combine(how, wide, select, other, checked)
         x[...] = wide
         return

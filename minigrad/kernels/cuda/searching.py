@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import near
+from ...core.half import widened
 from . import modules, pointwise
 from .array import DeviceArray, empty
 from .protocol import of_arrays
@@ -117,6 +118,7 @@ def isin(
     element, tests = near(element, test_elements), near(test_elements, element).reshape(-1)
     if not tests.size:
         return np.full_like(element, invert, bool)
+    element, tests = widened(element), widened(tests)  # NumPy knows no dtype in which float16 and bfloat16 meet
     dtype = np.result_type(element.dtype, tests.dtype)
     tests, element = np.sort(tests.astype(dtype, copy=False)), element.astype(dtype, copy=False)
     nearest = tests[np.minimum(belonging(tests, element, False), tests.size - 1)]

@@ -18,7 +18,7 @@ from .array import DeviceArray, empty
 from .protocol import of_arrays
 
 TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
-SORTED_AS = {"bool": "uint8", "float16": "float32"}  # what threads exchange and compare
+SORTED_AS = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}  # what threads exchange and compare
 THREADS = 16 if simulator.SMALL else 128  # of a block at least: short rows share one
 
 SOURCE = '''"""Sorting {real}, {order} first."""

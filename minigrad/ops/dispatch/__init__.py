@@ -20,7 +20,7 @@ import numpy as np
 
 from ...core.arrays import KINDS, as_array
 from ...core.context import EAGER, apply_at, current
-from ...core.dtypes import F4, F8
+from ...core.dtypes import F4, F8, FLOATS
 from ...core.edges import ViewOf, next_number
 from ...core.fast import GENERIC
 from ...core.inplace import NO_GRAD
@@ -87,7 +87,7 @@ def definition(cls: Any, *args: Any) -> Any:
 
 # What the texts may name.
 NAMES = {
-    **{"current": current, "PLAIN": PLAIN, "F4": F4, "F8": F8, "new": object.__new__},
+    **{"current": current, "PLAIN": PLAIN, "F4": F4, "F8": F8, "FLOATS": FLOATS, "new": object.__new__},
     **{"Tensor": Tensor, "ViewOf": ViewOf, "next_number": next_number, "history": history, "save": save},
     **{
         "ndarray": np.ndarray,

@@ -113,14 +113,14 @@ def write_apply(plan: Plan) -> str:
         args=args,
         plain=" and ".join(
             [f"type({k}) in PLAIN" for k in plan.operands]
-            + [f"{x}._a.itemsize != 2"] * (not cls.takes_half)  # float16 takes the general way (core/half.py)
-            + [f'type({k}) in PLAIN and {k}._a.dtype.kind != "f"' for k in plan.integers]
+            + [f"{x}._a.itemsize != 2"] * (not cls.takes_half)  # the halves take the general way (core/half.py)
+            + [f"type({k}) in PLAIN and {k}._a.dtype not in FLOATS" for k in plan.integers]
             + [IS_BOOL if k == "keepdim" else f"not isinstance({k}, Tensor)" for k in plan.plain]
         ),
         compute=indented(call if cls.view or cls.quiet else quiet, 12),
         made=indented(made(plan, args), 8),
         edges=edges if cls.differentiable or cls.view else "pass",
-        tracked=f'{tracked} and {results[0]}.dtype.kind == "f"' if cls.differentiable else "False",
+        tracked=f"{tracked} and {results[0]}.dtype in FLOATS" if cls.differentiable else "False",
         attached=indented(attached(plan), 16),
         linked=link[0] if cls.view else "",
         unlinked="\n        else:" + link[1] if cls.view else "",
@@ -146,7 +146,7 @@ def attached(plan: Plan) -> str:
     meta = ", ".join(f"({k}._a.shape, {k}._a.dtype)" for k in plan.outs)
     return "\n".join(
         [f"node._meta = {meta}"]
-        + [f'{k}._edge = Port(node, {i}) if {k}._a.dtype.kind == "f" else None' for i, k in enumerate(plan.outs)]
+        + [f"{k}._edge = Port(node, {i}) if {k}._a.dtype in FLOATS else None" for i, k in enumerate(plan.outs)]
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dtypes import FLOATS
 from .library import Library
 
 EPS = 1e-6  # of central differences in float64
@@ -28,7 +29,7 @@ class Data(NamedTuple):
     @property
     def floats(self) -> bool:
         """Whether it can have a gradient."""
-        return self.array.dtype.kind == "f"
+        return self.array.dtype in FLOATS
 
 
 class Case:
@@ -222,7 +223,7 @@ def tensor_code(prefix: str, array: np.ndarray, needs: bool = False) -> str:
     if array.size == 0:
         return f"{prefix}.zeros({tuple(array.shape)}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
     if array.size > 64:
-        words = f"{prefix}.rand({tuple(array.shape)}" if array.dtype.kind == "f" else f"{prefix}.zeros({array.shape}"
+        words = f"{prefix}.rand({tuple(array.shape)}" if array.dtype in FLOATS else f"{prefix}.zeros({array.shape}"
         return f"{words}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
     return f"{prefix}.tensor({array.tolist()}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dtypes import FLOATS
 from .case import Case
 from .library import Library
 from .places import METHODS
@@ -44,7 +45,7 @@ class Call:
 def changed(new: Any, old: Any) -> bool:
     """Whether a tensor was written to."""
     return old is not None and (
-        new[1] != old[1] or not np.array_equal(new[0], old[0], equal_nan=new[0].dtype.kind == "f")
+        new[1] != old[1] or not np.array_equal(new[0], old[0], equal_nan=new[0].dtype in FLOATS)
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ...core.dtypes import FLOATS
 from .case import Case, Data
 from .outcome import Fault
 
@@ -40,11 +41,11 @@ def candidates(case: Case) -> Iterator[Case]:
                 yield changed(case, lambda a, s=size, n=less: a[tuple(slice(n if d == s else None) for d in a.shape)])
     if any(a.ndim for a in arrays) and all(a.size == 1 for a in arrays):
         yield changed(case, lambda a: a.reshape(()))
-    floats = [a for a in arrays if a.dtype.kind == "f"]
+    floats = [a for a in arrays if a.dtype in FLOATS]
     for rounder in (counted, halves):  # the boldest first; what is round already stays
         if all(np.array_equal(rounder(a), a, equal_nan=True) for a in floats):
             return
-        yield changed(case, lambda a, f=rounder: f(a) if a.dtype.kind == "f" else a)
+        yield changed(case, lambda a, f=rounder: f(a) if a.dtype in FLOATS else a)
 
 
 def changed(case: Case, change: Callable[[np.ndarray], np.ndarray]) -> Case:

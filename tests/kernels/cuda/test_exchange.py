@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -10,7 +11,18 @@ import minigrad
 from minigrad.kernels.cuda import device, exchange
 from minigrad.kernels.cuda.array import to_device
 
-DTYPES = [np.float16, np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_]
+DTYPES = [
+    np.float16,
+    ml_dtypes.bfloat16,
+    np.float32,
+    np.float64,
+    np.int64,
+    np.int32,
+    np.int16,
+    np.int8,
+    np.uint8,
+    np.bool_,
+]
 VIEWS = {
     "whole": lambda a: a,
     "part": lambda a: a[1:, ::2],
@@ -57,7 +69,7 @@ def test_dlpack_leads_there_and_back(dtype, view):
     assert not a.size or found.address == a.address and found.strides == a.strides
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d is not ml_dtypes.bfloat16])
 @pytest.mark.parametrize("view", VIEWS)
 def test_the_interface_leads_there_and_back(dtype, view):
     a = VIEWS[view](to_device(values(dtype)))
@@ -94,6 +106,17 @@ def test_tensors_share_memory_by_the_interface():
     assert shared[0, 0].item() == 7.0 and copied[0, 0].item() == 0.0
 
 
+def test_bfloat16_goes_by_dlpack_and_not_by_the_interface():
+    x = minigrad.arange(3.0, device="cuda").bfloat16()
+    y = minigrad.from_dlpack(Lender(x))
+    y[0] = 5.0
+    assert y.dtype is minigrad.bfloat16 and x.tolist() == [5.0, 1.0, 2.0]
+    with pytest.raises(TypeError, match=r"no name for bfloat16.*\n.*\n.*by DLPack"):
+        x.__cuda_array_interface__  # noqa: B018
+    on_processor = x._a.__dlpack__(dl_device=(1, 0))
+    assert minigrad.from_dlpack(Capsule(on_processor, 1)).tolist() == [5.0, 1.0, 2.0]
+
+
 def test_only_what_is_on_the_device_and_untracked_shows_where_it_lies():
     assert not hasattr(minigrad.ones(2), "__cuda_array_interface__")
     with pytest.raises(AttributeError, match=r"use x\.cuda\(\)"):
@@ -124,14 +147,14 @@ def test_memory_that_is_lent_lives_until_it_is_given_back():
 class Capsule:
     """A capsule that was made before."""
 
-    def __init__(self, capsule):
-        self.capsule = capsule
+    def __init__(self, capsule, kind=2):
+        self.capsule, self.kind = capsule, kind
 
     def __dlpack__(self, stream=None):
         return self.capsule
 
     def __dlpack_device__(self):
-        return 2, 0
+        return self.kind, 0
 
 
 def test_a_capsule_that_nobody_takes_ends_its_loan():

@@ -1,0 +1,113 @@
+"""DLPack's record of an array that is lent, the capsules that records travel in, and bfloat16 in the computer's memory.
+
+NumPy lends its arrays itself, but has no bfloat16: it lends the 16 bits as integers, and takes them as integers, and here the
+record is told what they are.  kernels/cuda/exchange.py lends the memory of a GPU.
+
+Source: dmlc.github.io/dlpack.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from .dtypes import BF2
+
+CUDA, PROCESSOR = 2, 1  # DLPack's numbers for kinds of devices
+KINDS = {"i": 0, "u": 1, "f": 2, "bf": 4, "b": 6}  # DLPack's numbers for kinds of dtypes
+LENT, TAKEN = b"dltensor", b"used_dltensor"  # the names of a capsule before and after somebody has taken what is in it
+VERSIONED, AHEAD = b"dltensor_versioned", 32  # a newer record begins with so many bytes of other things
+
+
+class DLDevice(ctypes.Structure):
+    """Kind and number of a device."""
+
+    _fields_ = [("kind", ctypes.c_int32), ("number", ctypes.c_int32)]
+
+
+class DLDataType(ctypes.Structure):
+    """Kind and bits of elements."""
+
+    _fields_ = [("kind", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class DLTensor(ctypes.Structure):
+    """An array; strides count elements, and are NULL for row-major order."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", DLDevice),
+        ("ndim", ctypes.c_int32),
+        ("dtype", DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class DLManagedTensor(ctypes.Structure):
+    """An array that is lent, and the function that ends the loan."""
+
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensor))
+DLManagedTensor._fields_ = [("array", DLTensor), ("context", ctypes.c_void_p), ("deleter", DELETER)]
+
+python = ctypes.pythonapi
+DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, DESTRUCTOR)(
+    ("PyCapsule_New", python)
+)
+# the first takes a capsule by its address: the one that is being destroyed must not get a reference any more
+has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", python))
+pointer_at = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
+set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", python))
+
+
+def array_in(capsule: Any) -> DLTensor:
+    """The array of the record in a capsule that nobody has taken it out of."""
+    if has_name(id(capsule), VERSIONED):
+        return DLTensor.from_address(pointer_at(id(capsule), VERSIONED) + AHEAD)
+    return DLTensor.from_address(pointer_at(id(capsule), LENT))
+
+
+def is_bfloat16(a: DLTensor) -> bool:
+    """Whether the elements of an array that is lent are bfloat16."""
+    return (a.dtype.kind, a.dtype.bits, a.dtype.lanes) == (KINDS["bf"], 16, 1)
+
+
+# ---------------------------------------------------------------------- the computer's memory
+def lent(a: np.ndarray, **options: Any) -> Any:
+    """An array in the computer's memory as DLPack's capsule."""
+    if a.dtype != BF2:
+        return a.__dlpack__(**options)
+    capsule = a.view(np.uint16).__dlpack__(**options)
+    array_in(capsule).dtype.kind = KINDS["bf"]
+    return capsule
+
+
+class Lender:
+    """Whoever lends an array to NumPy; bfloat16 comes there as integers, and is noted."""
+
+    bfloat16 = False
+
+    def __init__(self, lender: Any):
+        self.lender = lender
+
+    def __dlpack__(self, **options: Any) -> Any:
+        capsule = self.lender.__dlpack__(**options)
+        array = array_in(capsule)
+        if is_bfloat16(array):
+            self.bfloat16, array.dtype.kind = True, KINDS["u"]
+        return capsule
+
+    def __dlpack_device__(self) -> tuple:
+        return self.lender.__dlpack_device__()
+
+
+def borrowed(lender: Any) -> np.ndarray:
+    """The array that another library lends in the computer's memory."""
+    seen = Lender(lender)
+    array = np.from_dlpack(seen)
+    return array.view(BF2) if seen.bfloat16 else array
