@@ -7,7 +7,6 @@ dimensions that can be walked as one are joined first, and what is left is count
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -59,19 +58,17 @@ def run(
     target = computed_in(target)
     values = {k: one(v, target) for k, v in values.items()}
     arrays = [v for v in values.values() if isinstance(v, DeviceArray)] + list(outs)
-    shape, steps = walked(outs[0].shape, arrays)
-    rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
+    rank, laid = laid_out(outs[0].shape, arrays)
     reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
     key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, target, rank)
     if key not in _kernels:
         _kernels[key] = kernel(name, formulas, list(zip(values, reads)), target, rank, scaled)
-    if _kernels[key] is None:
-        return False
-    if math.prod(shape):
-        laid = iter([strided(a, shape, s, rank) for a, s in zip(arrays, steps)])
-        args = [next(laid) if read else v for v, read in zip(values.values(), reads)]
-        _kernels[key][modules.threads(math.prod(shape))](*args, *laid)
-    return True
+    found = _kernels[key]
+    if found is not None and (size := laid[-1].size):
+        rest = iter(laid)
+        args = [next(rest) if read else v for v, read in zip(values.values(), reads)]
+        found.launch(*modules.threads(size), *args, *rest)
+    return found is not None
 
 
 def kernel(
@@ -113,6 +110,15 @@ def one(v: Any, target: np.dtype) -> Any:
 
 
 # ---------------------------------------------------------------------- dimensions
+def laid_out(shape: tuple, arrays: list) -> tuple[int, list[DeviceArray]]:
+    """The rank of the kernel for arrays that are broadcast to a shape, and the arrays as it takes them."""
+    if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
+        return 0, [a.reshape(-1) for a in arrays]
+    shape, steps = walked(shape, arrays)
+    rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
+    return rank, [strided(a, shape, s, rank) for a, s in zip(arrays, steps)]
+
+
 def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
     """The shape with as few dimensions as do, and in it the steps of each array, in bytes: 0 where it is repeated."""
     steps = [repeated_steps(a, shape) for a in arrays]
@@ -147,6 +153,8 @@ def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArra
     """The array as a kernel of that rank takes it."""
     if not rank:
         return a.reshape(-1)
+    if a.shape == shape and a.strides == steps:
+        return a
     return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, steps))
 
 
@@ -189,5 +197,6 @@ def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, targ
           out: DeviceArray | None = None) -> DeviceArray | None:  # fmt: skip
     """out = kernel(*operands), broadcast; None where the formula has no text for single numbers."""
     if out is None:
-        out = empty(np.broadcast_shapes(*[np.shape(a) for a in operands]), result)
+        shapes = {a.shape for a in operands if isinstance(a, np.ndarray)}
+        out = empty(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes), result)
     return out if run(f"{name}_forward", {"out": kernel}, dict(zip(names, operands)), target, [out]) else None
