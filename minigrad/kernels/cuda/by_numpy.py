@@ -58,6 +58,17 @@ def vector_load(n):
     return lambda a, i: tuple([a[i + q] for q in range(n)])
 
 
+def store4(a, i, elements):
+    """Write four elements of a flat array, from i on."""
+    for q, element in enumerate(elements):
+        a[i + q] = element
+
+
+def aligned4(a):
+    """Whether an array begins at a multiple of four elements, or of 16 bytes."""
+    return a.ctypes.data % min(4 * a.itemsize, 16) == 0
+
+
 def umul64hi(x, y):
     """The upper half of the product of two unsigned numbers of 64 bits."""
     return np.uint64(int(x) * int(y) >> 64)

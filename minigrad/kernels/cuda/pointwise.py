@@ -15,7 +15,7 @@ from numpy import int8, int16, int32, int64, uint8
 
 from ...core.dtypes import F2, F4
 from .. import formula
-from . import modules
+from . import flat, modules
 from .array import DeviceArray, empty
 
 _kernels: dict[tuple, Any] = {}
@@ -29,9 +29,14 @@ def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, 
 
     At rank 0 all arrays are flat memory; else they have that many dimensions, of which each may have steps of its own.
     """
-    out = results[0][0]
     args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
-    at = ", ".join(f"i{d}" for d in range(rank)) or "i"
+    if not rank:
+        head += f"\nfrom minigrad.kernels.cuda.functions import {', '.join(flat.IMPORTS)}"
+        parameters = {n: (read, n + "_") if read else (n, "") for n, read in inputs}
+        body = flat.text(name, args, parameters, [], {n + "_": expression for n, expression in results})
+        return f'"""{title}"""\n\n{head}\n\n\n{body}'
+    out = results[0][0]
+    at = ", ".join([f"i{d}" for d in range(rank)])
     lines = coordinates(f"{out}_", rank)
     lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
     lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
@@ -67,7 +72,7 @@ def run(
     if found is not None and (size := laid[-1].size):
         rest = iter(laid)
         args = [next(rest) if read else v for v, read in zip(values.values(), reads)]
-        found.launch(*modules.threads(size), *args, *rest)
+        found.launch(*modules.threads(size if rank else -(-size // 4)), *args, *rest)
     return found is not None
 
 
