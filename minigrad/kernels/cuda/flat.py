@@ -28,7 +28,9 @@ def {name}({args}):
 """
 
 
-def text(name: str, args: Sequence, parameters: dict[str, str], lines: Sequence, results: dict[str, str]) -> str:
+def text(
+    name: str, args: Sequence, parameters: dict[str, tuple[str, str]], lines: Sequence, results: dict[str, str]
+) -> str:
     """A function of one element, and the kernel that computes it for all.
 
     `parameters` are that function's: for each the text that reads it, where `{}` stands for what the array of that name

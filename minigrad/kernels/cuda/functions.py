@@ -108,7 +108,11 @@ else:
         """The place of n elements of a flat array, as a vector, and the bytes that it lies at a multiple of."""
         begin = builder.gep(context.make_array(a)(context, builder, array).data, [i])
         kind = ir.VectorType(begin.type.pointee, n).as_pointer(begin.type.addrspace)
-        return builder.bitcast(begin, kind), min(n * a.dtype.bitwidth // 8, WIDEST)
+        return builder.bitcast(begin, kind), step(context, a, n)
+
+    def step(context, a, n):
+        """The bytes that n elements are read at a multiple of."""
+        return min(n * context.get_abi_sizeof(context.get_data_type(a.dtype)), WIDEST)
 
     def vector_load(n):
         """The function load(a, i): n elements of a flat array, by one instruction; a[i] lies at a multiple of their size."""
@@ -147,7 +151,7 @@ else:
 
         def emit(context, builder, signature, args):
             address = builder.ptrtoint(context.make_array(a)(context, builder, args[0]).data, ir.IntType(64))
-            rest = builder.and_(address, ir.Constant(address.type, min(4 * a.dtype.bitwidth // 8, WIDEST) - 1))
+            rest = builder.and_(address, ir.Constant(address.type, step(context, a, 4) - 1))
             return builder.icmp_unsigned("==", rest, ir.Constant(address.type, 0))
 
         return types.boolean(a), emit
