@@ -2,7 +2,8 @@
 
 Each thread computes one element, then the one that lies as many elements on as there are threads, and so on: neighbouring
 threads touch neighbouring memory at every step, whatever the size.  Where operands are repeated or lie in another order, the
-dimensions that can be walked as one are joined first, and what is left is counted out of the element's number.
+dimensions that can be walked as one are joined first, and what is left is counted out of the element's number: in 32 bits
+where that is enough, as a GPU has no instruction for division, and takes three times as long for one of 64.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ HEAD = '"""{title}"""\n\n{prelude}\n\n\n@cuda.jit\ndef {name}({args}):\n'
 LOOP = "    for i in range(cuda.grid(1), {out}_.size, cuda.gridsize(1)):\n"
 
 
-def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, rank: int) -> str:
+def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, rank: int, counter: str) -> str:
     """The module of one kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions.
 
-    At rank 0 all arrays are flat memory; else they have that many dimensions, of which each may have steps of its own.
+    At rank 0 all arrays are flat memory; else they have that many dimensions, of which each may have steps of its own, and
+    which are counted in the type `counter`.
     """
     args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
     if not rank:
@@ -37,19 +39,26 @@ def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, 
         return f'"""{title}"""\n\n{head}\n\n\n{body}'
     out = results[0][0]
     at = ", ".join([f"i{d}" for d in range(rank)])
-    lines = coordinates(f"{out}_", rank)
+    head += f"\nfrom numpy import {counter}"
+    lines = coordinates(f"{out}_", rank, counter)
     lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
     lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
     body = "".join(f"        {line}\n" for line in lines)
     return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
 
 
-def coordinates(array: str, rank: int) -> list[str]:
-    """The lines that count out i0, i1, ..., where an array has its element number i."""
-    lines = ["rest = i"] if rank > 1 else []
+def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
+    """The lines that count out i0, i1, ..., where an array has its element number i; in the type `counter`, if one is named."""
+    lines = [f"rest = {counter}(i)"] if rank > 1 else []
     for d in range(rank - 1, 0, -1):
-        lines += [f"i{d} = rest % {array}.shape[{d}]", f"rest = rest // {array}.shape[{d}]"]
+        size = f"{counter}({array}.shape[{d}])"
+        lines += [f"i{d} = {counter}(rest % {size})", f"rest = {counter}(rest // {size})"]
     return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
+
+
+def counter_of(size: int) -> str:
+    """The type in which so many elements are counted."""
+    return "uint32" if size < 1 << 31 else "uint64"
 
 
 def run(
@@ -65,20 +74,21 @@ def run(
     arrays = [v for v in values.values() if isinstance(v, DeviceArray)] + list(outs)
     rank, laid = laid_out(outs[0].shape, arrays)
     reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
-    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, target, rank)
+    size = outs[0].size
+    counter = counter_of(size) if rank else ""
+    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, target, rank, counter)
     if key not in _kernels:
-        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), target, rank, scaled)
+        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), target, rank, scaled, counter)
     found = _kernels[key]
-    if found is not None and (size := laid[-1].size):
+    if found is not None and size:
         rest = iter(laid)
         args = [next(rest) if read else v for v, read in zip(values.values(), reads)]
         found.launch(*modules.threads(size if rank else -(-size // 4)), *args, *rest)
     return found is not None
 
 
-def kernel(
-    name: str, formulas: dict[str, Callable], inputs: list, target: np.dtype, rank: int, scaled: Sequence
-) -> Any:
+def kernel(name: str, formulas: dict[str, Callable], inputs: list, target: np.dtype, rank: int, scaled: Sequence,
+           counter: str = "uint32") -> Any:  # fmt: skip
     """The kernel of these formulas; None where one has no text for single numbers."""
     head = formula.prelude(list(formulas.values()), target, formula.CUDA)
     if head is None:
@@ -90,7 +100,7 @@ def kernel(
         expression = formula.scalar_text(f, target)
         results.append((n, f"g * ({expression})" if f in scaled else expression))
     title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
-    return getattr(modules.load(name, text(name, title, head, inputs, results, rank)), name)
+    return getattr(modules.load(name, text(name, title, head, inputs, results, rank, counter)), name)
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
