@@ -29,6 +29,7 @@ from .samples import call
 
 # Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
 LARGER = {
+    "add": ["T(2, 3, 8), T(8)", "T(2, 3, 8), T(3, 1)", "T(8, 8).mT, T(8)"],
     "sum": ["T(2, 1100)", "T(1100, 2), 0", "T(3000)"],
     "mean": ["T(2, 1100), 1"],
     "amax": ["T(2, 1100), 1", "T(1100, 2), 0"],
@@ -140,7 +141,8 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
     kinds = {n: np.dtype(bool if n in masks else dtype) for n in names}
     inputs = [(n, "" if n in statics else pointwise.how_read(kinds[n])) for n in names]
     computed = pointwise.computed_in(np.dtype(dtype))
-    kernel = pointwise.kernel(f"{cls.name}_{direction}", wanted, inputs, computed, rank, scaled)
+    layout = pointwise.Layout(rank, "uint32" if rank else "")
+    kernel = pointwise.kernel(f"{cls.name}_{direction}", wanted, inputs, computed, layout, scaled)
     if kernel is None:
         return
     steps = "[:, :]" if rank else "[::1]"

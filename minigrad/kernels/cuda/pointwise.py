@@ -8,8 +8,9 @@ where that is enough, as a GPU has no instruction for division, and takes three 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import int8, int16, int32, int64, uint8
@@ -18,33 +19,51 @@ from ...core.dtypes import F2, F4
 from .. import formula
 from . import flat, modules
 from .array import DeviceArray, empty
+from .functions import WIDEST
 
 _kernels: dict[tuple, Any] = {}
+
+
+class Layout(NamedTuple):
+    """How a kernel goes through its arrays: at rank 0 all are flat memory.
+
+    Else they have that many dimensions, of which each may have steps of its own, and which are counted in the type `counter`.
+    Where rows are read by four neighbours, `along` says of each array whether it has those, or one element for all of a row.
+    """
+
+    rank: int
+    counter: str = ""
+    along: tuple = ()
+
 
 HEAD = '"""{title}"""\n\n{prelude}\n\n\n@cuda.jit\ndef {name}({args}):\n'
 LOOP = "    for i in range(cuda.grid(1), {out}_.size, cuda.gridsize(1)):\n"
 
 
-def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, rank: int, counter: str) -> str:
-    """The module of one kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions.
-
-    At rank 0 all arrays are flat memory; else they have that many dimensions, of which each may have steps of its own, and
-    which are counted in the type `counter`.
-    """
+def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, layout: Layout) -> str:
+    """One kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions."""
     args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
-    if not rank:
-        head += f"\nfrom minigrad.kernels.cuda.functions import {', '.join(flat.IMPORTS)}"
-        parameters = {n: (read, n + "_") if read else (n, "") for n, read in inputs}
-        body = flat.text(name, args, parameters, [], {n + "_": expression for n, expression in results})
-        return f'"""{title}"""\n\n{head}\n\n\n{body}'
+    rank, counter, along = layout
     out = results[0][0]
-    at = ", ".join([f"i{d}" for d in range(rank)])
-    head += f"\nfrom numpy import {counter}"
-    lines = coordinates(f"{out}_", rank, counter)
-    lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
-    lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
-    body = "".join(f"        {line}\n" for line in lines)
-    return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
+    if rank:
+        head += f"\nfrom numpy import {counter}"
+        lines = coordinates(f"{out}_", rank, counter)
+    if rank and not along:
+        at = ", ".join([f"i{d}" for d in range(rank)])
+        lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
+        lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
+        first = HEAD.format(title=title, prelude=head, name=name, args=", ".join(args))
+        return first + LOOP.format(out=out) + flat.indented(lines)
+    head += f"\nfrom minigrad.kernels.cuda.functions import {', '.join(flat.IMPORTS)}"
+    parameters = {n: (read, n + "_") if read else (n, "") for n, read in inputs}
+    expressions = {n + "_": expression for n, expression in results}
+    if rank:
+        arrays = [n + "_" for n, read in inputs if read]
+        repeated = {a for a, lies in zip(arrays, along) if not lies}
+        body = flat.rows_text(name, args, parameters, expressions, lines, repeated)
+    else:
+        body = flat.text(name, args, parameters, [], expressions)
+    return f'"""{title}"""\n\n{head}\n\n\n{body}'
 
 
 def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
@@ -72,23 +91,23 @@ def run(
     target = computed_in(target)
     values = {k: one(v, target) for k, v in values.items()}
     arrays = [v for v in values.values() if isinstance(v, DeviceArray)] + list(outs)
-    rank, laid = laid_out(outs[0].shape, arrays)
+    layout, laid = laid_out(outs[0].shape, arrays)
     reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
-    size = outs[0].size
-    counter = counter_of(size) if rank else ""
-    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, target, rank, counter)
+    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, target, layout)
     if key not in _kernels:
-        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), target, rank, scaled, counter)
+        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), target, layout, scaled)
     found = _kernels[key]
-    if found is not None and size:
+    if found is not None and (size := outs[0].size):
         rest = iter(laid)
         args = [next(rest) if read else v for v, read in zip(values.values(), reads)]
-        found.launch(*modules.threads(size if rank else -(-size // 4)), *args, *rest)
+        by_four = not layout.rank or layout.along
+        found.launch(*modules.threads(-(-size // 4) if by_four else size), *args, *rest)
     return found is not None
 
 
-def kernel(name: str, formulas: dict[str, Callable], inputs: list, target: np.dtype, rank: int, scaled: Sequence,
-           counter: str = "uint32") -> Any:  # fmt: skip
+def kernel(
+    name: str, formulas: dict[str, Callable], inputs: list, target: np.dtype, layout: Layout, scaled: Sequence
+) -> Any:
     """The kernel of these formulas; None where one has no text for single numbers."""
     head = formula.prelude(list(formulas.values()), target, formula.CUDA)
     if head is None:
@@ -100,7 +119,7 @@ def kernel(name: str, formulas: dict[str, Callable], inputs: list, target: np.dt
         expression = formula.scalar_text(f, target)
         results.append((n, f"g * ({expression})" if f in scaled else expression))
     title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
-    return getattr(modules.load(name, text(name, title, head, inputs, results, rank, counter)), name)
+    return getattr(modules.load(name, text(name, title, head, inputs, results, layout)), name)
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
@@ -125,13 +144,25 @@ def one(v: Any, target: np.dtype) -> Any:
 
 
 # ---------------------------------------------------------------------- dimensions
-def laid_out(shape: tuple, arrays: list) -> tuple[int, list[DeviceArray]]:
-    """The rank of the kernel for arrays that are broadcast to a shape, and the arrays as it takes them."""
+def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
+    """How a kernel goes through arrays that are broadcast to a shape, and the arrays as it takes them."""
     if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
-        return 0, [a.reshape(-1) for a in arrays]
+        return Layout(0), [a.reshape(-1) for a in arrays]
     shape, steps = walked(shape, arrays)
     rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
-    return rank, [strided(a, shape, s, rank) for a, s in zip(arrays, steps)]
+    layout = Layout(rank, counter_of(math.prod(shape)), in_fours(shape, arrays, steps)) if rank else Layout(0)
+    return layout, [strided(a, shape, s, rank) for a, s in zip(arrays, steps)]
+
+
+def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
+    """Whether each array lies along the rows, or is repeated, where rows can be read by four neighbours; () where not."""
+    if len(shape) < 2 or shape[-1] % 4:
+        return ()
+    for a, (*outer, last) in zip(arrays, steps):
+        multiple = min(4 * a.itemsize, WIDEST)
+        if last != 0 and (last != a.itemsize or any([step % multiple for step in (a.address, *outer)])):
+            return ()
+    return tuple([s[-1] != 0 for s in steps])
 
 
 def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
