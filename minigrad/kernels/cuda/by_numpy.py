@@ -38,9 +38,13 @@ from numpy import (
     trunc,
 )
 from numpy import power as pow
-from numpy import rint as round
 from scipy.special import erf, erfc, erfinv
 from scipy.special import gammaln as lgamma
+
+
+def round(x):
+    """The nearest whole number, of two the even one."""
+    return x if isinstance(x, np.integer) else np.rint(x)
 
 
 def bits(x):

@@ -65,16 +65,30 @@ else:
         return np.uint64(libdevice.umul64hi(x, y))  # which Numba knows as signed
 
     def of_library(name):
-        """libdevice's function of that name; the one for float32 has an f behind its name."""
+        """libdevice's function of that name, which makes whole numbers; the one for float32 has an f behind its name."""
 
         def chosen(x):
             raise NotImplementedError(f"{name} is for kernels")
 
         single, double = getattr(libdevice, name + "f"), getattr(libdevice, name)
-        overload(chosen)(lambda x: (lambda x: single(x)) if x == types.float32 else (lambda x: double(x)))
+
+        @overload(chosen)
+        def chosen_for(x):
+            if isinstance(x, types.Integer):
+                return lambda x: x
+            return (lambda x: single(x)) if x == types.float32 else (lambda x: double(x))
+
         return chosen
 
-    ceil, floor, trunc, round, erfinv = [of_library(n) for n in ("ceil", "floor", "trunc", "rint", "erfinv")]
+    ceil, floor, trunc, round = [of_library(n) for n in ("ceil", "floor", "trunc", "rint")]
+
+    def erfinv(x):
+        """The number whose error function is x."""
+        raise NotImplementedError("erfinv is for kernels")
+
+    @overload(erfinv)
+    def erfinv_of_library(x):
+        return (lambda x: libdevice.erfinvf(x)) if x == types.float32 else (lambda x: libdevice.erfinv(x))
 
     def pow(x, y):
         """x to the power of y."""

@@ -65,3 +65,17 @@ def test_gradients_of_two_operands_are_written_by_four():
     here = [t.detach().cpu().requires_grad_() for t in (x, w)]
     for a, b in zip(torch.autograd.grad((x / w).sum(), (x, w)), torch.autograd.grad((here[0] / here[1]).sum(), here)):
         np.testing.assert_allclose(a.cpu().numpy(), b.numpy(), 1e-5)
+
+
+def test_what_is_no_number_is_not_rounded_to_one():
+    x = torch.tensor([np.nan, np.inf, -np.inf, 1e20, -2.5, 3.5, -0.2])
+    for f in (torch.round, lambda x: torch.round(x, decimals=1), torch.compile(lambda x: x.round() * 2)):
+        here, there = [f(x.to(device)).cpu().numpy() for device in ("cpu", "cuda")]
+        np.testing.assert_array_equal(there, here)
+        np.testing.assert_array_equal(np.signbit(there), np.signbit(here))
+
+
+@pytest.mark.parametrize("name", ["ceil", "floor", "trunc", "round"])
+def test_whole_numbers_are_rounded_to_themselves(name):
+    x = torch.tensor([2**53 + 1, -(2**53) - 1, 7])
+    assert (getattr(torch, name)(x.to("cuda")).cpu() == x).all()
