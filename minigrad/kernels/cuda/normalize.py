@@ -1,7 +1,8 @@
 """Norms on the device: standardising, layer norm, batch norm and division by the root mean square, and their gradients.
 
-Rows and columns are gone through for their mean, again for their variance, and once more for the result; but for long ones
-the memory is read once (rows.py).
+Rows and columns are gone through for their mean, again for their variance, and once more for the result, of which the memory
+sees one pass if they are not too long for that (rows.py).  Over other dimensions both statistics come from one pass
+(moments.py), and the result from another.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from ..formula import parameters
 from . import pointwise
 from .array import DeviceArray, empty
 from .functions import rsqrt
+from .moments import mean_and_variance, two_sums
 from .reductions import F8, GRAIN, THREADS, count, reduce
 from .rows import BLOCK, each, kept, launch, middle, seen
 
@@ -279,10 +281,7 @@ def norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tuple, ep
     """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
     if x.dtype.kind != "f" or not x.size:
         return None
-    n = count(x, dims)
-    middle = reduce("sum", [x], dims, True, F8) / n
-    variance = (reduce("spread", [x, middle], dims, True, F8) / n).astype(x.dtype, copy=False)
-    mean = middle.astype(x.dtype, copy=False)
+    mean, variance = mean_and_variance(x, dims)
     return formula("norm", NORM, x, mean, variance, weight, bias, eps), mean, variance
 
 
@@ -303,8 +302,8 @@ def norm_backward(
         or weight.shape != mean.shape[x.ndim - weight.ndim :]
     ):
         return None
-    total = reduce("sum", [g], dims, True)
-    along = reduce("along", [g, x, mean], dims, True)
+    sums = two_sums("gradients", [g, x, mean], dims).astype(g.dtype, copy=False)
+    total, along = sums[0], sums[1]
     dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)
     dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
     return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)

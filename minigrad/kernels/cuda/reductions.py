@@ -48,7 +48,6 @@ NAMED = {
     "squares": Reduction("x * x", "a + b", 0, joined_by="sum"),
     "known": Reduction("x if x == x else acc(0)", "a + b", 0, joined_by="sum"),
     "spread": Reduction("(x - m) * (x - m)", "a + b", 0, reads=("x", "m"), joined_by="sum"),
-    "along": Reduction("x * (y - m)", "a + b", 0, reads=("x", "y", "m"), joined_by="sum"),
     "product": Reduction("x", "a * b", 1),
     "maximum": Reduction("x", LARGER, -math.inf, "same"),
     "minimum": Reduction("x", SMALLER, math.inf, "same"),
