@@ -30,6 +30,7 @@ KERNELS = [  # the files that fill them
     "linalg",
     "matmul",
     "moves",
+    "places",
     "reductions",
     "scans",
     "scatter",
