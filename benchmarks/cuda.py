@@ -5,8 +5,10 @@
     python -m benchmarks.cuda --json FILE --docs     also write the figures, and docs/performance_cuda.md
 
 A case is one text, run by both libraries: they have the same names.  Times are between CUDA events, on warm kernels, in
-turns, and the median of all rounds is the figure; before a case is timed, the results are compared.  Nothing needs the
-network.  Without a GPU nothing is measured, and the exit code is 2.
+turns, and the median of all rounds is the figure; before a case is timed, the results are compared.  What a pointwise case
+has of the bandwidth of a copy is worked out from both times, and products of matrices are timed with minigrad's own kernels
+and with cuBLAS, where that is installed.  Nothing needs the network.  Without a GPU nothing is measured, and the exit code
+is 2.
 """
 
 import argparse
@@ -124,6 +126,8 @@ def launch(torch):
     return lambda: x + x
 
 
+MOVED = {pointwise: 3 * 4e8, copy: 2 * 4e8}  # bytes that a case reads and writes at least
+PRODUCTS = (128, 256, 512, 1024, 2048, 4096, 8192)  # rows and columns of the matrices
 CASES = (pointwise, copy, softmax, layer_norm, cross_entropy, row_sums, column_sums, matmul, conv2d, mlp_step, transfer,
          launch)  # fmt: skip
 
@@ -173,6 +177,26 @@ def measured(case, libraries):
     return {name: statistics.median([r[name] for r in rounds]) for name in runs}
 
 
+def products(sizes, milliseconds):
+    """The times of products of square matrices, with our own kernels and with cuBLAS, by their size."""
+    import minigrad
+    from minigrad.kernels.cuda import blas
+
+    chosen, found = blas.LIBRARY_FROM, {}
+    ways = {"own": float("inf"), **({"cuBLAS": 0} if blas.library() is not None else {})}
+    for n in sizes:
+        x, y = numbers(minigrad, n, n), numbers(minigrad, n, n + 1)[:, 1:]
+        rounds = {way: [] for way in ways}
+        try:
+            for way in list(ways) * ROUNDS:
+                blas.LIBRARY_FROM = ways[way]
+                rounds[way].append(milliseconds(lambda x=x, y=y: x @ y))
+        finally:
+            blas.LIBRARY_FROM = chosen
+        found[n] = {way: statistics.median(took[1:]) for way, took in rounds.items()}  # the first compiles
+    return found
+
+
 def libraries():
     """minigrad, and PyTorch where it is installed with CUDA."""
     import minigrad
@@ -201,8 +225,24 @@ def markdown(figures):
         ours, theirs = found.get("minigrad"), found.get("torch")
         cells = [f"{ours:.4f}" if ours else "failed", f"{theirs:.4f}" if theirs else "-"]
         lines.append(f"| {name} | {' | '.join(cells)} | {f'{ours / theirs:.2f}' if ours and theirs else '-'} |")
+    shares = [f"{share:.0%} ({name})" for name, share in bandwidths(figures["milliseconds"]).items()]
+    if shares:
+        lines += ["", f"The pointwise case has of the bandwidth of the copy: {', '.join(shares)}."]
+    if figures["products"]:
+        lines += ["", "| product of matrices | own kernels, ms | cuBLAS, ms | ratio |", "| --- | ---: | ---: | ---: |"]
+    for n, found in figures["products"].items():
+        own, library = found["own"], found.get("cuBLAS")
+        cells = [f"{own:.4f}", f"{library:.4f}" if library else "-", f"{own / library:.2f}" if library else "-"]
+        lines.append(f"| {n} x {n} | {' | '.join(cells)} |")
     versions = ", ".join(f"{k} {v}" for k, v in figures["versions"].items() if v)
     return "\n".join([f"{figures['device']}; {versions}", "", *lines, ""])
+
+
+def bandwidths(milliseconds):
+    """What part of the copy's bytes a second the pointwise case moves, for each library that has run both."""
+    work, base = [milliseconds.get(case.__doc__, {}) for case in (pointwise, copy)]
+    names = [n for n in work if n in base and n != "error"]
+    return {n: (MOVED[pointwise] / work[n]) / (MOVED[copy] / base[n]) for n in names}
 
 
 def tests():
@@ -215,6 +255,7 @@ def tests():
 
 def times():
     """All cases, as plain data; a case that fails has no figures, and says why."""
+    import minigrad
     from minigrad.kernels.cuda import device
 
     found = {}
@@ -224,7 +265,15 @@ def times():
         except Exception as e:
             found[case.__doc__] = {"error": f"{type(e).__name__}: {e}"}
         print(case.__name__, found[case.__doc__], flush=True)
-    return {"device": device.current().name, "versions": {p: installed(p) for p in PACKAGES}, "milliseconds": found}
+    print("of the copy's bandwidth", bandwidths(found), flush=True)
+    made = {}
+    try:
+        made = products(PRODUCTS, clock(minigrad))
+    except Exception as e:
+        found["products of matrices"] = {"error": f"{type(e).__name__}: {e}"}
+    print("products", made or found["products of matrices"], flush=True)
+    versions = {p: installed(p) for p in PACKAGES}
+    return {"device": device.current().name, "versions": versions, "milliseconds": found, "products": made}
 
 
 def main():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import formula
+from ..kernels.cuda import flat
 from .apart import apart
 from .codegen import Program, Writer, check, comment, indent, words
 from .fuse import Group, loop_index, schedule
@@ -28,7 +29,8 @@ KERNELS = {"elements": Elements, "rows": RowKernel, "columns": Columns, "pick": 
 HELPERS = {f"block_{kind}_{dtype}": block_function(kind, dtype)
            for kind, dtype in [("sum", "float64"), ("sum", "int64"), ("max", "float32"), ("max", "float64")]}  # fmt: skip
 LAUNCHING = ("Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
-RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", *LAUNCHING, *HELPERS}
+RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", *flat.IMPORTS, *flat.LOCALS, *LAUNCHING,
+            *HELPERS}  # fmt: skip
 
 
 class DeviceSpelling(Spelling):
@@ -148,6 +150,8 @@ class DeviceWriter(Writer):
         for module, name in sorted(k for k in self.needs if isinstance(k, tuple)):
             if name != "product":
                 imports.setdefault(formula.CUDA.import_of(module), []).append(name)
+        if flat.IMPORTS[0] in named:
+            imports.setdefault(formula.CUDA.import_of("math"), []).extend(flat.IMPORTS)
         helpers = [
             text for name, text in HELPERS.items() if name in named or name.replace("block_max", "higher") in named
         ]

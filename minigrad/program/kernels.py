@@ -12,6 +12,7 @@ import ast
 import re
 from typing import Any
 
+from ..kernels.cuda import flat
 from .fuse import Group, loop_index, reduced
 from .loops import Loop, start, wider
 from .lowered import Op, V
@@ -152,6 +153,32 @@ class Kernel(Loop):
 
 class Elements(Kernel):
     """Each thread computes one element, then that which lies as many on as there are threads: neighbours touch neighbours."""
+
+    def write(self, name: str) -> tuple[str, list]:
+        for op in self.group.ops:
+            self.map(op) if op.kind == "map" else self.reduce(op)
+        if self.flat and not self.first:
+            return self.by_four(name)
+        return self.finished(name, [*self.first, *self.loop(), *self.last], self.shape_of_launch())
+
+    def by_four(self, name: str) -> tuple[str, list]:
+        """The kernel over flat memory without sums: the loop's body is a function of one element (kernels/cuda/flat.py)."""
+        given, lines, results = self.arguments(self.body), [], {}
+        for line in self.body:
+            array, assigns, text = line.partition("[i] = ")
+            if assigns:
+                results[array] = text
+            else:
+                lines.append(line)
+        read = set(re.findall(r"(\w+)\[i\]", "\n".join([*lines, *results.values()])))
+        named = set(re.findall(r"\w+", "\n".join([*lines, *results.values()])))
+        parameters = {n: ("{}", n) if n in read else (n, "") for n in given if n in named}
+        lines = [line.replace("[i]", "") for line in lines]
+        made = {array: text.replace("[i]", "") for array, text in results.items()}
+        size = f"-(-{product(self.spelling.extent(self.group.like()))} // 4)"
+        launch = f"{name}[grid, block]({', '.join(given.values())})"
+        text = flat.text(name, list(given), parameters, lines, made).rstrip()
+        return text, [f"grid, block = threads({size})", *self.before, launch, *self.after]
 
     def loop(self) -> list[str]:
         if self.flat:

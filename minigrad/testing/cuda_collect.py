@@ -30,14 +30,18 @@ from .samples import call
 
 # Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
 LARGER = {
+    "add": ["T(2, 3, 8), T(8)", "T(2, 3, 8), T(3, 1)", "T(8, 8).mT, T(8)"],
     "sum": ["T(2, 1100)", "T(1100, 2), 0", "T(3000)"],
     "mean": ["T(2, 1100), 1"],
     "amax": ["T(2, 1100), 1", "T(1100, 2), 0"],
-    "argmax": ["T(2, 1100), 1"],
+    "argmax": ["T(2, 1100), 1", "T(1100, 2), 0", "T(3000)"],
     "var": ["T(2, 1100), 1"],
     "logsumexp": ["T(2, 1100), 1"],
-    "softmax": ["T(2, 1100), 1", "T(1100, 2), 0"],
-    "log_softmax": ["T(2, 1100), 1"],
+    "softmax": ["T(2, 1100), 1", "T(1, 17000), 1", "T(1100, 2), 0"],
+    "log_softmax": ["T(2, 1100), 1", "T(1, 17000), 1"],
+    "cross_entropy": ["T(2, 1100), I(2, 1100)", "T(1, 17000), I(1, 17000)"],
+    "layer_norm": ["T(2, 1100), (1100,), T(1100), T(1100)", "T(1, 17000), (17000,), T(17000), T(17000)"],
+    "rms_norm": ["T(2, 1100), (1100,)", "T(1, 17000), (17000,)"],
     "cumsum": ["T(600), 0"],
     "sort": ["T(1100)"],
     "matmul": ["T(2, 1100), T(1100, 2)", "T(300), T(300)"],
@@ -166,8 +170,8 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
     inputs = [(n, "" if n in statics else pointwise.how_read(kinds[n])) for n in names]
     computed = pointwise.computed_in(np.dtype(dtype))
     result = np.dtype(bool if cls.kind == "bool" else dtype)
-    write = pointwise.how_written(result)
-    kernel = pointwise.kernel(f"{cls.name}_{direction}", wanted, inputs, write, computed, rank, scaled)
+    write, layout = pointwise.how_written(result), pointwise.Layout(rank, "uint32" if rank else "")
+    kernel = pointwise.kernel(f"{cls.name}_{direction}", wanted, inputs, write, computed, layout, scaled)
     if kernel is None:
         return
     steps = "[:, :]" if rank else "[::1]"

@@ -11,6 +11,7 @@ Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -33,22 +34,28 @@ class Interface:
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array on the device: its `shadow`, the `block` of memory, and, for a view, its `base`."""
 
-    __slots__ = ("__weakref__", "base", "block", "shadow")
+    __slots__ = ("__weakref__", "base", "begin", "block", "shadow")
     __class__ = property(lambda a: np.ndarray)  # type: ignore[assignment]
 
-    def __init__(self, shadow: np.ndarray, block: Block, base: DeviceArray | None = None):
-        self.shadow, self.block, self.base = shadow, block, base
+    def __init__(self, shadow: np.ndarray, block: Block, base: DeviceArray | None = None, begin: int | None = None):
+        self.shadow, self.block, self.base, self.begin = shadow, block, base, begin
 
     # ------------------------------------------------------------------ what it is
-    shape = property(lambda a: a.shadow.shape)
-    dtype = property(lambda a: a.shadow.dtype)
-    ndim = property(lambda a: a.shadow.ndim)
-    size = property(lambda a: a.shadow.size)
-    strides = property(lambda a: a.shadow.strides)
-    itemsize = property(lambda a: a.shadow.itemsize)
-    nbytes = property(lambda a: a.shadow.nbytes)
-    flags = property(lambda a: a.shadow.flags)
-    address = property(lambda a: a.shadow.__array_interface__["data"][0])
+    shape = property(attrgetter("shadow.shape"))
+    dtype = property(attrgetter("shadow.dtype"))
+    ndim = property(attrgetter("shadow.ndim"))
+    size = property(attrgetter("shadow.size"))
+    strides = property(attrgetter("shadow.strides"))
+    itemsize = property(attrgetter("shadow.itemsize"))
+    nbytes = property(attrgetter("shadow.nbytes"))
+    flags = property(attrgetter("shadow.flags"))
+
+    @property
+    def address(self) -> int:
+        """Where its first element lies; NumPy takes microseconds to say so, and is asked once."""
+        if self.begin is None:
+            self.begin = self.shadow.__array_interface__["data"][0]
+        return self.begin
 
     def __len__(self) -> int:
         return len(self.shadow)
@@ -60,9 +67,9 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     T = property(lambda a: a.seen(a.shadow.T))
     mT = property(lambda a: a.seen(a.shadow.mT))
 
-    def seen(self, shadow: np.ndarray) -> DeviceArray:
-        """The view of this memory that the shadow describes."""
-        return DeviceArray(shadow, self.block, self if self.base is None else self.base)
+    def seen(self, shadow: np.ndarray, begin: int | None = None) -> DeviceArray:
+        """The view of this memory that the shadow describes; `begin` is its address, where that is known."""
+        return DeviceArray(shadow, self.block, self if self.base is None else self.base, begin)
 
     def view(self, dtype: Any = None) -> DeviceArray:
         """The same elements, or the same bytes as elements of another dtype."""
@@ -72,7 +79,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """The elements in another shape: a view where the memory allows it, else a copy."""
         shape = shape[0] if len(shape) == 1 else shape
         try:
-            return self.seen(self.shadow.reshape(shape, copy=False))
+            return self.seen(self.shadow.reshape(shape, copy=False), self.begin)
         except ValueError:
             whole = self.copy("C")
             return whole.seen(whole.shadow.reshape(shape, copy=False))
@@ -241,7 +248,7 @@ def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
 def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
     """An array at the beginning of a block."""
     memory = np.asarray(Interface(block.address, max(block.nbytes, dtype.itemsize)))
-    return DeviceArray(np.ndarray(shape, dtype, memory, 0, strides), block)
+    return DeviceArray(np.ndarray(shape, dtype, memory, 0, strides), block, None, block.address)
 
 
 def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> DeviceArray:

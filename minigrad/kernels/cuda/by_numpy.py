@@ -38,9 +38,13 @@ from numpy import (
     trunc,
 )
 from numpy import power as pow
-from numpy import rint as round
 from scipy.special import erf, erfc, erfinv
 from scipy.special import gammaln as lgamma
+
+
+def round(x):
+    """The nearest whole number, of two the even one."""
+    return x if isinstance(x, np.integer) else np.rint(x)
 
 
 def bits(x):
@@ -56,6 +60,17 @@ def of_bits(n):
 def vector_load(n):
     """The function load(a, i): a tuple of n elements of a flat array, from i on."""
     return lambda a, i: tuple([a[i + q] for q in range(n)])
+
+
+def store4(a, i, elements):
+    """Write four elements of a flat array, from i on."""
+    for q, element in enumerate(elements):
+        a[i + q] = element
+
+
+def aligned4(a):
+    """Whether an array begins at a multiple of four elements, or of 16 bytes."""
+    return a.ctypes.data % min(4 * a.itemsize, 16) == 0
 
 
 def umul64hi(x, y):

@@ -16,6 +16,8 @@ import numpy as np
 
 from . import simulator
 
+WIDEST = 16  # bytes that a thread moves by one instruction
+
 if simulator.SIMULATED or not find_spec("numba_cuda"):
     from .by_numpy import *  # noqa: F403
 else:
@@ -63,16 +65,30 @@ else:
         return np.uint64(libdevice.umul64hi(x, y))  # which Numba knows as signed
 
     def of_library(name):
-        """libdevice's function of that name; the one for float32 has an f behind its name."""
+        """libdevice's function of that name, which makes whole numbers; the one for float32 has an f behind its name."""
 
         def chosen(x):
             raise NotImplementedError(f"{name} is for kernels")
 
         single, double = getattr(libdevice, name + "f"), getattr(libdevice, name)
-        overload(chosen)(lambda x: (lambda x: single(x)) if x == types.float32 else (lambda x: double(x)))
+
+        @overload(chosen)
+        def chosen_for(x):
+            if isinstance(x, types.Integer):
+                return lambda x: x
+            return (lambda x: single(x)) if x == types.float32 else (lambda x: double(x))
+
         return chosen
 
-    ceil, floor, trunc, round, erfinv = [of_library(n) for n in ("ceil", "floor", "trunc", "rint", "erfinv")]
+    ceil, floor, trunc, round = [of_library(n) for n in ("ceil", "floor", "trunc", "rint")]
+
+    def erfinv(x):
+        """The number whose error function is x."""
+        raise NotImplementedError("erfinv is for kernels")
+
+    @overload(erfinv)
+    def erfinv_of_library(x):
+        return (lambda x: libdevice.erfinvf(x)) if x == types.float32 else (lambda x: libdevice.erfinv(x))
 
     def pow(x, y):
         """x to the power of y."""
@@ -102,21 +118,57 @@ else:
     def of_bits_of_library(n):
         return (lambda n: libdevice.int_as_float(n)) if n == types.int32 else lambda n: libdevice.longlong_as_double(n)
 
+    def vector(builder, context, a, array, i, n):
+        """The place of n elements of a flat array, as a vector, and the bytes that it lies at a multiple of."""
+        begin = builder.gep(context.make_array(a)(context, builder, array).data, [i])
+        kind = ir.VectorType(begin.type.pointee, n).as_pointer(begin.type.addrspace)
+        return builder.bitcast(begin, kind), step(context, a, n)
+
+    def step(context, a, n):
+        """The bytes that n elements are read at a multiple of."""
+        return min(n * context.get_abi_sizeof(context.get_data_type(a.dtype)), WIDEST)
+
     def vector_load(n):
         """The function load(a, i): n elements of a flat array, by one instruction; a[i] lies at a multiple of their size."""
 
         @intrinsic
         def load(typing, a, i):
             def emit(context, builder, signature, args):
-                begin = builder.gep(context.make_array(a)(context, builder, args[0]).data, [args[1]])
-                kind = ir.VectorType(begin.type.pointee, n).as_pointer(begin.type.addrspace)
-                loaded = builder.load(builder.bitcast(begin, kind), align=n * a.dtype.bitwidth // 8)
+                place, align = vector(builder, context, a, *args, n)
+                loaded, model = builder.load(place, align=align), context.data_model_manager[a.dtype]
                 elements = [builder.extract_element(loaded, ir.Constant(ir.IntType(32), q)) for q in range(n)]
+                elements = [model.from_data(builder, e) for e in elements]
                 return context.make_tuple(builder, signature.return_type, elements)
 
             return types.UniTuple(a.dtype, n)(a, types.int64), emit
 
         return load
+
+    @intrinsic
+    def store4(typing, a, i, elements):
+        """Write four elements of a flat array, as load4 reads them."""
+
+        def emit(context, builder, signature, args):
+            place, align = vector(builder, context, a, *args[:2], 4)
+            together, model = ir.Constant(place.type.pointee, ir.Undefined), context.data_model_manager[a.dtype]
+            for q, kind in enumerate(elements):
+                element = context.cast(builder, builder.extract_value(args[2], q), kind, a.dtype)
+                element = model.as_data(builder, element)
+                together = builder.insert_element(together, element, ir.Constant(ir.IntType(32), q))
+            builder.store(together, place, align=align)
+
+        return types.void(a, types.int64, elements), emit
+
+    @intrinsic
+    def aligned4(typing, a):
+        """Whether an array begins where load4 and store4 can."""
+
+        def emit(context, builder, signature, args):
+            address = builder.ptrtoint(context.make_array(a)(context, builder, args[0]).data, ir.IntType(64))
+            rest = builder.and_(address, ir.Constant(address.type, step(context, a, 4) - 1))
+            return builder.icmp_unsigned("==", rest, ir.Constant(address.type, 0))
+
+        return types.boolean(a), emit
 
     def function(f):
         """A function that kernels may call."""

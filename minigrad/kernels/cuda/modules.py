@@ -110,12 +110,11 @@ class Kernel:
             hosts = [a.host() if isinstance(a, DeviceArray) else a for a in args]
             device.current().do(simulator.run, self.function, grid, block, hosts)
             return
-        from cuda.core import LaunchConfig, ObjectCode, launch
-
+        place = device.current()
         if signature not in self.compiled:
-            entry, cubin = self.machine_code(signature, device.current().arch)
-            self.compiled[signature] = ObjectCode.from_cubin(cubin).get_kernel(entry)
-        launch(device.current().queue, LaunchConfig(grid=grid, block=block), self.compiled[signature], *fields(args))
+            entry, cubin = self.machine_code(signature, place.arch)
+            self.compiled[signature] = core().ObjectCode.from_cubin(cubin).get_kernel(entry)
+        core().launch(place.queue, shape_of_launch(grid, block), self.compiled[signature], *fields(args))
 
     def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:
         """The entry's name and the cubin for these types; they are kept in the cache folder."""
@@ -129,13 +128,40 @@ class Kernel:
         return pickle.loads(data)
 
 
+@functools.cache
+def core() -> Any:
+    """What launches kernels; without a GPU it need not be there."""
+    import cuda.core
+
+    return cuda.core
+
+
+@functools.lru_cache(4096)
+def shape_of_launch(grid: Any, block: Any) -> Any:
+    """So many blocks of so many threads, as the driver is told: the same at each call of a program."""
+    return core().LaunchConfig(grid=grid, block=block)
+
+
 def type_name(a: Any) -> str:
     """The type of an argument in Numba's notation: float32[::1] is in C order, float32[:] need not be."""
     if isinstance(a, DeviceArray):
-        assert a.dtype is not BF2, "kernels know the elements of bfloat16 by their bits: array.plain"
-        row = ", ".join([":"] * (a.ndim - 1) + ["::1" if a.flags.c_contiguous else ":"])
-        return f"{element(a.dtype)}[{row}]"
-    return NUMBERS.get(type(a)) or element(a.dtype)
+        shadow = a.shadow
+        return array_type(shadow.dtype, shadow.ndim, shadow.flags.c_contiguous)
+    return number_type(type(a))
+
+
+@functools.cache
+def array_type(dtype: np.dtype, ndim: int, whole: bool) -> str:
+    """The type of an array; NumPy takes as long to spell a dtype's name as the driver to launch a kernel."""
+    assert dtype is not BF2, "kernels know the elements of bfloat16 by their bits: array.plain"
+    row = ", ".join([":"] * (ndim - 1) + ["::1" if whole else ":"])
+    return f"{element(dtype)}[{row}]"
+
+
+@functools.cache
+def number_type(kind: type) -> str:
+    """The type of a number."""
+    return NUMBERS.get(kind) or element(np.dtype(kind))
 
 
 def element(dtype: np.dtype) -> str:
@@ -148,7 +174,8 @@ def fields(args: tuple) -> list:
     found: list = []
     for a in args:
         if isinstance(a, DeviceArray):
-            found += [0, 0, a.size, a.itemsize, a.address, *a.shape, *a.strides]
+            shadow = a.shadow
+            found += (0, 0, shadow.size, shadow.itemsize, a.address, *shadow.shape, *shadow.strides)
         else:
             found.append(a)
     return found

@@ -1,83 +1,125 @@
 """Norms on the device: standardising, layer norm, batch norm and division by the root mean square, and their gradients.
 
-Rows and columns are read twice for their mean and variance, and once more for the result; of what fits into the cache the
-memory sees one pass.
+Rows and columns are gone through for their mean, again for their variance, and once more for the result, of which the memory
+sees one pass if they are not too long for that (rows.py).  Over other dimensions both statistics come from one pass
+(moments.py), and the result from another.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
-
-import numpy as np
 
 from ..formula import parameters
 from . import pointwise
 from .array import DeviceArray, empty
 from .functions import rsqrt
+from .moments import mean_and_variance, two_sums
 from .reductions import F8, GRAIN, THREADS, count, reduce
-from .rows import BLOCK, each, kept, launch, load, middle
+from .rows import BLOCK, each, kept, launch, middle, seen
 
 MOMENTS = '''
 
 @cuda.jit(device=True)
-def moments(x_, lanes):
-    """Mean and variance of a row: the mean first, then the squared distances from it."""
-    o, j, lane, n = place(x_, lanes)
-    total = float64(0)
-    for i in range(lane, n, lanes):
-        total += x_[o, i, j]
-    mean = sum_of(total, lanes) / n
-    total = float64(0)
-    for i in range(lane, n, lanes):
-        distance = x_[o, i, j] - mean
-        total += distance * distance
-    return mean, sum_of(total, lanes) / n
+def moments(x_, row):
+    """Mean and variance of a row: the mean first, then the squared distances from it.  What is not LONG is in `row` then.
+
+    Distances are from the mean as the elements' dtype has it; what it has lost by that is taken off at the end.
+    """
+    o, j, lane, n = place(x_)
+    first, total = lane, float64(0)
+    while first < n:
+        hold(x_, o, first, j, n, real(0), row)
+        for k in range(HELD):
+            total += row[k]
+        first += HELD * LANES
+    mean = sum_of(total) / n
+    near, first, total = real(mean), lane, float64(0)
+    while first < n:
+        if LONG:
+            hold(x_, o, first, j, n, near, row)
+        end = left(first, n)
+        for k in range(HELD):
+            distance = row[k] - near if k * LANES < end else real(0)
+            total += float64(distance) * float64(distance)
+        first += HELD * LANES
+    return mean, max(sum_of(total) / n - (mean - near) * (mean - near), float64(0))
 '''
 
 STANDARDIZE = '''
 
 @cuda.jit
-def {name}(x_, {weights}eps, mean_, variance_, out_, lanes):
+def {name}(x_, {weights}eps, mean_, variance_, out_):
     """(x - mean) / sqrt(variance + eps){scale}{shift}."""
-    o, j, lane, n = place(x_, lanes)
-    wide, variance = moments(x_, lanes)
-    mean, factor = real(wide), real(1 / sqrt(variance + eps))
-    for i in range(lane, n, lanes):
-        out_[o, i, j] = (x_[o, i, j] - mean) * factor{scale}{shift}
+    o, j, lane, n = place(x_)
+    row = cuda.local.array(HELD, real)
+    wide, variance = moments(x_, row)
+    first, mean, factor = lane, real(wide), real(1 / sqrt(variance + eps))
+    while first < n:
+        if LONG:
+            hold(x_, o, first, j, n, real(0), row)
+        end = left(first, n)
+        for k in range(HELD):
+            i = uint64(first + k * LANES)
+            if k * LANES < end:
+                row[k] = (row[k] - mean) * factor{scale}{shift}
+        put(out_, o, first, j, n, row)
+        first += HELD * LANES
     if lane == 0 and o < x_.shape[0]:
-        mean_[o, 0, j], variance_[o, 0, j] = mean, real(variance)
+        mean_[o, j, 0], variance_[o, j, 0] = mean, real(variance)
+
+
+@cuda.jit(device=True)
+def read_both(g_, x_, {given}mean, o, first, j, n, g, x):
+    """Read the gradient{of_scaled} and x - mean."""
+    hold(g_, o, first, j, n, real(0), g)
+    hold(x_, o, first, j, n, mean, x)
+    end = left(first, n)
+    for k in range(HELD):
+        i = uint64(first + k * LANES)
+        x[k] -= mean
+        if k * LANES < end:
+            g[k] = g[k]{scale}
 
 
 @cuda.jit
-def {name}_backward(g_, x_, {given}mean_, variance_, eps, dx_, lanes):
+def {name}_backward(g_, x_, {given}mean_, variance_, eps, {factor}dx_):
     """The gradient by x: that of the result, without its mean and without its part along x - mean."""
-    o, j, lane, n = place(dx_, lanes)
-    mean, factor, level, along = real(0), float64(0), float64(0), float64(0)
+    o, j, lane, n = place(dx_)
+    g, x = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
+    mean, factor = real(0), float64(0)
     if n:
-        mean, factor = mean_[o, 0, j], 1 / sqrt(float64(variance_[o, 0, j]) + eps)
-    for i in range(lane, n, lanes):
-        g = g_[o, i, j]{scale}
-        level += g
-        along += g * (x_[o, i, j] - mean)
-    level = sum_of(level, lanes) / n
-    along = sum_of(along, lanes) / n * factor * factor * factor
-    for i in range(lane, n, lanes):
-        dx_[o, i, j] = (g_[o, i, j]{scale} - real(level)) * real(factor) - real(along) * (x_[o, i, j] - mean)
-'''
+        mean, factor = mean_[o, j, 0], 1 / sqrt(float64(variance_[o, j, 0]) + eps)
+    first, level, along = lane, float64(0), float64(0)
+    while first < n:
+        read_both(g_, x_, {given}mean, o, first, j, n, g, x)
+        for k in range(HELD):
+            level += g[k]
+            along += g[k] * x[k]
+        first += HELD * LANES
+    level = real(sum_of(level) / n)
+    along = real(sum_of(along) / n * factor * factor * factor)
+    first, narrow = lane, real(factor)
+    while first < n:
+        if LONG:
+            read_both(g_, x_, {given}mean, o, first, j, n, g, x)
+        for k in range(HELD):
+            g[k] = (g[k] - level) * narrow - along * x[k]
+        put(dx_, o, first, j, n, g)
+        first += HELD * LANES
+{keep_factor}'''
 
 WEIGHTS = '''
 
 @cuda.jit
-def weight_gradients(g_, x_, mean_, variance_, eps, dweight_, dbias_):
-    """Sums over rows of g * (x - mean) / sqrt(variance + eps) and of g: a thread for each column of each part of the rows."""
+def weight_gradients(g_, x_, mean_, factor_, dweight_, dbias_):
+    """Sums over rows of g * (x - mean) * factor and of g: a thread for each column of each part of the rows."""
     parts, n = dweight_.shape
     p, i = cuda.grid(1) // n, cuda.grid(1) % n
     if p < parts:
         dweight, dbias = float64(0), float64(0)
         for o in range(p, x_.shape[0], parts):
-            g, factor = g_[o, i, 0], 1 / sqrt(variance_[o, 0, 0] + eps)
-            dweight += g * ((x_[o, i, 0] - mean_[o, 0, 0]) * factor)
+            g = g_[o, 0, i]
+            dweight += g * ((x_[o, 0, i] - mean_[o, 0, 0]) * factor_[o, 0, 0])
             dbias += g
         dweight_[p, i], dbias_[p, i] = dweight, dbias
 '''
@@ -85,32 +127,64 @@ def weight_gradients(g_, x_, mean_, variance_, eps, dweight_, dbias_):
 RMS = '''
 
 @cuda.jit
-def divide_by_rms(x_, eps, factor_, out_, lanes):
+def divide_by_rms(x_, eps, factor_, out_):
     """x / sqrt(mean(x * x) + eps)."""
-    o, j, lane, n = place(x_, lanes)
-    total = float64(0)
-    for i in range(lane, n, lanes):
-        total += float64(x_[o, i, j]) * float64(x_[o, i, j])
-    factor = real(1 / sqrt(sum_of(total, lanes) / n + eps))
-    for i in range(lane, n, lanes):
-        out_[o, i, j] = x_[o, i, j] * factor
+    o, j, lane, n = place(x_)
+    row = cuda.local.array(HELD, real)
+    first, total = lane, float64(0)
+    while first < n:
+        hold(x_, o, first, j, n, real(0), row)
+        for k in range(HELD):
+            total += float64(row[k]) * float64(row[k])
+        first += HELD * LANES
+    first, factor = lane, real(1 / sqrt(sum_of(total) / n + eps))
+    while first < n:
+        if LONG:
+            hold(x_, o, first, j, n, real(0), row)
+        for k in range(HELD):
+            row[k] *= factor
+        put(out_, o, first, j, n, row)
+        first += HELD * LANES
     if lane == 0 and o < x_.shape[0]:
-        factor_[o, 0, j] = factor
+        factor_[o, j, 0] = factor
 
 
 @cuda.jit
-def divide_by_rms_backward(g_, x_, factor_, dx_, lanes):
+def divide_by_rms_backward(g_, x_, factor_, dx_):
     """g * factor - x * mean(g * x) * factor ** 3."""
-    o, j, lane, n = place(dx_, lanes)
-    total, factor = float64(0), factor_[o, 0, j] if n else real(0)
-    for i in range(lane, n, lanes):
-        total += float64(g_[o, i, j]) * float64(x_[o, i, j])
-    along = real(sum_of(total, lanes) / n * factor * factor * factor)
-    for i in range(lane, n, lanes):
-        dx_[o, i, j] = g_[o, i, j] * factor - along * x_[o, i, j]
+    o, j, lane, n = place(dx_)
+    g, x = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
+    first, total, factor = lane, float64(0), factor_[o, j, 0] if n else real(0)
+    while first < n:
+        hold(g_, o, first, j, n, real(0), g)
+        hold(x_, o, first, j, n, real(0), x)
+        for k in range(HELD):
+            total += float64(g[k]) * float64(x[k])
+        first += HELD * LANES
+    first, along = lane, real(sum_of(total) / n * factor * factor * factor)
+    while first < n:
+        if LONG:
+            hold(g_, o, first, j, n, real(0), g)
+            hold(x_, o, first, j, n, real(0), x)
+        for k in range(HELD):
+            g[k] = g[k] * factor - along * x[k]
+        put(dx_, o, first, j, n, g)
+        first += HELD * LANES
 '''
 
-WEIGHTED = {"weights": "weight, bias, ", "given": "weight, ", "scale": " * weight[i]", "shift": " + bias[i]"}
+KEEP_FACTOR = """\
+    if lane == 0 and o < dx_.shape[0]:
+        factor_[o, j, 0] = narrow
+"""
+WEIGHTED = {
+    "weights": "weight, bias, ",
+    "given": "weight, ",
+    "scale": " * weight[i]",
+    "shift": " + bias[i]",
+    "factor": "factor_, ",
+    "keep_factor": KEEP_FACTOR,
+    "of_scaled": " of what is scaled",
+}
 TEXTS = {
     "standardize": MOMENTS + STANDARDIZE.format(name="standardize", **dict.fromkeys(WEIGHTED, "")),
     "layer_norm": MOMENTS + STANDARDIZE.format(name="layer_norm", **WEIGHTED) + WEIGHTS,
@@ -118,10 +192,9 @@ TEXTS = {
 }
 
 
-@cache
-def module(title: str, dtype: np.dtype) -> Any:
-    """The kernels of one of these texts, for a dtype."""
-    return load(title, TEXTS[title], dtype)
+def run(title: str, kernel: str, t: DeviceArray, *args: Any) -> Any:
+    """Launch a kernel of one of these texts; the module that has it."""
+    return launch(title, TEXTS[title], kernel, t, *args)
 
 
 def standardize(x: DeviceArray, dims: tuple, eps: float) -> tuple | None:
@@ -129,8 +202,7 @@ def standardize(x: DeviceArray, dims: tuple, eps: float) -> tuple | None:
     if (t := middle(x, dims)) is None:
         return None
     out, mean, variance = empty(x.shape, x.dtype), kept(x, dims), kept(x, dims)
-    kernel = module("standardize", x.dtype).standardize
-    launch(kernel, t, t, x.dtype.type(eps), each(mean, t), each(variance, t), out.reshape(t.shape))
+    run("standardize", "standardize", t, t, x.dtype.type(eps), each(mean, t), each(variance, t), seen(out, t))
     return out, mean, variance
 
 
@@ -140,8 +212,9 @@ def standardize_backward(
     """The gradient by x of the first of them."""
     if (t := middle(x, dims)) is None:
         return None
-    dx, kernel = empty(x.shape, x.dtype), module("standardize", x.dtype).standardize_backward
-    launch(kernel, t, g.reshape(t.shape), t, each(mean, t), each(variance, t), x.dtype.type(eps), dx.reshape(t.shape))
+    dx, eps = empty(x.shape, x.dtype), x.dtype.type(eps)
+    given = seen(g, t), t, each(mean, t), each(variance, t), eps, seen(dx, t)
+    run("standardize", "standardize_backward", t, *given)
     return dx
 
 
@@ -151,8 +224,8 @@ def layer_norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tup
     if t is None or not meets(weight, x, dims) or not meets(bias, x, dims):
         return None
     out, mean, variance = empty(x.shape, x.dtype), kept(x, dims), kept(x, dims)
-    kernel, w, b = module("layer_norm", x.dtype).layer_norm, weight.reshape(-1), bias.reshape(-1)
-    launch(kernel, t, t, w, b, x.dtype.type(eps), each(mean, t), each(variance, t), out.reshape(t.shape))
+    w, b, eps = weight.reshape(-1), bias.reshape(-1), x.dtype.type(eps)
+    run("layer_norm", "layer_norm", t, t, w, b, eps, each(mean, t), each(variance, t), seen(out, t))
     return out, mean, variance
 
 
@@ -169,12 +242,12 @@ def layer_norm_backward(
     t = middle(x, dims)
     if t is None or not meets(weight, x, dims):
         return None
-    kernels, dx, w = module("layer_norm", x.dtype), empty(x.shape, x.dtype), weight.reshape(-1)
-    g, m, v, eps = g.reshape(t.shape), each(mean, t), each(variance, t), x.dtype.type(eps)
-    launch(kernels.layer_norm_backward, t, g, t, w, m, v, eps, dx.reshape(t.shape))
+    dx, w, factor = empty(x.shape, x.dtype), weight.reshape(-1), empty((t.shape[0], 1, 1), x.dtype)
+    g, m, v, eps = seen(g, t), each(mean, t), each(variance, t), x.dtype.type(eps)
+    kernels = run("layer_norm", "layer_norm_backward", t, g, t, w, m, v, eps, factor, seen(dx, t))
     parts = max(1, min(THREADS // w.size, t.shape[0] // GRAIN))
     dweight, dbias = empty((parts, w.size), F8), empty((parts, w.size), F8)
-    kernels.weight_gradients[-(-dweight.size // BLOCK), BLOCK](g, t, m, v, eps, dweight, dbias)
+    kernels.weight_gradients[-(-dweight.size // BLOCK), BLOCK](g, t, m, factor, dweight, dbias)
     dweight, dbias = (reduce("sum", [a], (0,), False, x.dtype).reshape(weight.shape) for a in (dweight, dbias))
     return dx, dweight, dbias
 
@@ -189,9 +262,8 @@ def divide_by_rms(x: DeviceArray, dims: tuple, eps: float) -> tuple | None:
     if (t := middle(x, dims)) is None:
         return None
     out, factor = empty(x.shape, x.dtype), kept(x, dims)
-    launch(
-        module("divide_by_rms", x.dtype).divide_by_rms, t, t, x.dtype.type(eps), each(factor, t), out.reshape(t.shape)
-    )
+    given = t, x.dtype.type(eps), each(factor, t), seen(out, t)
+    run("divide_by_rms", "divide_by_rms", t, *given)
     return out, factor
 
 
@@ -199,8 +271,8 @@ def divide_by_rms_backward(g: DeviceArray, x: DeviceArray, factor: DeviceArray, 
     """The gradient by x of the first of them."""
     if (t := middle(x, dims)) is None:
         return None
-    dx, kernel = empty(x.shape, x.dtype), module("divide_by_rms", x.dtype).divide_by_rms_backward
-    launch(kernel, t, g.reshape(t.shape), t, each(factor, t), dx.reshape(t.shape))
+    dx = empty(x.shape, x.dtype)
+    run("divide_by_rms", "divide_by_rms_backward", t, seen(g, t), t, each(factor, t), seen(dx, t))
     return dx
 
 
@@ -209,10 +281,7 @@ def norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tuple, ep
     """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
     if x.dtype.kind != "f" or not x.size:
         return None
-    n = count(x, dims)
-    middle = reduce("sum", [x], dims, True, F8) / n
-    variance = (reduce("spread", [x, middle], dims, True, F8) / n).astype(x.dtype, copy=False)
-    mean = middle.astype(x.dtype, copy=False)
+    mean, variance = mean_and_variance(x, dims)
     return formula("norm", NORM, x, mean, variance, weight, bias, eps), mean, variance
 
 
@@ -233,8 +302,8 @@ def norm_backward(
         or weight.shape != mean.shape[x.ndim - weight.ndim :]
     ):
         return None
-    total = reduce("sum", [g], dims, True)
-    along = reduce("along", [g, x, mean], dims, True)
+    sums = two_sums("gradients", [g, x, mean], dims).astype(g.dtype, copy=False)
+    total, along = sums[0], sums[1]
     dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)
     dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
     return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)

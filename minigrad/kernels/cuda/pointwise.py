@@ -2,50 +2,82 @@
 
 Each thread computes one element, then the one that lies as many elements on as there are threads, and so on: neighbouring
 threads touch neighbouring memory at every step, whatever the size.  Where operands are repeated or lie in another order, the
-dimensions that can be walked as one are joined first, and what is left is counted out of the element's number.
+dimensions that can be walked as one are joined first, and what is left is counted out of the element's number: in 32 bits
+where that is enough, as a GPU has no instruction for division, and takes three times as long for one of 64.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import int8, int16, int32, int64, uint8
 
 from ...core.dtypes import BF2, F2, F4, HALVES
 from .. import formula
-from . import modules
+from . import flat, modules
 from .array import DeviceArray, empty, plain
+from .functions import WIDEST
 
 _kernels: dict[tuple, Any] = {}
+
+
+class Layout(NamedTuple):
+    """How a kernel goes through its arrays: at rank 0 all are flat memory.
+
+    Else they have that many dimensions, of which each may have steps of its own, and which are counted in the type `counter`.
+    Where rows are read by four neighbours, `along` says of each array whether it has those, or one element for all of a row.
+    """
+
+    rank: int
+    counter: str = ""
+    along: tuple = ()
+
 
 HEAD = '"""{title}"""\n\n{prelude}\n\n\n@cuda.jit\ndef {name}({args}):\n'
 LOOP = "    for i in range(cuda.grid(1), {out}_.size, cuda.gridsize(1)):\n"
 
 
-def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, rank: int) -> str:
-    """The module of one kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions.
-
-    At rank 0 all arrays are flat memory; else they have that many dimensions, of which each may have steps of its own.
-    """
-    out = results[0][0]
+def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, layout: Layout) -> str:
+    """One kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions."""
     args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
-    at = ", ".join(f"i{d}" for d in range(rank)) or "i"
-    lines = coordinates(f"{out}_", rank)
-    lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
-    lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
-    body = "".join(f"        {line}\n" for line in lines)
-    return HEAD.format(title=title, prelude=head, name=name, args=", ".join(args)) + LOOP.format(out=out) + body
+    rank, counter, along = layout
+    out = results[0][0]
+    if rank:
+        head += f"\nfrom numpy import {counter}"
+        lines = coordinates(f"{out}_", rank, counter)
+    if rank and not along:
+        at = ", ".join([f"i{d}" for d in range(rank)])
+        lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
+        lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
+        first = HEAD.format(title=title, prelude=head, name=name, args=", ".join(args))
+        return first + LOOP.format(out=out) + flat.indented(lines)
+    head += f"\nfrom minigrad.kernels.cuda.functions import {', '.join(flat.IMPORTS)}"
+    parameters = {n: (read, n + "_") if read else (n, "") for n, read in inputs}
+    expressions = {n + "_": expression for n, expression in results}
+    if rank:
+        arrays = [n + "_" for n, read in inputs if read]
+        repeated = {a for a, lies in zip(arrays, along) if not lies}
+        body = flat.rows_text(name, args, parameters, expressions, lines, repeated)
+    else:
+        body = flat.text(name, args, parameters, [], expressions)
+    return f'"""{title}"""\n\n{head}\n\n\n{body}'
 
 
-def coordinates(array: str, rank: int) -> list[str]:
-    """The lines that count out i0, i1, ..., where an array has its element number i."""
-    lines = ["rest = i"] if rank > 1 else []
+def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
+    """The lines that count out i0, i1, ..., where an array has its element number i; in the type `counter`, if one is named."""
+    lines = [f"rest = {counter}(i)"] if rank > 1 else []
     for d in range(rank - 1, 0, -1):
-        lines += [f"i{d} = rest % {array}.shape[{d}]", f"rest = rest // {array}.shape[{d}]"]
+        size = f"{counter}({array}.shape[{d}])"
+        lines += [f"i{d} = {counter}(rest % {size})", f"rest = {counter}(rest // {size})"]
     return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
+
+
+def counter_of(size: int) -> str:
+    """The type in which so many elements are counted."""
+    return "uint32" if size < 1 << 31 else "uint64"
 
 
 def run(
@@ -59,24 +91,29 @@ def run(
     target = computed_in(target)
     values = {k: one(v, target) for k, v in values.items()}
     arrays = [v for v in values.values() if isinstance(v, DeviceArray)] + list(outs)
-    shape, steps = walked(outs[0].shape, arrays)
-    rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
+    layout, laid = laid_out(outs[0].shape, arrays)
     reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
     write = how_written(outs[0].dtype)
-    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, write, target, rank)
+    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, write, target, layout)
     if key not in _kernels:
-        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), write, target, rank, scaled)
-    if _kernels[key] is None:
-        return False
-    if math.prod(shape):
-        laid = iter([plain(strided(a, shape, s, rank)) for a, s in zip(arrays, steps)])
-        args = [next(laid) if read else v for v, read in zip(values.values(), reads)]
-        _kernels[key][modules.threads(math.prod(shape))](*args, *laid)
-    return True
+        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), write, target, layout, scaled)
+    found = _kernels[key]
+    if found is not None and (size := outs[0].size):
+        rest = iter([plain(a) for a in laid])
+        args = [next(rest) if read else v for v, read in zip(values.values(), reads)]
+        by_four = not layout.rank or layout.along
+        found.launch(*modules.threads(-(-size // 4) if by_four else size), *args, *rest)
+    return found is not None
 
 
 def kernel(
-    name: str, formulas: dict[str, Callable], inputs: list, write: str, target: np.dtype, rank: int, scaled: Sequence
+    name: str,
+    formulas: dict[str, Callable],
+    inputs: list,
+    write: str,
+    target: np.dtype,
+    layout: Layout,
+    scaled: Sequence,
 ) -> Any:
     """The kernel of these formulas; None where one has no text for single numbers."""
     head = formula.prelude(list(formulas.values()), target, formula.CUDA)
@@ -88,7 +125,7 @@ def kernel(
         expression = formula.scalar_text(f, target)
         results.append((n, write.format(f"g * ({expression})" if f in scaled else expression)))
     title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
-    return getattr(modules.load(name, text(name, title, head, inputs, results, rank)), name)
+    return getattr(modules.load(name, text(name, title, head, inputs, results, layout)), name)
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
@@ -128,6 +165,27 @@ def one(v: Any, target: np.dtype) -> Any:
 
 
 # ---------------------------------------------------------------------- dimensions
+def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
+    """How a kernel goes through arrays that are broadcast to a shape, and the arrays as it takes them."""
+    if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
+        return Layout(0), [a.reshape(-1) for a in arrays]
+    shape, steps = walked(shape, arrays)
+    rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
+    layout = Layout(rank, counter_of(math.prod(shape)), in_fours(shape, arrays, steps)) if rank else Layout(0)
+    return layout, [strided(a, shape, s, rank) for a, s in zip(arrays, steps)]
+
+
+def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
+    """Whether each array lies along the rows, or is repeated, where rows can be read by four neighbours; () where not."""
+    if len(shape) < 2 or shape[-1] % 4:
+        return ()
+    for a, (*outer, last) in zip(arrays, steps):
+        multiple = min(4 * a.itemsize, WIDEST)
+        if last != 0 and (last != a.itemsize or any([step % multiple for step in (a.address, *outer)])):
+            return ()
+    return tuple([s[-1] != 0 for s in steps])
+
+
 def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
     """The shape with as few dimensions as do, and in it the steps of each array, in bytes: 0 where it is repeated."""
     steps = [repeated_steps(a, shape) for a in arrays]
@@ -162,6 +220,8 @@ def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArra
     """The array as a kernel of that rank takes it."""
     if not rank:
         return a.reshape(-1)
+    if a.shape == shape and a.strides == steps:
+        return a
     return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, steps))
 
 
@@ -204,5 +264,6 @@ def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, targ
           out: DeviceArray | None = None) -> DeviceArray | None:  # fmt: skip
     """out = kernel(*operands), broadcast; None where the formula has no text for single numbers."""
     if out is None:
-        out = empty(np.broadcast_shapes(*[np.shape(a) for a in operands]), result)
+        shapes = {a.shape for a in operands if isinstance(a, np.ndarray)}
+        out = empty(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes), result)
     return out if run(f"{name}_forward", {"out": kernel}, dict(zip(names, operands)), target, [out]) else None

@@ -30,6 +30,7 @@ KERNELS = [  # the files that fill them
     "linalg",
     "matmul",
     "moves",
+    "places",
     "reductions",
     "scans",
     "scatter",
@@ -90,7 +91,7 @@ def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) 
 def refuse_others(name: str, inputs: tuple) -> None:
     """Arrays of the computer's memory do not meet those of the device, but for single numbers."""
     for a in inputs:
-        if isinstance(a, np.ndarray) and type(a) is not DeviceArray and a.ndim:
+        if type(a) is not DeviceArray and isinstance(a, np.ndarray) and a.ndim:
             raise OnAnotherDevice(f"{name}: an array of shape {a.shape} is on the cpu, another one on cuda:0")
 
 
@@ -104,25 +105,30 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     if ufunc in (np.matmul, np.vecdot):  # the ones that are not elementwise
         fill_tables()
         return FUNCTIONS[ufunc](*inputs, out=out)
+    f, names, target, result = loop_of(ufunc, tuple([kind(a) for a in inputs]))
+    operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
+    given = out[0] if isinstance(out, tuple) else out
+    made = pointwise.apply(ufunc.__name__, f, names, operands, target, result, None if given is Ellipsis else given)
+    assert made is not None, ufunc
+    return made
+
+
+@functools.cache
+def loop_of(ufunc: np.ufunc, kinds: tuple) -> tuple[Callable, tuple, np.dtype, np.dtype]:
+    """A ufunc's formula, its parameters, and the dtypes that it computes in and returns, for operands of these kinds."""
     from .ufuncs import formulas
 
     if ufunc not in formulas():
         raise error(NotImplementedError, ufunc.__name__, "there is no kernel for this on the device", "use x.cpu()")
     f = formulas()[ufunc]
-    *loop, result = ufunc.resolve_dtypes((*[kind(a) for a in inputs], None))
+    *loop, result = ufunc.resolve_dtypes((*kinds, None))
     target = next((d for d in loop if d.kind != "b"), loop[0])
-    operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
-    given = out[0] if isinstance(out, tuple) else out
-    if given is Ellipsis or given is None:
-        given = None
-    made = pointwise.apply(ufunc.__name__, f, formula.parameters(f), operands, target, result, given)
-    assert made is not None, ufunc
-    return made
+    return f, tuple(formula.parameters(f)), target, result
 
 
 def kind(a: Any) -> Any:
     """What NumPy's promotion asks of an operand: the dtype, of Python's numbers the type."""
-    return a.dtype if isinstance(a, (np.ndarray, np.generic)) else type(a)
+    return a.dtype if isinstance(a, (DeviceArray, np.ndarray, np.generic)) else type(a)
 
 
 # ---------------------------------------------------------------------- what every calculation needs

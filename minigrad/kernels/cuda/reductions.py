@@ -1,4 +1,4 @@
-"""Reductions on the device: sums, products, extremes and truths over dimensions, and where extremes stand.
+"""Reductions on the device: sums, products, extremes and truths over dimensions.
 
 The dimensions are joined to three, (outer, n, inner), of which the middle one is reduced.  A team of threads shares what
 becomes one result: where n lies along memory up to a warp, whose threads read neighbours and join what they have by shuffles;
@@ -49,7 +49,6 @@ NAMED = {
     "squares": Reduction("x * x", "a + b", 0, joined_by="sum"),
     "known": Reduction("x if x == x else acc(0)", "a + b", 0, joined_by="sum"),
     "spread": Reduction("(x - m) * (x - m)", "a + b", 0, reads=("x", "m"), joined_by="sum"),
-    "along": Reduction("x * (y - m)", "a + b", 0, reads=("x", "y", "m"), joined_by="sum"),
     "product": Reduction("x", "a * b", 1),
     "maximum": Reduction("x", LARGER, -math.inf, "same"),
     "minimum": Reduction("x", SMALLER, math.inf, "same"),
@@ -59,9 +58,6 @@ NAMED = {
     "bitwise_or": Reduction("acc(x)", "a | b", 0, "whole"),
     "bitwise_and": Reduction("acc(x)", "a & b", -1, "whole"),
     "bitwise_xor": Reduction("acc(x)", "a ^ b", 0, "whole"),
-    "first": Reduction(
-        "acc(i if (x == m) | ((x != x) & (m != m)) else n)", SMALLER, math.inf, "whole", ("x", "m"), "minimum"
-    ),
 }
 
 SOURCE = """\"\"\"The reduction {name}, kept in {acc}.\"\"\"
@@ -328,18 +324,3 @@ of_arrays(np.std)(partial(spread, root=True))
 def count(a: Any, dims: Sequence) -> int:
     """How many elements become one."""
     return math.prod([a.shape[d] for d in dims])
-
-
-def place(name: str, a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """np.argmax and np.argmin: the extreme, then the first place where it stands, or where the first NaN does."""
-    x = a.reshape(-1) if axis is None else a
-    dims = dimensions(0 if axis is None else axis, x.ndim)
-    if not count(x, dims):
-        raise ValueError(f"attempt to get {name} of an empty sequence")
-    top = reduce("maximum" if name == "argmax" else "minimum", [x], dims, True)
-    found = reduce("first", [x, top], dims, keepdims is True, I8)
-    return given(found.reshape((1,) * a.ndim) if axis is None and keepdims is True else found, out)
-
-
-of_arrays(np.argmax)(partial(place, "argmax"))
-of_arrays(np.argmin)(partial(place, "argmin"))

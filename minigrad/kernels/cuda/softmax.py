@@ -1,180 +1,218 @@
-"""Softmax, its logarithm, logsumexp and cross-entropy on the device, each in one pass over memory and one over the cache.
+"""Softmax, its logarithm, logsumexp and cross-entropy on the device, each in one pass over memory.
 
 The sum of exponentials is taken along with the maximum: what is there is scaled when a larger element comes.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from .array import DeviceArray, empty
-from .rows import each, kept, launch, load, middle
+from .rows import each, kept, launch, middle, seen
 
 SOURCE = '''
 
 @cuda.jit(device=True)
-def largest(value, lanes):
+def largest(value):
     """The largest over the team, which each of its threads gets."""
-    distance = min(lanes, 32) // 2
+    distance = min(LANES, 32) // 2
     while distance:
         value = max(value, cuda.shfl_xor_sync(ALL, value, distance))
         distance //= 2
-    if lanes > 32:
+    if LANES > 32:
         each = cuda.shared.array(32, real)
         cuda.syncthreads()
         each[cuda.threadIdx.x // 32] = value
         cuda.syncthreads()
-        for w in range(lanes // 32):
+        for w in range(LANES // 32):
             value = max(value, each[w])
     return value
 
 
 @cuda.jit(device=True)
-def exponentials(x_, lanes):
+def exponentials(x_, row):
     """The largest of a row, 0 if it is infinite, and the sum of exp(x - largest), in one pass.
 
-    The sum so far is scaled when a larger element comes.  Four elements are read before the first is used: the memory has
-    something to do while a thread waits.
+    The sum so far is scaled when a larger element comes.  What is not LONG is in `row` then.
     """
-    o, j, lane, n = place(x_, lanes)
-    some = cuda.local.array(4, real)
+    o, j, first, n = place(x_)
     top, total = real(-inf), float64(0)
-    for first in range(lane, n, 4 * lanes):
+    while first < n:
+        hold(x_, o, first, j, n, real(-inf), row)
         larger = top
-        for k in range(4):
-            i = first + k * lanes
-            some[k] = x_[o, i, j] if i < n else real(-inf)
-            larger = some[k] if some[k] > larger else larger
+        for k in range(HELD):
+            larger = max(larger, row[k])
         shift = real(0) if isinf(larger) else larger
         total *= exp(top - shift)
-        for k in range(4):
-            total += exp(some[k] - shift)
+        for k in range(HELD):
+            total += exp(row[k] - shift)
         top = larger
-    best = largest(top, lanes)
+        first += HELD * LANES
+    best = largest(top)
     shift = real(0) if isinf(best) else best
-    return shift, sum_of(total * exp(top - shift), lanes)
+    return shift, sum_of(total * exp(top - shift))
 
 
 @cuda.jit
-def softmax(x_, out_, lanes):
+def softmax(x_, out_):
     """exp(x) / sum(exp(x)); all NaN where one of a row is infinite."""
-    o, j, lane, n = place(x_, lanes)
-    top, total = exponentials(x_, lanes)
+    o, j, first, n = place(x_)
+    row = cuda.local.array(HELD, real)
+    top, total = exponentials(x_, row)
     factor = real(nan) if isinf(total) else real(1 / total)
-    for i in range(lane, n, lanes):
-        out_[o, i, j] = exp(x_[o, i, j] - top) * factor
+    while first < n:
+        if LONG:
+            hold(x_, o, first, j, n, real(-inf), row)
+        for k in range(HELD):
+            row[k] = exp(row[k] - top) * factor
+        put(out_, o, first, j, n, row)
+        first += HELD * LANES
+
+
+@cuda.jit(device=True)
+def put_logarithms(x_, out_, top, lost, row):
+    """Write x - top - lost."""
+    o, j, first, n = place(x_)
+    while first < n:
+        if LONG:
+            hold(x_, o, first, j, n, real(-inf), row)
+        for k in range(HELD):
+            row[k] = row[k] - top - lost
+        put(out_, o, first, j, n, row)
+        first += HELD * LANES
 
 
 @cuda.jit
-def log_softmax(x_, out_, lanes):
+def log_softmax(x_, out_):
     """x - log(sum(exp(x)))."""
-    o, j, lane, n = place(x_, lanes)
-    top, total = exponentials(x_, lanes)
-    lost = real(nan) if isinf(total) else real(log(total))
-    for i in range(lane, n, lanes):
-        out_[o, i, j] = x_[o, i, j] - top - lost
+    row = cuda.local.array(HELD, real)
+    top, total = exponentials(x_, row)
+    put_logarithms(x_, out_, top, real(nan) if isinf(total) else real(log(total)), row)
 
 
 @cuda.jit
-def logsumexp(x_, out_, lanes):
+def logsumexp(x_, out_):
     """log(sum(exp(x)))."""
-    o, j, lane, n = place(x_, lanes)
-    top, total = exponentials(x_, lanes)
+    o, j, lane, n = place(x_)
+    row = cuda.local.array(HELD, real)
+    top, total = exponentials(x_, row)
     if lane == 0 and o < x_.shape[0]:
-        out_[o, 0, j] = real(log(total) + top)
+        out_[o, j, 0] = real(log(total) + top)
 
 
 @cuda.jit
-def softmax_backward(g_, out_, dx_, lanes):
+def softmax_backward(g_, out_, dx_):
     """(g - sum(g * out)) * out."""
-    o, j, lane, n = place(dx_, lanes)
-    total = float64(0)
-    for i in range(lane, n, lanes):
-        total += g_[o, i, j] * out_[o, i, j]
-    total = real(sum_of(total, lanes))
-    for i in range(lane, n, lanes):
-        dx_[o, i, j] = (g_[o, i, j] - total) * out_[o, i, j]
+    o, j, lane, n = place(dx_)
+    g, out = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
+    first, total = lane, float64(0)
+    while first < n:
+        hold(g_, o, first, j, n, real(0), g)
+        hold(out_, o, first, j, n, real(0), out)
+        for k in range(HELD):
+            total += g[k] * out[k]
+        first += HELD * LANES
+    first, along = lane, real(sum_of(total))
+    while first < n:
+        if LONG:
+            hold(g_, o, first, j, n, real(0), g)
+            hold(out_, o, first, j, n, real(0), out)
+        for k in range(HELD):
+            g[k] = (g[k] - along) * out[k]
+        put(dx_, o, first, j, n, g)
+        first += HELD * LANES
 
 
 @cuda.jit
-def log_softmax_backward(g_, out_, dx_, lanes):
+def log_softmax_backward(g_, out_, dx_):
     """g - exp(out) * sum(g)."""
-    o, j, lane, n = place(dx_, lanes)
-    total = float64(0)
-    for i in range(lane, n, lanes):
-        total += g_[o, i, j]
-    total = real(sum_of(total, lanes))
-    for i in range(lane, n, lanes):
-        dx_[o, i, j] = g_[o, i, j] - exp(out_[o, i, j]) * total
+    o, j, lane, n = place(dx_)
+    g, out = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
+    first, total = lane, float64(0)
+    while first < n:
+        hold(g_, o, first, j, n, real(0), g)
+        if not LONG:
+            hold(out_, o, first, j, n, real(0), out)
+        for k in range(HELD):
+            total += g[k]
+        first += HELD * LANES
+    first, level = lane, real(sum_of(total))
+    while first < n:
+        if LONG:
+            hold(g_, o, first, j, n, real(0), g)
+            hold(out_, o, first, j, n, real(0), out)
+        for k in range(HELD):
+            g[k] -= exp(out[k]) * level
+        put(dx_, o, first, j, n, g)
+        first += HELD * LANES
 
 
 @cuda.jit
-def cross_entropy(x_, target_, loss_, out_, ignore, lanes):
+def cross_entropy(x_, target_, loss_, out_, ignore):
     """log_softmax, and less that at the target; NaN stands for a class that there is not: the caller looks."""
-    o, j, lane, n = place(x_, lanes)
-    top, total = exponentials(x_, lanes)
+    o, j, lane, n = place(x_)
+    row = cuda.local.array(HELD, real)
+    top, total = exponentials(x_, row)
     lost = real(log(total))
-    for i in range(lane, n, lanes):
-        out_[o, i, j] = x_[o, i, j] - top - lost
+    put_logarithms(x_, out_, top, lost, row)
     if lane == 0 and o < x_.shape[0]:
-        target, loss = target_[o, 0, j], real(nan)
+        target, loss = target_[o, j, 0], real(nan)
         if target == ignore:
             loss = real(0)
         elif 0 <= target < n:
-            loss = -(x_[o, target, j] - top - lost)
-        loss_[o, 0, j] = loss
+            loss = -(x_[o, j, target] - top - lost)
+        loss_[o, j, 0] = loss
 
 
 @cuda.jit
-def cross_entropy_backward(g_, target_, log_, dx_, ignore, lanes):
+def cross_entropy_backward(g_, target_, log_, dx_, ignore):
     """(softmax - one_hot(target)) * g."""
-    o, j, lane, n = place(dx_, lanes)
-    if o < dx_.shape[0]:
-        target = target_[o, 0, j]
-        g = g_[o, 0, j] if target != ignore else real(0)
-        for i in range(lane, n, lanes):
-            dx = exp(log_[o, i, j]) * g
-            dx_[o, i, j] = dx - g if i == target else dx
+    o, j, first, n = place(dx_)
+    row = cuda.local.array(HELD, real)
+    target = target_[o, j, 0] if n else ignore
+    g = g_[o, j, 0] if target != ignore else real(0)
+    while first < n:
+        hold(log_, o, first, j, n, real(0), row)
+        for k in range(HELD):
+            dx = exp(row[k]) * g
+            row[k] = dx - g if first + k * LANES == target else dx
+        put(dx_, o, first, j, n, row)
+        first += HELD * LANES
 
 
 @cuda.jit
-def nll(x_, target_, loss_, ignore, lanes):
+def nll(x_, target_, loss_, ignore):
     """-x at the target, NaN where there is no such class."""
-    o, j, lane, n = place(x_, lanes)
+    o, j, lane, n = place(x_)
     if lane == 0 and o < x_.shape[0]:
-        target, loss = target_[o, 0, j], real(nan)
+        target, loss = target_[o, j, 0], real(nan)
         if target == ignore:
             loss = real(0)
         elif 0 <= target < n:
-            loss = -x_[o, target, j]
-        loss_[o, 0, j] = loss
+            loss = -x_[o, j, target]
+        loss_[o, j, 0] = loss
 
 
 @cuda.jit
-def at_target(x_, target_, out_, ignore, lanes):
+def at_target(x_, target_, out_, ignore):
     """Zeros with x at the target."""
-    o, j, lane, n = place(out_, lanes)
-    for i in range(lane, n, lanes):
-        target = target_[o, 0, j]
-        out_[o, i, j] = x_[o, 0, j] if i == target and target != ignore else real(0)
+    o, j, lane, n = place(out_)
+    for i in range(lane, n, LANES):
+        target = target_[o, j, 0]
+        out_[o, j, i] = x_[o, j, 0] if i == target and target != ignore else real(0)
 '''
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return load("softmax", SOURCE, dtype)
+run = partial(launch, "softmax", SOURCE)
 
 
 def softmax(x: DeviceArray, dims: tuple, log: bool = False) -> DeviceArray | None:
     """Softmax, or its logarithm."""
     if (t := middle(x, dims)) is None:
         return None
-    out, kernels = empty(x.shape, x.dtype), module(x.dtype)
-    launch(kernels.log_softmax if log else kernels.softmax, t, t, out.reshape(t.shape))
+    out = empty(x.shape, x.dtype)
+    run("log_softmax" if log else "softmax", t, t, seen(out, t))
     return out
 
 
@@ -182,9 +220,8 @@ def softmax_backward(g: DeviceArray, out: DeviceArray, dims: tuple, log: bool = 
     """The gradient of either by x."""
     if (t := middle(out, dims)) is None:
         return None
-    dx, kernels = empty(out.shape, out.dtype), module(out.dtype)
-    kernel = kernels.log_softmax_backward if log else kernels.softmax_backward
-    launch(kernel, t, g.reshape(t.shape), t, dx.reshape(t.shape))
+    dx = empty(out.shape, out.dtype)
+    run("log_softmax_backward" if log else "softmax_backward", t, seen(g, t), t, seen(dx, t))
     return dx
 
 
@@ -193,7 +230,7 @@ def logsumexp(x: DeviceArray, dims: tuple, keepdim: bool) -> DeviceArray | None:
     if (t := middle(x, dims)) is None:
         return None
     out = kept(x, dims)
-    launch(module(x.dtype).logsumexp, t, t, each(out, t))
+    run("logsumexp", t, t, each(out, t))
     return out if keepdim else out.squeeze(dims)
 
 
@@ -202,8 +239,7 @@ def cross_entropy(x: DeviceArray, target: DeviceArray, dim: int, ignore: int) ->
     if (t := middle(x, (dim,))) is None:
         return None
     loss, log_p = empty(target.shape, x.dtype), empty(x.shape, x.dtype)
-    kernel = module(x.dtype).cross_entropy
-    launch(kernel, t, t, each(target, t), each(loss, t), log_p.reshape(t.shape), ignore)
+    run("cross_entropy", t, t, each(target, t), each(loss, t), seen(log_p, t), ignore)
     return loss, log_p
 
 
@@ -211,15 +247,15 @@ def cross_entropy_backward(g: DeviceArray, target: DeviceArray, log_p: DeviceArr
     """The gradient of the loss by x."""
     if (t := middle(log_p, (dim,))) is None:
         return None
-    dx, kernel = empty(log_p.shape, log_p.dtype), module(log_p.dtype).cross_entropy_backward
-    launch(kernel, t, each(g, t), each(target, t), t, dx.reshape(t.shape), ignore)
+    dx = empty(log_p.shape, log_p.dtype)
+    run("cross_entropy_backward", t, each(g, t), each(target, t), t, seen(dx, t), ignore)
     return dx
 
 
 def nll(x: DeviceArray, target: DeviceArray, dim: int, ignore: int) -> DeviceArray:
     """-x at each class, NaN where there is no such class."""
     t, loss = middle(x, (dim,)), empty(target.shape, x.dtype)
-    launch(module(x.dtype).nll, t, t, each(target, t), each(loss, t), ignore)
+    run("nll", t, t, each(target, t), each(loss, t), ignore)
     return loss
 
 
@@ -227,5 +263,5 @@ def at_target(x: DeviceArray, target: DeviceArray, size: tuple, dim: int, ignore
     """Zeros of a shape with x at each class."""
     out = empty(size, x.dtype)
     t = middle(out, (dim,))
-    launch(module(x.dtype).at_target, t, each(x, t), each(target, t), t, ignore)
+    run("at_target", t, each(x, t), each(target, t), t, ignore)
     return out

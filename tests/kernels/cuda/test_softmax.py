@@ -30,8 +30,8 @@ LAYOUTS = {"transposed": lambda x: x.mT, "every other": lambda x: x[:, ::2], "re
 @pytest.fixture
 def launches(monkeypatch):
     """How many kernels of rows and columns are launched."""
-    seen, launch = [], softmax.launch
-    monkeypatch.setattr(softmax, "launch", lambda *args: (seen.append(args[0]), launch(*args))[1])
+    seen, run = [], softmax.run
+    monkeypatch.setattr(softmax, "run", lambda *args: (seen.append(args[0]), run(*args))[1])
     return seen
 
 
@@ -43,11 +43,14 @@ def test_values_and_gradients(name, shape, dim, dtype, launches):
     assert len(launches) == (1 if "sum" in name else 2)  # the gradient of logsumexp is a formula
 
 
+@pytest.mark.parametrize("most", [64, 32])  # with 32 threads for 50 elements, the memory is read again
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_long_rows_are_shared_by_a_block(name, monkeypatch):
-    monkeypatch.setattr(rows, "LONG", 32)
-    monkeypatch.setattr(rows, "EACH", 1)
+def test_long_rows_are_shared_by_a_block(name, most, monkeypatch):
+    monkeypatch.setattr(rows, "MOST", most)
+    monkeypatch.setattr(rows, "FEW", 1)
+    monkeypatch.setattr(rows, "MANY", 1)
     check(lambda x: FUNCTIONS[name](x, 1), numbers((2, 50)))
+    check(lambda x: FUNCTIONS[name](x, 0), numbers((5, 2)))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -1,0 +1,75 @@
+"""Kernels over flat memory: four neighbours at once where memory begins for that, and one by one where it does not."""
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+from minigrad.kernels.cuda import flat, functions, modules
+from minigrad.kernels.cuda.array import to_device
+
+DTYPES = ["float16", "float32", "float64", "int8", "int64", "bool"]
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Where kernels read four elements at once."""
+    found, load = [], functions.load4
+    monkeypatch.setattr(functions, "load4", lambda a, i: found.append(i) or load(a, i))
+    monkeypatch.setattr(modules, "_modules", {})
+    return found
+
+
+def kernel():
+    """out = x * 2 - y, above = x > y, of modules of their own, as `reads` puts another function in its place."""
+    names = ", ".join(flat.IMPORTS)
+    head = f"from minigrad.kernels.cuda.functions import {names}\nfrom numba import cuda\n\n\n"
+    parameters = {"x": ("{}", "x_"), "y": ("{}", "y_"), "s": ("s", "")}
+    results = {"out_": "double - y", "above_": "x > y"}
+    text = flat.text("k", ["x_", "y_", "s", "out_", "above_"], parameters, ["double = x * s"], results)
+    return modules.load("k", head + text).k
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 8, 301])
+def test_sizes(size, reads):
+    x, y = np.arange(size, dtype=np.float32), np.full(size, 2, np.float32)
+    args = [to_device(x), to_device(y), np.float32(2), to_device(np.zeros_like(x)), to_device(np.zeros(size, bool))]
+    kernel()[2, 32](*args)
+    np.testing.assert_array_equal(args[3].to_host(), x * 2 - y)
+    np.testing.assert_array_equal(args[4].to_host(), x > y)
+    assert sorted(reads) == sorted([*range(0, size // 4 * 4, 4)] * 2)
+
+
+@pytest.mark.parametrize("begin", range(5))
+@pytest.mark.parametrize("which", range(3))
+def test_memory_that_begins_elsewhere(which, begin, reads):
+    memory = [to_device(np.arange(20, dtype=np.float32)) for _ in range(3)]
+    x, y, out = [m[begin:][:13] if k == which else m[:13] for k, m in enumerate(memory)]
+    above = to_device(np.zeros(13, bool))
+    kernel()[1, 32](x, y, np.float32(2), out, above)
+    np.testing.assert_array_equal(out.to_host(), x.to_host() * 2 - y.to_host())
+    assert len(reads) == (0 if begin % 4 else 6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("begin", [0, 1])
+def test_operations_of_all_dtypes(dtype, begin):
+    x = torch.tensor(np.arange(-6, 8).astype(dtype))
+    there = x.to("cuda")
+    for f in (lambda x: x == 3, lambda x: x * x, lambda x: x.to(torch.float32) / 2, lambda x: torch.where(x > 1, x, 0)):
+        np.testing.assert_array_equal(f(there[begin:]).cpu().numpy(), f(x[begin:]).numpy())
+
+
+def test_a_variable_of_four_is_no_array_of_the_program():
+    text = flat.text("k", ["x", "x4"], {"x": ("{}", "x")}, [], {"x4": "x"})
+    assert "x_4 = load4(x, i)" in text and "store4(x4, i" in text
+
+
+def test_a_compiled_program_reads_and_writes_by_four(reads):
+    f = torch.compile(lambda x, y: (x * y).tanh() + x)
+    x, y = [torch.rand(13, device="cuda") for _ in range(2)]
+    expected = ((x * y).tanh() + x).cpu().numpy()
+    del reads[:]
+    for _ in range(2):
+        np.testing.assert_array_equal(f(x, y).cpu().numpy(), expected)
+    assert reads
+    np.testing.assert_array_equal(f(x[1:], y[1:]).cpu().numpy(), expected[1:])

@@ -1,0 +1,81 @@
+"""Kernels of formulas over memory with steps: how the elements are counted, whatever their number."""
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+from minigrad.kernels.cuda import modules, pointwise
+from minigrad.kernels.cuda.array import to_device
+
+
+def test_only_what_32_bits_cannot_count_is_counted_in_64():
+    sizes = (0, 1, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 33)
+    assert [pointwise.counter_of(n) for n in sizes] == ["uint32"] * 4 + ["uint64"] * 2
+
+
+@pytest.mark.parametrize("counter", ["uint32", "uint64"])
+def test_both_counters_find_every_element(counter):
+    inputs = [("x", "{}"), ("y", "{}")]
+    head = "from numba import cuda"
+    text = pointwise.text("sums", "", head, inputs, [("out", "x + y")], pointwise.Layout(3, counter))
+    x, y = np.arange(24.0).reshape(2, 3, 4), np.arange(3.0)[None, :, None]
+    there = to_device(x), np.broadcast_to(to_device(y), x.shape), to_device(np.zeros_like(x))
+    modules.load("sums", text).sums[1, 32](*there)
+    np.testing.assert_array_equal(there[-1].to_host(), x + y)
+    assert f"rest = {counter}(i)" in text
+
+
+def test_an_operation_takes_the_counter_of_its_size(monkeypatch):
+    x, w = torch.ones(4, 3, device="cuda"), torch.ones(4, 1, device="cuda")
+    asked, kernel = [], pointwise.kernel
+    monkeypatch.setattr(pointwise, "_kernels", {})
+    monkeypatch.setattr(pointwise, "kernel", lambda *how: asked.append(how[5].counter) or kernel(*how))
+    assert ((x + w).cpu() == 2).all()
+    monkeypatch.setattr(pointwise, "counter_of", lambda size: "uint64" if size == 12 else "uint32")
+    assert ((x + w).cpu() == 2).all()
+    assert asked == ["uint32", "uint64"]
+
+
+ROWS = np.arange(96, dtype=np.float32).reshape(3, 4, 8)
+BY_FOUR = {
+    "a row for all": (lambda x: x, lambda x: x[0, 0], (True, True, True)),
+    "a column for all": (lambda x: x, lambda x: x[0, :, :1], (True, False, True)),
+    "rows apart": (lambda x: x[:, ::2], lambda x: x[:, 2:], (True, True, True)),
+    "parts of rows": (lambda x: x[..., 4:], lambda x: x[..., :4], (True, True, True)),
+    "one, and a row": (lambda x: x[:, :1, :1], lambda x: x[0, :, :4], (False, True, True)),
+    "a row that begins elsewhere": (lambda x: x, lambda x: x.reshape(-1)[1:9], ()),
+    "rows that begin elsewhere": (lambda x: x.reshape(-1)[:90].reshape(10, 9)[:, :8], lambda x: x[0, 0], ()),
+    "rows of odd length": (lambda x: x[..., :5], lambda x: x[..., 3:], ()),
+    "across": (lambda x: x.swapaxes(1, 2), lambda x: x[0, 0, :4], ()),
+}
+
+
+@pytest.mark.parametrize("name", BY_FOUR)
+def test_rows_are_read_by_four_where_all_of_them_begin_for_that(name, monkeypatch):
+    left, right, along = BY_FOUR[name]
+    found, laid_out = [], pointwise.laid_out
+    monkeypatch.setattr(pointwise, "laid_out", lambda *a: found.append(laid_out(*a)) or found[-1])
+    there = to_device(ROWS)
+    np.testing.assert_array_equal((left(there) - right(there)).to_host(), left(ROWS) - right(ROWS))
+    assert [layout.along for layout, _ in found] == [along]
+
+
+def test_gradients_of_two_operands_are_written_by_four():
+    x, w = [torch.tensor(a, device="cuda", requires_grad=True) for a in (ROWS, ROWS[0, :, :1] + 1)]
+    here = [t.detach().cpu().requires_grad_() for t in (x, w)]
+    for a, b in zip(torch.autograd.grad((x / w).sum(), (x, w)), torch.autograd.grad((here[0] / here[1]).sum(), here)):
+        np.testing.assert_allclose(a.cpu().numpy(), b.numpy(), 1e-5)
+
+
+def test_what_is_no_number_is_not_rounded_to_one():
+    x = torch.tensor([np.nan, np.inf, -np.inf, 1e20, -2.5, 3.5, -0.2])
+    for f in (torch.round, lambda x: torch.round(x, decimals=1), torch.compile(lambda x: x.round() * 2)):
+        here, there = [f(x.to(device)).cpu().numpy() for device in ("cpu", "cuda")]
+        np.testing.assert_array_equal(there, here)
+        np.testing.assert_array_equal(np.signbit(there), np.signbit(here))
+
+
+@pytest.mark.parametrize("name", ["ceil", "floor", "trunc", "round"])
+def test_whole_numbers_are_rounded_to_themselves(name):
+    x = torch.tensor([2**53 + 1, -(2**53) - 1, 7])
+    assert (getattr(torch, name)(x.to("cuda")).cpu() == x).all()
