@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import FLOATS
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, bottom
 from ..errors import error
 from .explain import on_two_devices
 from .families import Pointwise
@@ -208,7 +208,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
             f"argument 'other' must be Tensor, not {type(other).__name__}",
             "compare with == for numbers",
         )
-    if mixed := on_two_devices("equal", {"input": input._a, "other": other._a}):
+    if mixed := on_two_devices("equal", {"input": bottom(input)._a, "other": bottom(other)._a}):
         raise mixed
     return tuple(input.shape) == tuple(other.shape) and builtins.bool(eq(input, other).all().item())
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.arrays import near
 from ..core.context import reading
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, bottom, wrap
 from ..errors import error
 from ..kernels import moves
 from .broadcast import tensors_from
@@ -287,7 +287,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
                 f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}",
                 "write x.flatten() for each of them",
             )
-    if mixed := on_two_devices("meshgrid", {f"tensors[{i}]": x._a for i, x in enumerate(xs)}):
+    if mixed := on_two_devices("meshgrid", {f"tensors[{i}]": bottom(x)._a for i, x in enumerate(xs)}):
         raise mixed
     size, n = [x.numel() for x in xs], len(xs)
     grids = [
