@@ -48,7 +48,7 @@ CUDA = Target(
     "cuda",
     "minigrad.kernels.cuda.functions",
     HELPER.format(mark="cuda.jit(device=True)"),
-    ("digamma", "erfinv", "zeta"),
+    ("digamma", "erfinv", "round", "zeta"),  # Python's own round makes an integer, which holds no infinity
 )
 
 # The same names on arrays; each Pointwise class adds its own.
@@ -212,10 +212,10 @@ def definition(name: str, scope: dict, dtype: np.dtype, target: Target) -> list 
         if dtype != np.float32:
             return [f"{name} = {constant}"]
         return [("numpy", "float32"), f"{name} = float32({constant})"]
-    if name in BUILTINS:
-        return []
     if name in target.more:
         return [(target.functions, name)]
+    if name in BUILTINS:
+        return []
     if name in SCALARS:
         return [(SCALARS[name], name)]
     if op is None or (inner := needs([op.kernel], dtype, target)) is None:

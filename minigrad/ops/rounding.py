@@ -60,6 +60,7 @@ class TruncDivide(Pointwise):
 
     name, node, accepts = "div", "Div", "iuf"
     kernel = lambda x, y: trunc(x / y)
+    whole = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x // y + 1, x // y)
     dx = lambda: 0
     dy = lambda: 0
 
@@ -89,6 +90,7 @@ class Fmod(Pointwise):
     accepts = "iuf"
     ufunc = lambda x, y: (nonzero_divisor("fmod", x, y), np.fmod(x, y))[1]
     kernel = lambda x, y: math.fmod(x, y)
+    whole = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x % y - y, x % y)
     dx = lambda: 1
     dy = lambda x, y: -trunc_divide(x, y)
     samples = RESTS
@@ -153,6 +155,7 @@ class Rounding(Pointwise):
 
     accepts = "iuf"
     samples = UNARY
+    whole = lambda x: x
     dx = lambda: 0
 
 

@@ -39,8 +39,12 @@ from numpy import (
 )
 from numpy import power as pow
 from numpy import rint as round
-from scipy.special import erf, erfc, erfinv
-from scipy.special import gammaln as lgamma
+from scipy.special import erf, erfc, erfinv, gammaln
+
+
+def lgamma(x):
+    """The logarithm of the gamma function's size; SciPy's is -inf at -inf."""
+    return abs(x) if isinf(x) else gammaln(x)
 
 
 def bits(x):

@@ -115,6 +115,8 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     given = out[0] if isinstance(out, tuple) else out
     if given is Ellipsis or given is None:
         given = None
+    elif not np.can_cast(result, given.dtype, "same_kind"):
+        raise TypeError(f"the result of {ufunc.__name__} is {result}, which is not written into {given.dtype}")
     made = pointwise.apply(ufunc.__name__, f, formula.parameters(f), operands, target, result, given)
     assert made is not None, ufunc
     return made
