@@ -97,7 +97,7 @@ def arguments(seed, shape):
     classes = rng.integers(0, max(shape[1], 1), shape[0])
 
     def make():
-        made = [torch.from_numpy(a.copy("K")) for a in arrays]
+        made = [torch.as_tensor(a.copy("K")) for a in arrays]
         return *[t.requires_grad_() if seed % 4 else t for t in made], torch.tensor(classes), 0.75
 
     return make
