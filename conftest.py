@@ -29,6 +29,12 @@ def pytest_configure(config):
     """Only who asks for a device meets it."""
     if config.getoption("device") != "cpu":
         config.pluginmanager.register(OnDevice(config.getoption("device")))
+        import hypothesis
+
+        hypothesis.settings.register_profile(
+            "device", deadline=None
+        )  # a first launch compiles, and the simulator is slow
+        hypothesis.settings.load_profile("device")
 
 
 class OnDevice:

@@ -16,7 +16,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import formula
 from .families import Pointwise
-from .pointwise import BINARY, UNARY
+from .pointwise import BINARY, UNARY, where
 from .registry import choice, functions
 
 RESTS = tuple([s.replace("9)", "9) + 1") for s in BINARY if s[0] != "2"])
@@ -107,7 +107,7 @@ remainder, fmod = functions(Remainder, Fmod)
 
 @choice(*RESTS, "2, T(3)", cls=FloorDivide, differentiable=False)
 def floor_divide(input: Tensor, other: Any) -> Any:
-    """The quotient rounded down.  Raises RuntimeError where an integer is divided by 0.
+    """The quotient rounded down.  Raises RuntimeError where an integer is divided by 0, but on a GPU, which cannot.
 
     >>> import minigrad
     >>> minigrad.tensor([7, -7]) // 2
