@@ -11,6 +11,10 @@ UV     := $(shell command -v uv 2>/dev/null)
 by_uv = $(if $(UV),$(if $(filter parity bench,$(1)),,$(UV) pip install -qq --python $(PY) -e '.[$(1)]' || ))
 with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 
+# of the suites that also run with their tensors on a device (docs/howto/cuda.md), those that find most in a minute
+ON_DEVICE := tests/spec tests/core tests/autograd tests/program/test_compile_random.py \
+  $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
@@ -24,6 +28,7 @@ demo: $(call with,demo) ## run the demonstrations; pictures and pages land in de
 
 test: $(call with,dev demo) ## run the tests and the examples in the docstrings
 	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto tests/kernels/cuda tests/viz/test_threads.py
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto --device cuda $(ON_DEVICE)
 	$(PY) -m pytest -n auto --ignore=tests/parity
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one

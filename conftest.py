@@ -2,7 +2,9 @@
 suites on another device where that is asked for: `pytest --device cuda tests/ops`."""
 
 from collections import Counter
+from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ CELLS = [
     "lessons/solutions/*",
     "tests/lessons/answers/*",
 ]  # tests/lessons runs them
+CHOOSE_THEMSELVES = Path(__file__).parent / "tests" / "kernels" / "cuda"
 collect_ignore_glob = CELLS + ([] if find_spec("torch") else ["viz/pytorch/*"])
 
 
@@ -26,28 +29,53 @@ def pytest_configure(config):
     """Only who asks for a device meets it."""
     if config.getoption("device") != "cpu":
         config.pluginmanager.register(OnDevice(config.getoption("device")))
+        from hypothesis import settings
+
+        settings.register_profile("device", deadline=None)  # a first launch compiles, and the simulator is slow
+        settings.load_profile("device")
 
 
 class OnDevice:
-    """Tests as they stand, with tensors made on a device.
+    """Tests as they stand, with tensors made on a device, also those that a module makes when it is imported.
 
     They compare numbers through `.numpy()`, which a tensor on a GPU refuses as PyTorch's does; here, and only here, it copies.
+    Tests that are about the processor alone say why: `@pytest.mark.cpu("...")`.  Those of tests/kernels/cuda choose their
+    devices themselves.
     """
 
     def __init__(self, name):
         self.name = name
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item):
+    @contextmanager
+    def entered(self, node):
+        """Where the tests of a node make their tensors."""
         import minigrad
 
+        if CHOOSE_THEMSELVES in node.path.parents:
+            yield
+            return
         numpy = minigrad.Tensor.numpy
         minigrad.Tensor.numpy = lambda t, **options: numpy(t.cpu() if t.is_cuda else t, **options)
         try:
             with minigrad.device(self.name):
-                return (yield)
+                yield
         finally:
             minigrad.Tensor.numpy = numpy
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector):
+        with self.entered(collector):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        with self.entered(item):
+            return (yield)
+
+    def pytest_collection_modifyitems(self, items):
+        for item in items:
+            for mark in item.iter_markers("cpu"):
+                item.add_marker(pytest.mark.skip(reason=f"about the processor: {mark.args[0]}"))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -26,7 +26,8 @@ ROUNDS, CALLS = 15, 20
 TOLERANCE = 2e-3  # of the largest number of a result: float32, sums in another order
 PAGE = pathlib.Path("docs/performance_cuda.md")
 PACKAGES = ("minigrad-viz", "torch", "numpy", "numba", "numba-cuda", "cuda-core")
-SUITES = ("tests/kernels/cuda", "tests/spec", "tests/ops", "tests/autograd", "tests/func", "tests/nn", "tests/optim")
+SUITES = ("tests/kernels/cuda", "tests/spec", "tests/ops", "tests/autograd", "tests/func", "tests/nn", "tests/optim",
+          "tests/core", "tests/program")  # fmt: skip
 
 
 # ---------------------------------------------------------------------- cases

@@ -19,6 +19,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pytest
 
 import minigrad
 
@@ -59,6 +60,12 @@ def raised(module: Any, text: str, lend: Any = None) -> Exception | None:
         except Exception as e:
             return e
     return None
+
+
+def marked(cases: list, processor: dict[str, str]) -> list:
+    """The cases as parameters; those whose text is in `processor` are about it alone, for the reason there."""
+    marks = lambda text: [pytest.mark.cpu(processor[text])] if text in processor else []
+    return [pytest.param(case, id=case[0], marks=marks(case[0])) for case in cases]
 
 
 def check(text: str, who: str, *words: str, lend: Any = None) -> None:

@@ -21,6 +21,7 @@ from ..core.function import Function
 from ..core.growth import note_retained
 from ..core.hooks import retain_grad
 from ..core.invalid import hint_at_loss
+from ..core.node import anomaly as looking
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -268,7 +269,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             return t.new_ones(shape)
         if (
             type(t) is Tensor
-            and type(t._a) is np.ndarray  # a GPU would have to be waited for
+            and (type(t._a) is np.ndarray or looking.on)  # a GPU has to be waited for
             and t._a.size
             and not math.isfinite(number := t._a.item())
             and (

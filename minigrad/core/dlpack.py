@@ -55,21 +55,16 @@ DELETER = ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensor))
 DLManagedTensor._fields_ = [("array", DLTensor), ("context", ctypes.c_void_p), ("deleter", DELETER)]
 
 python = ctypes.pythonapi
-DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, DESTRUCTOR)(
-    ("PyCapsule_New", python)
-)
-# the first takes a capsule by its address: the one that is being destroyed must not get a reference any more
-has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", python))
-pointer_at = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
+has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", python))
+pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
 set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", python))
 
 
 def array_in(capsule: Any) -> DLTensor:
     """The array of the record in a capsule that nobody has taken it out of."""
-    if has_name(id(capsule), VERSIONED):
-        return DLTensor.from_address(pointer_at(id(capsule), VERSIONED) + AHEAD)
-    return DLTensor.from_address(pointer_at(id(capsule), LENT))
+    if has_name(capsule, VERSIONED):
+        return DLTensor.from_address(pointer_in(capsule, VERSIONED) + AHEAD)
+    return DLTensor.from_address(pointer_in(capsule, LENT))
 
 
 def is_bfloat16(a: DLTensor) -> bool:

@@ -203,7 +203,7 @@ def give(waiting: dict, heap: list, edge: Any, g: Any) -> None:
 
 def bare(t: Tensor | None) -> Any:
     """A Tensor's array; of a 0-d one NumPy's scalar."""
-    return None if t is None else t._a if t._a.ndim else t._a[()]
+    return None if t is None else t._a if t._a.ndim or on_device(t._a) else t._a[()]
 
 
 def stripped(t: Tensor | None, watch: Any) -> Any:

@@ -180,12 +180,14 @@ def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
 
 def out_of_range(index: int, dim: int, n: int) -> Exception:
     """The error for an index that may count from the end."""
-    return error(
+    told = error(
         IndexError,
         "index",
         f"index {index} is out of bounds for dimension {dim} with size {n}",
         f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
     )
+    told.below = True  # a function that was called, as take, gives its name (registry.explained)
+    return told
 
 
 def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:

@@ -59,9 +59,8 @@ def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, re
     from .cuda.protocol import refuse_others
 
     refuse_others(op.name, tuple(operands))
-    out = (
-        pointwise.apply(op.name, op.kernel, op.names, [*operands, *statics], target, result) if plain(statics) else None
-    )
+    kernel = op.whole if op.whole and target.kind in "iu" else op.kernel
+    out = pointwise.apply(op.name, kernel, op.names, [*operands, *statics], target, result) if plain(statics) else None
     out = (op.ufunc or formula.on_arrays(op.kernel))(*operands, *statics) if out is None else out
     return out if out.dtype == result else out.astype(result)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.arrays import strided
 from ..core.context import current
 from ..core.device import CPU, default_device, row_major
 from ..core.tensor import Box, Tensor, layers_of
@@ -328,8 +329,9 @@ def empty_strided(
             f"needs as many strides as sizes, none negative, got {steps} for {shape}",
             "write empty_strided((2, 3), (3, 1))",
         )
-    memory = np.empty(0 if 0 in shape else 1 + sum([(n - 1) * k for n, k in zip(shape, steps)]), kind)
-    return leaf(np.ndarray(shape, kind, memory, 0, [k * kind.itemsize for k in steps]), requires_grad, device)
+    size = 0 if 0 in shape else 1 + sum([(n - 1) * k for n, k in zip(shape, steps)])
+    memory = blank((size,), None, kind, default_device() if device is None else device)
+    return made(strided(memory, shape, tuple([k * kind.itemsize for k in steps])), requires_grad)
 
 
 # ---------------------------------------------------------------------- like another tensor

@@ -54,6 +54,7 @@ class Pointwise(Primitive):
     elementwise = takes_half = True
     kernel: Any = None
     ufunc: Any = None
+    whole: Any = None  # the formula for integers on a GPU, where `kernel` would take them for floats
     kind = "same"
     accepts = "biuf"  # the kinds of dtypes (NumPy's letters: bool, signed, unsigned, float) that it computes with
     advice = ""  # what to say about the others

@@ -129,7 +129,7 @@ class Put(Write):
         if accumulate:
             add_at(x, value, dims, indices)
         else:
-            x[place(x.ndim, dims, indices)] = written(value, x.dtype)
+            x[place(x.ndim, dims, indices)] = written(value, x)
 
     dx = lambda g, dims, accumulate, indices: g if accumulate else Put.apply(g, 0, dims, False, *indices)
     dvalue = lambda g, dims, indices: Take.apply(g, dims, *indices)

@@ -29,7 +29,7 @@ class MaskedFill(Write):
 
     @staticmethod
     def update(x: np.ndarray, mask: np.ndarray, value: Any) -> None:
-        np.copyto(x, written(value, x.dtype), where=mask.astype(bool, copy=False), casting="unsafe")
+        np.copyto(x, written(value, x), where=mask.astype(bool, copy=False), casting="unsafe")
 
     dx = lambda g, mask: MaskedFill.apply(g, mask, 0.0)
     dvalue = lambda g, mask, shape: sum_to(MaskedFill.apply(g, mask == 0, 0.0), shape)

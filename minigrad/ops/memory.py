@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.arrays import KINDS, as_array
+from ..core.arrays import KINDS, as_array, near
+from ..core.arrays import on_device as is_on_device
 from ..core.device import CPU, CUDA, device, row_major
 from ..core.engine import sum_to
 from ..core.inplace import inplace
@@ -80,7 +81,7 @@ class Copy(Primitive):
     """What x holds after `y` was written over it: y, broadcast to x's shape and converted to x's dtype."""
 
     elementwise = takes_half = True
-    impl = lambda x, y: np.broadcast_to(written(y, x.dtype), x.shape)
+    impl = lambda x, y: np.broadcast_to(written(y, x), x.shape)
     dx = lambda g: g.new_zeros(g.shape)
     dy = lambda g: g
 
@@ -106,11 +107,13 @@ class Copy(Primitive):
         return Copy.apply(x, y), 0
 
 
-def written(y: Any, dtype: np.dtype) -> np.ndarray:
-    """What is to be written into an array of this dtype; into integers, a number has to fit."""
-    if dtype.kind in "iu" and isinstance(y, (int, float)):
-        return filled(y, dtype, "copy")
-    return as_array(y).astype(dtype, copy=False)
+def written(y: Any, x: np.ndarray) -> np.ndarray:
+    """What is to be written into an array: of its dtype, and where it is; into integers, a number has to fit."""
+    if x.dtype.kind in "iu" and isinstance(y, (int, float)):
+        y = filled(y, x.dtype, "copy")
+    if is_on_device(x) and not is_on_device(y) and not np.ndim(y):
+        return devices.blank((), y, x.dtype)
+    return near(as_array(y).astype(x.dtype, copy=False), x)
 
 
 def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:

@@ -170,6 +170,10 @@ class Pow(Pointwise):
 
     accepts = "iuf"
     kernel = lambda x, y: x**y
+    # a negative power of an integer is 0, but for those of 1 and -1
+    whole = lambda x, y: where(
+        y >= 0, x ** where(y >= 0, y, 0), where(x == 1, 1, where(x == -1, where(y % 2 == 0, 1, -1), 0))
+    )
     # the inner where keeps what the outer one hides finite: x**0 has derivatives of every order at x = 0
     dx = lambda g, x, y: where(y == 0, 0.0, g * (y * x ** where(y == 0, 1, y - 1)))
     dy = lambda g, x, y, out: where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))

@@ -30,7 +30,7 @@ from ..errors import MinigradError, error
 from ..kernels import formula
 from . import explain
 
-STATIC = ("impl", "update", "kernel", "ufunc", "batch", "vmap")  # lambdas of a class body that take no self
+STATIC = ("impl", "update", "kernel", "whole", "ufunc", "batch", "vmap")  # lambdas of a class body that take no self
 
 
 class ShapeOf(tuple):

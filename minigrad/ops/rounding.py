@@ -17,7 +17,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import formula
 from .families import Pointwise
-from .pointwise import BINARY, UNARY
+from .pointwise import BINARY, UNARY, where
 from .registry import choice, functions
 
 RESTS = tuple([s.replace("9)", "9) + 1") for s in BINARY if s[0] != "2"])
@@ -61,6 +61,7 @@ class TruncDivide(Pointwise):
 
     name, node, accepts = "div", "Div", "iuf"
     kernel = lambda x, y: trunc(x / y)
+    whole = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x // y + 1, x // y)
     dx = lambda: 0
     dy = lambda: 0
 
@@ -90,6 +91,7 @@ class Fmod(Pointwise):
     accepts = "iuf"
     ufunc = lambda x, y: (nonzero_divisor("fmod", x, y), np.fmod(x, y))[1]
     kernel = lambda x, y: math.fmod(x, y)
+    whole = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x % y - y, x % y)
     dx = lambda: 1
     dy = lambda x, y: -trunc_divide(x, y)
     samples = RESTS
@@ -106,7 +108,7 @@ remainder, fmod = functions(Remainder, Fmod)
 
 @choice(*RESTS, "2, T(3)", cls=FloorDivide, differentiable=False)
 def floor_divide(input: Tensor, other: Any) -> Any:
-    """The quotient rounded down.  Raises RuntimeError where an integer is divided by 0.
+    """The quotient rounded down.  Raises RuntimeError where an integer is divided by 0, but on a GPU, which cannot.
 
     >>> import minigrad
     >>> minigrad.tensor([7, -7]) // 2
@@ -154,6 +156,7 @@ class Rounding(Pointwise):
 
     accepts = "iuf"
     samples = UNARY
+    whole = lambda x: x
     dx = lambda: 0
 
 

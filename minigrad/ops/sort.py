@@ -14,7 +14,7 @@ from .. import return_types
 from ..core import dtypes
 from ..core.arrays import as_array, contiguous, kernels_there, on_device, zeros
 from ..core.batching import front
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, wrap, wrap_near
 from ..errors import error
 from ..kernels import ranking
 from ..return_types import Selected
@@ -312,7 +312,7 @@ def chosen(found: tuple, inverse: bool, counts: bool) -> Any:
 )
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is one of `test_elements`; one of the two may be a number."""
-    found = IsIn.apply(as_tensor(elements), as_tensor(test_elements))
+    found = IsIn.apply(as_tensor(elements, test_elements), as_tensor(test_elements, elements))
     return found == 0 if invert else found
 
 
@@ -347,7 +347,7 @@ def searchsorted(
             f"side can only be 'left' or 'right' and must not contradict right={right}, got {side!r}",
             "write side='left', or right=True alone",
         )
-    rows, values = sorted_sequence, as_tensor(input)
+    rows, values = sorted_sequence, as_tensor(input, sorted_sequence)
     if rows.ndim == 0 or rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
         raise error(
             RuntimeError,
@@ -441,6 +441,9 @@ def interval(row: np.ndarray, low: float, high: float) -> tuple:
     return (low, high) if low < high else (low - 1, high + 1)
 
 
-def as_tensor(value: Any) -> Tensor:
-    """A number as a 0-d tensor."""
-    return value if isinstance(value, Tensor) else wrap(np.asarray(value, dtypes.number_dtype(value)))
+def as_tensor(value: Any, other: Any) -> Tensor:
+    """A number as a 0-d tensor, where the other operand is."""
+    if isinstance(value, Tensor):
+        return value
+    number = np.asarray(value, dtypes.number_dtype(value))
+    return wrap_near(number, other) if isinstance(other, Tensor) else wrap(number)

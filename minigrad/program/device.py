@@ -42,7 +42,7 @@ class DeviceSpelling(Spelling):
 
     def outside(self, op: Op) -> str:
         """The cell for an index that an operation cannot follow."""
-        self.places.append(f"{op.name} at {comment(op)[2:]}")
+        self.places.append(op.name if op.place is None else f"{op.name} at {comment(op)[2:]}")
         return f"outside[{len(self.places) - 1}]"
 
     def array(self, v: V) -> str:
@@ -58,8 +58,11 @@ class DeviceSpelling(Spelling):
         """A copy of v in memory of its own."""
         return self.array(v) if v.kind == "uniform" else f"{self.view(v)}.copy()"
 
-    def view(self, v: V) -> str:
-        """v as it is seen, without a copy: a part of memory, its dimensions in order, new ones put in, and repeated."""
+    def view(self, v: V, memory: str = "") -> str:
+        """v as it is seen, without a copy: a part of memory, its dimensions in order, new ones put in, and repeated.
+
+        `memory` is the variable of what v is a part of, where that is not its own base.
+        """
         index = loop_index(v.shape)
         base, at = self.low.resolve(v, index)
         if base.kind == "uniform" or base is v:
@@ -69,7 +72,7 @@ class DeviceSpelling(Spelling):
             part, variable = place(i, size, dict(zip(index, v.shape)))
             parts.append(part)
             order += [variable] if variable else []
-        text = self.name(base) + ("" if set(parts) <= {":"} else f"[{', '.join(parts)}]")
+        text = (memory or self.name(base)) + ("" if set(parts) <= {":"} else f"[{', '.join(parts)}]")
         if order != sorted(order, key=index.index):
             text = f"np.transpose({text}, {tuple([order.index(i) for i in index if i in order])})"
         if len(order) < len(index):
@@ -183,9 +186,10 @@ def reshape(s: DeviceSpelling, op: Op) -> list[str]:
 
 def fill(s: DeviceSpelling, op: Op) -> list[str]:
     """Zeros with parts of them filled in."""
-    out = op.outs[0]
-    lines = [f"{s.name(out, 'unindex')} = full({s.shape(out)}, 0, np.{out.dtype.name})"]
-    return [*lines, *[f"{s.view(place)}[...] = {s.view(x)}" for x, place in zip(op.ins, op.data["places"])]]
+    out, name = op.outs[0], s.name(op.outs[0], "unindex")
+    lines = [f"{name} = full({s.shape(out)}, 0, np.{out.dtype.name})"]
+    # of fills that were joined to one, the places are still parts of what each of them made
+    return [*lines, *[f"{s.view(place, name)}[...] = {s.view(x)}" for x, place in zip(op.ins, op.data["places"])]]
 
 
 def call(s: DeviceSpelling, op: Op) -> list[str]:

@@ -16,7 +16,7 @@ from ..kernels.cuda import flat
 from .fuse import Group, loop_index, reduced
 from .loops import Loop, start, wider
 from .lowered import Op, V
-from .spelling import Spelling, cast
+from .spelling import Spelling, cast, grouped
 
 BLOCK = '''\
 @cuda.jit(device=True)
@@ -319,11 +319,6 @@ def product(sizes: list) -> str:
     return " * ".join(sizes) or "1"
 
 
-def grouped(n: str) -> str:
-    """A size that may be a product, as an operand."""
-    return f"({n})" if " " in n else n
-
-
 def kind_of_reduction(op: Op) -> str:
     """sum or max."""
     return "max" if op.name == "max" else "sum"
@@ -331,4 +326,4 @@ def kind_of_reduction(op: Op) -> str:
 
 def more(op: Op, running: str, term: Any) -> str:
     """One more term of a reduction."""
-    return f"higher_{wider(op).name}({running}, {term})" if op.name == "max" else f"{running} + {term}"
+    return f"higher_{wider(op).name}({running}, {term})" if op.name == "max" else f"{running} + {grouped(term)}"

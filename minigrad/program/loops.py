@@ -14,7 +14,7 @@ import numpy as np
 
 from .fuse import Group, extent, loop_index, operand_index, over, reduced
 from .lowered import F4, F8, Names, Op, V
-from .spelling import Spelling, cast
+from .spelling import Spelling, cast, grouped
 
 PLUS = '''\
 @njit(error_model="numpy", fastmath={"reassoc", "nsz"})
@@ -260,7 +260,7 @@ def start(op: Op) -> str:
 
 def plus(running: str, term: str, dtype: np.dtype, wide: np.dtype) -> str:
     """One more term of a sum."""
-    return f"plus({running}, {cast(term, dtype, wide)})" if wide.kind == "f" else f"{running} + {term}"
+    return f"plus({running}, {cast(term, dtype, wide)})" if wide.kind == "f" else f"{running} + {grouped(term)}"
 
 
 def open_peak(lines: list, name: str, dtype: np.dtype) -> str:

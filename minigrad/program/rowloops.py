@@ -14,7 +14,7 @@ import numpy as np
 from .fuse import Group, extent, loop_index, reduced
 from .loops import Loop, close_peak, nested, open_peak, parse, peak, plus, start, wider
 from .lowered import Op, V
-from .spelling import Spelling, cast
+from .spelling import Spelling, cast, grouped
 
 ROW_SUM = '''\
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
@@ -140,7 +140,7 @@ class Part(Loop):
                 self.last += close_peak(f"{name}_i", running, x.dtype)
             else:
                 self.first.append(f"{running} = {start(op)}")
-                self.body.append(f"{running} = {running} + {term}")
+                self.body.append(f"{running} = {running} + {grouped(term)}")
         self.rows.locals[out] = f"{name}_i"
         if out in self.stored:
             self.rows.allocate(out)

@@ -189,6 +189,11 @@ def cast(text: str, own: np.dtype, dtype: np.dtype) -> str:
     return text if own == dtype else f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"
 
 
+def grouped(text: str) -> str:
+    """What may be an expression, as an operand."""
+    return f"({text})" if " " in text else text
+
+
 def said(op: Op, a: float) -> bool:
     """Whether the number stands in the user's line."""
     if op.place is None or not op.place.code:

@@ -32,7 +32,7 @@ class Square(Function):
     @once_differentiable
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
-        return torch.from_numpy(2 * x.detach().numpy() * g.detach().numpy())
+        return torch.from_numpy(2 * x.detach().numpy() * g.detach().numpy()).to(g.device)
 
 
 def test_once_differentiable_gives_first_derivatives():

@@ -25,6 +25,7 @@ def test_numpys_functions_do_not_lose_gradients_silently():
         np.exp(x)
 
 
+@pytest.mark.cpu("arrays of NumPy lie in the computer's memory")
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
                                   "lt", "le", "gt", "ge", "eq", "ne"])  # fmt: skip
 def test_an_array_on_the_left_of_an_operator_is_an_operand(name):
@@ -35,6 +36,7 @@ def test_an_array_on_the_left_of_an_operator_is_an_operand(name):
     np.testing.assert_array_equal(found, apply(a, x.numpy()))
 
 
+@pytest.mark.cpu("arrays of NumPy lie in the computer's memory")
 def test_an_array_on_the_left_keeps_the_gradient():
     x = minigrad.ones(2, requires_grad=True)
     (np.array([2.0, 3.0]) * x).sum().backward()

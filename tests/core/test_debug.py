@@ -33,7 +33,16 @@ def test_a_tensor_that_nothing_is_known_of_is_passed_over():
     assert "made by" not in text
 
 
-@pytest.mark.parametrize("write", [lambda x: x.data.mul_(2), lambda x: x.detach().numpy().fill(7.0)])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.data.mul_(2),
+        pytest.param(
+            lambda x: x.detach().numpy().fill(7.0),
+            marks=pytest.mark.cpu("arrays of NumPy lie in the computer's memory"),
+        ),
+    ],
+)
 def test_a_saved_tensor_written_past_its_counter_is_found(write):
     with torch.debug():
         x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -44,6 +53,7 @@ def test_a_saved_tensor_written_past_its_counter_is_found(write):
     assert "MulBackward0" in text and "other values now" in text and "z = y * y" in text and "no_grad" in text
 
 
+@pytest.mark.cpu("what NumPy tells of NaN; a GPU would have to be waited for, as detect_anomaly does")
 def test_what_is_not_written_passes_and_so_does_a_nan():
     with torch.debug():
         x = torch.tensor([1.0, float("nan")], requires_grad=True)

@@ -15,6 +15,7 @@ def test_what_is_no_device(name, kind):
         minigrad.device(name)
 
 
+@pytest.mark.cpu("asks for a device where there is none")
 def test_a_number_is_a_gpu():
     assert minigrad.device(1) == minigrad.device("cuda", 1) == minigrad.device("cuda:1")
     with pytest.raises(RuntimeError, match="cpu"):

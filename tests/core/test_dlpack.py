@@ -66,6 +66,7 @@ def test_a_tensor_lends_its_memory_under_the_name_of_its_dtype(options):
     assert (array.shape[:2], array.strides[:2]) == ([3, 2], [1, 3])
 
 
+@pytest.mark.cpu("tests/kernels/cuda/test_exchange.py has those of a device")
 def test_tensors_share_memory():
     x = minigrad.arange(6.0).bfloat16()
     assert minigrad.from_dlpack(x).data_ptr() == minigrad.asarray(Lender(x._a)).data_ptr() == x.data_ptr()
@@ -74,6 +75,7 @@ def test_tensors_share_memory():
         x.detach().requires_grad_().__dlpack__()
 
 
+@pytest.mark.cpu("NumPy takes no memory of a device")
 def test_other_dtypes_are_lent_by_numpy():
     x = minigrad.arange(3)
     assert np.from_dlpack(x).dtype == np.int64 and minigrad.from_dlpack(Lender(x._a)).tolist() == [0, 1, 2]

@@ -4,7 +4,10 @@ import pytest
 
 import minigrad
 
+PLAIN = pytest.mark.cpu("the text of a tensor on a GPU names the device: tests/kernels/cuda/test_transfers.py")
 
+
+@PLAIN
 @pytest.mark.parametrize(
     ("make", "text"),
     [
@@ -27,6 +30,7 @@ def test_repr(make, text):
     assert repr(make()) == str(make()) == text
 
 
+@PLAIN
 def test_options_are_set_for_a_block_and_reset():
     x = minigrad.tensor([1.23456])
     with minigrad.printoptions(precision=2):
@@ -48,6 +52,7 @@ def test_unknown_profile_raises():
         minigrad.set_printoptions(profile="long")
 
 
+@PLAIN
 def test_numbers_are_formatted_as_numbers():
     assert f"{minigrad.tensor(2.5):.3f}" == "2.500"
     assert f"{minigrad.tensor(2.5, requires_grad=True)}" == "2.5"

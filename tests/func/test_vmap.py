@@ -124,7 +124,7 @@ def test_gradients_of_converted_operands_keep_their_dtypes():
 )
 @pytest.mark.parametrize("dims", [(0, 0), (-1, 0), (1, -1), (0, None)])
 def test_writes_are_those_of_a_loop(write, shapes, dims):
-    size, random = 4, torch.Generator().manual_seed(0)
+    size, random = 4, torch.Generator(torch.get_default_device()).manual_seed(0)
 
     def made(shape, d):
         shape = list(shape)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.refusals import check
+from tests.refusals import check, marked
 
 
 def lend(module, given):
@@ -185,6 +185,9 @@ CASES = [
 # fmt: on
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+THERE_IS_NONE = dict.fromkeys(("T(2).to('cuda:0')", "T(2).cuda()"), "asks for a device where there is none")
+
+
+@pytest.mark.parametrize("case", marked(CASES, THERE_IS_NONE))
 def test_it_says_what_is_wrong_and_what_to_do(case):
     check(*case, lend=lend)

@@ -19,7 +19,7 @@ def gradient(f, data):
 
 
 def test_results_bear_the_operations_name_and_print_like_pytorchs():
-    x = torch.tensor([[1.0, 3.0], [2.0, 2.0]])
+    x = torch.tensor([[1.0, 3.0], [2.0, 2.0]], device="cpu")
     found = torch.max(x, 0)
     assert repr(found) == "minigrad.return_types.max(\nvalues=tensor([2., 3.]),\nindices=tensor([1, 0]))"
     assert repr(torch.aminmax(x)) == "minigrad.return_types.aminmax(\nmin=tensor(1.),\nmax=tensor(3.))"

@@ -59,6 +59,8 @@ PROGRAMS = {
         T(5, 7),
     ),
     "torch.where(torch.ones(7, 7).tril() > 0, x, w) * torch.eye(7)": lambda: (T(7, 7), T(7)),
+    "torch.where(x > 0.2, x, x * x).sum(0) * x": lambda: (T(9, 2),),
+    "x[:, 0] * x[:, 1].sin()": lambda: (T(5, 2),),
 }
 
 
@@ -126,6 +128,7 @@ def step(parameters, images, labels, rate):
     return loss
 
 
+@pytest.mark.cpu("the text of a program for the processor")
 def test_a_training_step_is_one_function_for_every_batch_and_rate():
     compiled, a, b = compile(step), network(24), network(24)
     for rate in (0.5, 0.25):
@@ -167,6 +170,11 @@ def test_errors_are_those_of_eager_code_and_name_the_line():
     for _ in range(2):
         with pytest.raises(RuntimeError, match=re.escape("x @ y + 1")):
             c(x, x)
+
+
+@pytest.mark.cpu("a kernel raises nothing: a class that there is not gives NaN (tests/kernels/cuda/test_compile.py)")
+def test_a_class_out_of_bounds_raises():
+    x = T(3, 4)
     loss, target = compile(F.cross_entropy), torch.tensor([0, 1, 2])
     same(loss(x, target), F.cross_entropy(x, target))
     with pytest.raises(IndexError, match="out of bounds"):
@@ -272,6 +280,7 @@ def test_a_second_process_is_served_from_the_cache(tmp_path):
     assert int(run[0].stdout) > 0 and int(run[1].stdout) == 0
 
 
+@pytest.mark.cpu("the text of a program for the processor")
 def test_results_take_the_memory_of_what_is_not_needed_any_more():
     def f(x, w):
         hidden = (x @ w).tanh()
@@ -283,6 +292,16 @@ def test_results_take_the_memory_of_what_is_not_needed_any_more():
         for a, b in zip(c(*args), f(*args)):
             same(a, b)
     assert re.search(r"^    hidden = dot_\w+$", c.source(), re.M)
+
+
+@pytest.mark.parametrize("dims", [(), (0,), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
+def test_sums_of_what_a_condition_chooses(dtype, dims):
+    """The condition stands beside the running sum, and does not take it in."""
+    f = lambda x: (torch.where(x > 0, x, 7).sum(dims), (x > 0).sum(dims), torch.where(x > 2, x, 1).sum(0))  # noqa: E731
+    x = torch.tensor([[3, -1, 2], [4, 5, -6]], dtype=dtype)
+    for a, b in zip(compile(f)(x), f(x)):
+        same(a, b)
 
 
 def test_a_value_from_before_a_write_is_read_before_it():

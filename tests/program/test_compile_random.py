@@ -112,27 +112,39 @@ def outcome(f, args):
     return [*outs, *(torch.autograd.grad(total, leaves, allow_unused=True) if tracked else [])]
 
 
-def compare(seed, moved=lambda args: args):
-    """A program compiled, on arguments that may have been moved to another device, gives what eager code gives."""
-    program, make = Program(seed), arguments(seed, SHAPES[seed % len(SHAPES)])
-    f = program.function(make)
+def close(a, b, text):
+    """Of the same dtype and shape, and nearly the same numbers."""
+    assert (a.dtype, a.shape) == (b.dtype, b.shape), text
+    few = 2e-3 if a.dtype == torch.float32 else 1e-9
+    a, b = a.detach().cpu().numpy(), b.detach().numpy()
+    size = max(1.0, np.max(np.abs(b), initial=0, where=np.isfinite(b)))
+    np.testing.assert_allclose(a, b, few, few * size, err_msg=text)
+
+
+def moved(args, device):
+    """Equal arguments on a device, the tensors among them laid out as they were."""
+    to = lambda t: t.detach().to(device).requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
+    return [to(a) for a in args]
+
+
+def compare(seed, device):
+    """A program compiled on a device gives what eager code gives on the processor."""
+    with torch.device("cpu"):
+        program, make = Program(seed), arguments(seed, SHAPES[seed % len(SHAPES)])
+        f = program.function(make)
+        with np.errstate(all="ignore"):
+            try:
+                wanted = outcome(f, make())
+            except RuntimeError:  # it has written to what its backward needs
+                return compile(f)
     compiled = compile(f)
-    with np.errstate(all="ignore"):
-        try:
-            wanted = outcome(f, make())
-        except RuntimeError:  # it has written to what its backward needs
-            return compiled
-        for again in range(4):  # captured, looked up, by the short road
-            for a, b in zip(outcome(compiled, moved(make())), wanted, strict=True):
-                assert (a is None) == (b is None), program.text
-                if a is not None:
-                    assert (a.dtype, a.shape) == (b.dtype, b.shape), program.text
-                    few = 2e-3 if a.dtype == torch.float32 else 1e-9
-                    a, b = a.detach().cpu().numpy(), b.detach().numpy()
-                    size = max(1.0, np.max(np.abs(b), initial=0, where=np.isfinite(b)))
-                    np.testing.assert_allclose(
-                        a, b, few, few * size, err_msg=f"call {again} of seed {seed}\n{program.text}"
-                    )
+    for again in range(4):  # captured, looked up, by the short road
+        with torch.device(device), np.errstate(all="ignore"):
+            found = outcome(compiled, moved(make(), device))
+        for a, b in zip(found, wanted, strict=True):
+            assert (a is None) == (b is None), program.text
+            if a is not None:
+                close(a, b, f"call {again} of seed {seed}\n{program.text}")
     assert "failed" not in compiled.explain(), f"{compiled.explain()}\n{program.text}"
     return compiled
 
@@ -140,11 +152,11 @@ def compare(seed, moved=lambda args: args):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", range(8))
 def test_random_programs(part, interpreted):
-    compiled = [compare(seed) for seed in range(part * 40, part * 40 + 40)]
+    compiled = [compare(seed, torch.get_default_device()) for seed in range(part * 40, part * 40 + 40)]
     assert sum(["eagerly" not in c.explain() for c in compiled]) > 20
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(1000, 1012))
 def test_random_programs_by_numba(seed):
-    compare(seed)
+    compare(seed, torch.get_default_device())

@@ -213,6 +213,7 @@ def test_gradients_stay_what_they_were_when_more_are_added():
     assert x.grad.tolist() == [7.0, 7.0]
 
 
+@pytest.mark.cpu("arrays of NumPy lie in the computer's memory")
 def test_a_function_that_writes_by_numpy():
     class Tripled(Function):
         @staticmethod

@@ -159,6 +159,9 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def tolist(self) -> Any:
         return self.to_host().tolist()
 
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else str(self)
+
     def __bool__(self) -> bool:
         return bool(self.item())
 

@@ -38,8 +38,12 @@ from numpy import (
     trunc,
 )
 from numpy import power as pow
-from scipy.special import erf, erfc, erfinv
-from scipy.special import gammaln as lgamma
+from scipy.special import erf, erfc, erfinv, gammaln
+
+
+def lgamma(x):
+    """The logarithm of the gamma function's size; SciPy's is -inf at -inf."""
+    return abs(x) if isinf(x) else gammaln(x)
 
 
 def round(x):

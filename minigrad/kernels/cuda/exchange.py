@@ -11,7 +11,6 @@ DLPack's record is in core/dlpack.py.  Source: numba.readthedocs.io/en/stable/cu
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -19,20 +18,14 @@ import numpy as np
 from ...core import dlpack
 from ...core.dlpack import (
     CUDA,
-    DELETER,
-    DESTRUCTOR,
     KINDS,
     LENT,
     PROCESSOR,
     TAKEN,
-    DLDataType,
-    DLDevice,
     DLManagedTensor,
-    DLTensor,
-    has_name,
+    array_in,
     is_bfloat16,
-    new_capsule,
-    pointer_at,
+    pointer_in,
     set_name,
 )
 from ...core.dtypes import BF2
@@ -43,8 +36,6 @@ from .array import DeviceArray, empty, placed
 
 DEFAULT_STREAMS = (None, 0, 1)
 NO_WAITING = -1
-
-_lent: dict[int, tuple] = {}  # address of a record -> the record, and what has to live as long
 
 
 # ---------------------------------------------------------------------- lending
@@ -63,27 +54,17 @@ def capsule(a: DeviceArray, stream: Any = None, dl_device: Any = None, copy: boo
         a = a.copy()
     if stream not in (*DEFAULT_STREAMS, NO_WAITING, device.current().stream):
         device.current().synchronize()
-    whole = ctypes.c_int64 * a.ndim
-    shape, strides = whole(*a.shape), whole(*[s // a.itemsize for s in a.strides])
-    kind = DLDataType(KINDS["bf" if a.dtype == BF2 else a.dtype.kind], 8 * a.itemsize, 1)
-    array = DLTensor(a.address, DLDevice(CUDA, 0), a.ndim, kind, shape, strides, 0)
-    record = DLManagedTensor(array, None, end_loan)
-    address = ctypes.addressof(record)
-    _lent[address] = record, a, shape, strides
-    return new_capsule(address, LENT, end_capsule)
+    lent = dlpack.lent(np.asarray(Addresses(a)).view(a.dtype))
+    array_in(lent).device.kind = CUDA
+    return lent
 
 
-@DELETER
-def end_loan(record: Any) -> None:
-    """Whoever took the array does not need it any more."""
-    _lent.pop(ctypes.addressof(record.contents), None)
+class Addresses:
+    """Where an array lies, as NumPy asks for it, which lends addresses whatever is there.  The array lives as long."""
 
-
-@DESTRUCTOR
-def end_capsule(capsule: int) -> None:
-    """A capsule that nobody has taken anything from ends the loan itself."""
-    if has_name(capsule, LENT):
-        _lent.pop(pointer_at(capsule, LENT), None)
+    def __init__(self, a: DeviceArray):
+        self.array, bits = a, a.shadow.view(np.uint16) if a.dtype == BF2 else a.shadow
+        self.__array_interface__ = {**bits.__array_interface__, "data": (a.address, False)}
 
 
 def interface(a: DeviceArray) -> dict:
@@ -112,7 +93,7 @@ class Loan:
     record: Any = None
 
     def __init__(self, capsule: Any):
-        self.record = DLManagedTensor.from_address(pointer_at(id(capsule), LENT))
+        self.record = DLManagedTensor.from_address(pointer_in(capsule, LENT))
         set_name(capsule, TAKEN)
 
     def __del__(self):

@@ -224,9 +224,12 @@ def remainder(x, y):
 @function
 def floor_divide(x, y):
     """The largest whole number of times that y fits into x: exact, where the rounded quotient x / y may be one too many."""
-    if y == 0 or isinf(x) or isnan(x) or isnan(y):
+    if y == 0:
         return x / y
-    quotient = (x - remainder(x, y)) / y
+    rest = fmod(x, y)
+    quotient = (x - rest) / y
+    if rest != 0 and (rest < 0) != (y < 0):
+        quotient -= type(x)(1)
     nearest = round(quotient)
     return copysign(nearest, x / y) if nearest == 0 else nearest
 

@@ -206,8 +206,10 @@ def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
 
 
 def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
-    """The steps of an array that is broadcast to a shape."""
+    """The steps of an array that is broadcast to a shape.  Raises ValueError where it cannot be, as NumPy does."""
     lead = len(shape) - a.ndim
+    if lead < 0 or any([n != 1 and n != m for n, m in zip(a.shape, shape[lead:])]):
+        raise ValueError(f"an array of shape {a.shape} cannot be broadcast into shape {tuple(shape)}")
     return [0] * lead + [0 if n == 1 and m != 1 else s for n, m, s in zip(a.shape, shape[lead:], a.strides)]
 
 
@@ -234,8 +236,10 @@ def copy_into(out: DeviceArray, value: Any) -> None:
     if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
         value = value.reshape(())[()] if value.size == 1 else to_device(value)
     if not isinstance(value, DeviceArray):
-        value = np.asarray(value).astype(out.dtype)[()]
-    elif value.ndim > out.ndim:  # NumPy lets go of leading ones
+        number = np.empty((), out.dtype)
+        number[...] = value  # raises OverflowError where it does not fit
+        value = number[()]
+    elif value.ndim > out.ndim and set(value.shape[: value.ndim - out.ndim]) == {1}:  # NumPy lets go of leading ones
         value = value.reshape(value.shape[value.ndim - out.ndim :])
     if isinstance(value, DeviceArray) and np.may_share_memory(value.shadow, out.shadow):
         value = value.copy()

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dtypes import can_cast
 from ...errors import error
 from .. import formula
 from . import pointwise
@@ -108,7 +109,10 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     f, names, target, result = loop_of(ufunc, tuple([kind(a) for a in inputs]))
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
     given = out[0] if isinstance(out, tuple) else out
-    made = pointwise.apply(ufunc.__name__, f, names, operands, target, result, None if given is Ellipsis else given)
+    given = None if given is Ellipsis else given
+    if given is not None and not can_cast(result, given.dtype):
+        raise TypeError(f"the result of {ufunc.__name__} is {result}, which is not written into {given.dtype}")
+    made = pointwise.apply(ufunc.__name__, f, names, operands, target, result, given)
     assert made is not None, ufunc
     return made
 

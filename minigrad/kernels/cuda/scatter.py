@@ -118,10 +118,10 @@ def histogram(x_, edges_, scale, counts_):
 
 @of_arrays(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each number from 0 on occurs, or the sum of its weights.  Raises ValueError for negative numbers."""
+    """How often each number from 0 on occurs, or the sum of its weights.  Raises RuntimeError for negative numbers."""
     low, high = (int(x.min()), int(x.max())) if x.size else (0, -1)
     if low < 0:
-        raise error(ValueError, "bincount", f"there is a negative number, {low}", "write x - x.min()")
+        raise error(RuntimeError, "bincount", f"there is a negative number, {low}", "write x - x.min()")
     out = empty(max(high + 1, minlength), np.int64 if weights is None else np.float64)
     out.fill(0)
     combine("add", out, lambda a: indexing.selected(a, (0,), (x,)), 1 if weights is None else weights, False)

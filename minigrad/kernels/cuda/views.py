@@ -39,7 +39,8 @@ def broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple:
 
 @of_arrays(np.reshape)
 def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
-    return a.reshape(shape)
+    """A view where the memory allows it; else a copy, or ValueError where none is wanted."""
+    return a.seen(a.shadow.reshape(shape, copy=False)) if copy is False else a.reshape(shape)
 
 
 @of_arrays(np.ravel)

@@ -34,22 +34,10 @@ def test_values_and_gradients_are_those_of_the_processor(text):
     assert "eagerly" not in compiled.explain()
 
 
-def moved(args):
-    """Arguments on the device, lying there as they lie here; numbers stay."""
-    return [there(a) if isinstance(a, torch.Tensor) else a for a in args]
-
-
-def there(t):
-    a = t.detach()
-    a = a.T.to("cuda").T if a.T.is_contiguous() else a.to("cuda")
-    return a.requires_grad_() if t.requires_grad else a
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(16))
 def test_random_programs(seed):
-    with torch.device("cuda"):
-        compare(seed, moved)
+    compare(seed, "cuda")
 
 
 # ---------------------------------------------------------------------- whole steps
