@@ -45,6 +45,7 @@ def block_{kind}_{dtype}(x):
     return x
 '''
 TOGETHER = {"sum": "x + other", "max": "higher_{dtype}(x, other)"}
+SIZE = r"\b(\w+)\.(?:size|shape\[0\])"  # of flat memory
 SLOT = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"  # which part is this row of threads'
 
 
@@ -170,11 +171,14 @@ class Elements(Kernel):
                 results[array] = text
             else:
                 lines.append(line)
-        read = set(re.findall(r"(\w+)\[i\]", "\n".join([*lines, *results.values()])))
-        named = set(re.findall(r"\w+", "\n".join([*lines, *results.values()])))
-        parameters = {n: ("{}", n) if n in read else (n, "") for n in given if n in named}
-        lines = [line.replace("[i]", "") for line in lines]
-        made = {array: text.replace("[i]", "") for array, text in results.items()}
+        texts = "\n".join([*lines, *results.values()])
+        read = set(re.findall(r"(\w+)\[i\]", texts))
+        parameters = {n: ("{}", n) if n in read else (n, "") for n in given if re.search(rf"\b{n}\b", texts)}
+        # an element cannot be asked for the size of its array
+        sizes = {n: self.spelling.free(f"{n}_size") for n in sorted(read) if re.search(rf"\b{n}\.", texts)}
+        parameters |= {short: (f"{n}.size", "") for n, short in sizes.items()}
+        of_one = lambda text: re.sub(SIZE, lambda m: sizes.get(m[1], m[0]), text.replace("[i]", ""))
+        lines, made = [of_one(line) for line in lines], {array: of_one(text) for array, text in results.items()}
         size = f"-(-{product(self.spelling.extent(self.group.like()))} // 4)"
         launch = f"{name}[grid, block]({', '.join(given.values())})"
         text = flat.text(name, list(given), parameters, lines, made).rstrip()

@@ -114,3 +114,13 @@ def test_a_program_may_have_the_name_of_what_it_computes(name):
     program.__name__ = name
     x = torch.tensor([[0.5, -1.0]])
     same(program(x), torch.compile(program)(x.cuda()))
+
+
+@pytest.mark.parametrize("f", [lambda x: x * x.numel(), lambda x: x / x.shape[0], lambda x: x - x.numel() * x * len(x)])
+def test_elements_beside_the_size_of_their_array(f):
+    """The function of one element is given the size of the array that it was taken from."""
+    compiled = torch.compile(f)
+    for n in (5, 8, 11):
+        x = torch.arange(float(n))
+        same(f(x), compiled(x.cuda()))
+    assert "eagerly" not in compiled.explain()
