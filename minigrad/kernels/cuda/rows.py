@@ -20,10 +20,8 @@ from . import modules, simulator
 from .array import DeviceArray, empty
 from .reductions import F4, F8, WARP
 
-FEW, MANY = (
-    4,
-    16,
-)  # elements of a row that a thread has in registers: of a short row, so that more threads share it, and else
+# elements of a row that a thread has in registers: of a short row, so that more threads share it, and of others
+FEW, MANY = 4, 16
 MOST = 1024  # threads of a block
 BLOCK = WARP if simulator.SMALL else 128
 
