@@ -85,7 +85,7 @@ def dependencies(path: Path) -> list[Path]:
 
 def run(path: Path) -> NotebookNode:
     """Run a lesson from the first cell to the last in a kernel of its own, in an empty folder."""
-    made = jupytext.read(path)
+    made, begun = jupytext.read(path), [0]  # the cells that began to run: a kernel that ends says nothing of its last
     with tempfile.TemporaryDirectory() as folder:
         environment = {
             **os.environ,
@@ -98,26 +98,23 @@ def run(path: Path) -> NotebookNode:
             kernel_name="python3",
             coalesce_streams=True,
             extra_arguments=["--log-level=40"],
+            on_cell_execute=lambda cell, cell_index: begun.append(cell_index),
             resources={"metadata": {"path": folder}},
         )
         try:
             asyncio.run(client.async_execute(env=environment))
         except CellExecutionError as error:
-            raise LessonError(f"{failed_cell(path, made)} fails: {reason(error)}") from error
+            raise LessonError(f"{place(path, made, begun[-1])} fails: {reason(error)}") from error
         except CellTimeoutError as error:
-            raise LessonError(f"{failed_cell(path, made)} takes more than {TIMEOUT} s") from error
+            raise LessonError(f"{place(path, made, begun[-1])} takes more than {TIMEOUT} s") from error
         except DeadKernelError as error:
-            raise LessonError(f"{failed_cell(path, made)} ends the kernel") from error
+            raise LessonError(f"{place(path, made, begun[-1])} ends the kernel") from error
     return made
 
 
-def failed_cell(path: Path, made: NotebookNode) -> str:
-    """The lesson and the cell at which it stopped, the last that began to run."""
-    ran = [
-        (i, cell) for i, cell in enumerate(made.cells, 1) if "iopub.execute_input" in cell.metadata.get("execution", {})
-    ]
-    number, cell = ran[-1] if ran else (1, made.cells[0])
-    return f"lesson {path.stem}: cell {number} (`{cell.source.strip().splitlines()[0]}`)"
+def place(path: Path, made: NotebookNode, i: int) -> str:
+    """The lesson and one of its cells, in words."""
+    return f"lesson {path.stem}: cell {i + 1} (`{made.cells[i].source.strip().splitlines()[0]}`)"
 
 
 def reason(error: CellExecutionError) -> str:
