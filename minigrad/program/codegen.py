@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import as_array
+from ..core.dtypes import HALVES
 from ..kernels.formula import CPU, CUDA
 from .fuse import Group, schedule
 from .loops import HIGHER32, HIGHER64, PLUS, Loop
@@ -48,10 +49,10 @@ def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name:
     given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
     low.values.update(zip(inputs, given))
     lower(low, steps)
-    outs = [low.v(v) for v in outputs]
+    outs = [low.stored(v) for v in outputs]
     if any(not isinstance(o, V) for o in outs):
         raise Refused("it returns a number as a tensor", None, False)
-    pairs = [(low.v(p), low.v(w)) for p, w in writes]
+    pairs = [(low.v(p), low.stored(w)) for p, w in writes]
     wanted = [*outs, *[w for _, w in pairs]]
     low.drop_unused(wanted)
     low.join_fills(wanted)
@@ -172,7 +173,8 @@ class Writer:
         body = [line for _, lines in blocks for line in lines]
         returns = f"return {', '.join(results)}{',' if len(results) == 1 else ''}" if results else "return ()"
         self.read = set(words([*body, returns]))
-        if any(is_call for is_call, _ in blocks):
+        halves = [v for v in self.inputs if v.dtype in HALVES and self.spelling.name(v) in self.read]
+        if halves or any(is_call for is_call, _ in blocks):
             return self.in_parts(merged(blocks), returns)
         return "\n".join([JIT, f"def {self.entry}({', '.join(self.arguments())}):", *indent([*body, returns])]) + "\n"
 
@@ -195,12 +197,18 @@ class Writer:
             returned = ", ".join(gives) + ("," if len(gives) == 1 else "")
             body = [*indent(lines), f"    return {returned or '()'}"]
             texts.append("\n".join([JIT, f"def part_{k}({', '.join(takes)}):", *body]))
-            given = [f"{n}[()]" if n in arrays and not arrays[n].shape and n not in self.known else n for n in takes]
+            given = [self.given(n, arrays[n]) if n in arrays else n for n in takes]
             driver.append(f"{returned + ' = ' if gives else ''}part_{k}({', '.join(given)})")
             driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in gives if not arrays[n].shape]
             have += [n for n in gives if n not in have]
-        head = f"def {self.entry}({', '.join([*self.arguments(), 'statics'])}):"
+        head = f"def {self.entry}({', '.join([*self.arguments(), *['statics'] * bool(self.spelling.statics)])}):"
         return "\n\n\n".join([*texts, "\n".join([head, *indent([*driver, returns])])]) + "\n"
+
+    def given(self, n: str, v: V) -> str:
+        """What a compiled part is given of an array; of halves, which the compiler does not know, it reads only sizes."""
+        if v.dtype in HALVES:
+            return f"{n}.view(np.uint16)"
+        return n if v.shape or n in self.known else f"{n}[()]"
 
 
 def call(which: tuple, *args: Any) -> tuple:

@@ -23,14 +23,15 @@ from .lowered import F8, Lowering, Op, V
 from .memory import stored, written_directly
 from .reading import Number
 from .rowkernels import RowKernel
-from .spelling import Spelling, cast
+from .spelling import Spelling, cast, dtype_text
 
 KERNELS = {"elements": Elements, "rows": RowKernel, "columns": Columns, "pick": Picks, "scatter": Adds}
 HELPERS = {f"block_{kind}_{dtype}": block_function(kind, dtype)
            for kind, dtype in [("sum", "float64"), ("sum", "int64"), ("max", "float32"), ("max", "float64")]}  # fmt: skip
 LAUNCHING = ("Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
-RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", *flat.IMPORTS, *flat.LOCALS, *LAUNCHING,
-            *HELPERS}  # fmt: skip
+HALVES = ("of_bfloat16", "to_bfloat16")
+RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", "bfloat16", *flat.IMPORTS, *flat.LOCALS,
+            *LAUNCHING, *HALVES, *HELPERS}  # fmt: skip
 
 
 class DeviceSpelling(Spelling):
@@ -49,10 +50,10 @@ class DeviceSpelling(Spelling):
         """Text for the whole of v."""
         if v.kind != "uniform":
             return self.name(v)
-        return f"full({self.shape(v)}, {self.literal(v.content, v.dtype)}, np.{v.dtype.name})"
+        return f"full({self.shape(v)}, {self.literal(v.content, v.dtype)}, {dtype_text(v.dtype)})"
 
     def empty(self, v: V) -> str:
-        return f"empty({self.shape(v)}, np.{v.dtype.name})"
+        return f"empty({self.shape(v)}, {dtype_text(v.dtype)})"
 
     def copied(self, v: V) -> str:
         """A copy of v in memory of its own."""
@@ -153,8 +154,11 @@ class DeviceWriter(Writer):
         for module, name in sorted(k for k in self.needs if isinstance(k, tuple)):
             if name != "product":
                 imports.setdefault(formula.CUDA.import_of(module), []).append(name)
-        if flat.IMPORTS[0] in named:
-            imports.setdefault(formula.CUDA.import_of("math"), []).extend(flat.IMPORTS)
+        for together in (flat.IMPORTS, HALVES):
+            if named.intersection(together):
+                imports.setdefault(formula.CUDA.import_of("math"), []).extend(together)
+        if "bfloat16" in named:
+            imports["ml_dtypes"] = ["bfloat16"]
         helpers = [
             text for name, text in HELPERS.items() if name in named or name.replace("block_max", "higher") in named
         ]
@@ -187,7 +191,7 @@ def reshape(s: DeviceSpelling, op: Op) -> list[str]:
 def fill(s: DeviceSpelling, op: Op) -> list[str]:
     """Zeros with parts of them filled in."""
     out, name = op.outs[0], s.name(op.outs[0], "unindex")
-    lines = [f"{name} = full({s.shape(out)}, 0, np.{out.dtype.name})"]
+    lines = [f"{name} = full({s.shape(out)}, 0, {dtype_text(out.dtype)})"]
     # of fills that were joined to one, the places are still parts of what each of them made
     return [*lines, *[f"{s.view(place, name)}[...] = {s.view(x)}" for x, place in zip(op.ins, op.data["places"])]]
 

@@ -12,6 +12,7 @@ import ast
 import re
 from typing import Any
 
+from ..core.dtypes import BF2
 from ..kernels.cuda import flat
 from .fuse import Group, loop_index, reduced
 from .loops import Loop, start, wider
@@ -78,11 +79,12 @@ class Kernel(Loop):
 
     def arguments(self, lines: list) -> dict[str, str]:
         """The arrays and numbers that lines name, each with what the launch gives for it."""
-        flat = {short: f"{n}.reshape({n}.size)" for n, short in self.flats.items()}
-        flat["outside"] = "outside.cells"
+        bits = {n: f"{n}.view(np.uint16)" for v, n in self.spelling.names.items() if v.dtype == BF2}
+        flat = {short: f"{bits.get(n, n)}.reshape({n}.size)" for n, short in self.flats.items()}
+        given = {**bits, **flat, "outside": "outside.cells"}
         known = {*self.spelling.names.values(), *self.spelling.numbers.values()}
         found = dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", re.sub(r"#.*", "", "\n".join(lines))))
-        return {n: flat.get(n, n) for n in found if n in flat or n in known or n.endswith("_parts")}
+        return {n: given.get(n, n) for n in found if n in given or n in known or n.endswith("_parts")}
 
     # ------------------------------------------------------------------ operations
     def map(self, op: Op) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.formula import Target
+from ..core.dtypes import HALVES
+from ..kernels.formula import CUDA, Target
 from .reading import Number
 from .steps import Value
 
@@ -56,10 +57,17 @@ class Count:
 
 
 class Lowering:
-    """The steps of a capture as simple operations."""
+    """The steps of a capture as simple operations.
+
+    Halves, which are float16 and bfloat16, are what memory holds: loops read them as float32, compute in that, and round
+    what goes back to memory.  So the V of a half Value is a half only where it is stored, or a view of that.
+    """
 
     def __init__(self, target: Target) -> None:
         self.target = target  # where the program will run
+        self.handled = {*HANDLED, *HALVES} if target is CUDA else {*HANDLED}  # the processor's compiler knows no halves
+        self.wide: dict[V, V] = {}  # halves -> the same memory, read as float32
+        self.rounded: dict[Value, V] = {}  # halves that were computed as float32 -> what is stored of them
         self.ops: list[Op] = []
         self.values: dict[Value, V] = {}
         self.constants: list[V] = []
@@ -83,7 +91,7 @@ class Lowering:
 
     def constant(self, content: np.ndarray, name: str) -> V:
         """Numbers that are known: one number throughout, or an array that the program is given."""
-        if content.size and (content == content.flat[0]).all() and content.dtype in HANDLED:
+        if content.size and (content == content.flat[0]).all() and content.dtype in self.handled:
             return V("uniform", content.shape, content.dtype, name, content.flat[0].item())
         made = V("constant", content.shape, content.dtype, name, np.ascontiguousarray(content).reshape(content.shape))
         self.constants.append(made)
@@ -93,11 +101,32 @@ class Lowering:
         """A value that lowering makes."""
         return V("computed", shape, dtype, name)
 
-    def out(self, k: int = 0) -> V:
-        """Result k of the step that is being lowered."""
+    def out(self, k: int = 0, dtype: Any = None) -> V:
+        """Result k of the step that is being lowered; halves are computed as float32, unless another dtype is named."""
         o = self.step.outs[k]
-        self.values[o] = made = V("computed", o.shape, o.dtype, o.name)
+        dtype = dtype or (F4 if o.dtype in HALVES else o.dtype)
+        self.values[o] = made = V("computed", o.shape, dtype, o.name)
         return made
+
+    def widened(self, v: Any) -> Any:
+        """What a loop reads of an argument: halves as float32."""
+        if not isinstance(v, V) or v.dtype not in HALVES:
+            return v
+        if v not in self.wide:
+            self.wide[v] = self.new(v.shape, F4)
+            self.alias(v, self.wide[v], lambda index: index, list(range(len(v.shape))), v.layout)
+        return self.wide[v]
+
+    def stored(self, a: Any) -> Any:
+        """An argument as it is in memory: what a loop has computed of halves is rounded."""
+        v = self.v(a)
+        if not isinstance(v, V) or a.dtype not in HALVES or v.dtype == a.dtype:
+            return v
+        if a not in self.rounded:
+            (name, v.name), out = (v.name, ""), self.new(v.shape, a.dtype)
+            self.rounded[a] = made = self.map("x", {"x": v}, v.shape, F4, out, name="rounded")
+            made.name = made.name or name
+        return self.rounded[a]
 
     def resolve(self, v: V, index: list) -> tuple[V, list]:
         """Where element `index` of v lies: a value with memory of its own, and the index there."""

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.dtypes import HALVES
 from ..kernels import formula
 from ..ops.families import Pointwise
-from .lowered import BOOL, HANDLED, I8, Count, Lowering, Names, V
+from .lowered import BOOL, F4, F8, HANDLED, I8, Count, Lowering, Names, V
 from .products import PRODUCT_RULES
 from .reading import Number, plain
 from .rowrules import ROW_RULES
@@ -33,15 +34,25 @@ NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamm
 def lower(low: Lowering, steps: list[Step]) -> None:
     """All steps, in order, each by its rule; what has none, or whose rule declines, stays a call."""
     for step in steps:
-        low.step, count = step, len(low.ops)
-        rule = RULES.get(step.cls.__name__) or (pointwise if issubclass(step.cls, Pointwise) else None)
-        arrays = [a for a in [*step.args, *step.outs] if isinstance(a, Value)]
-        if rule is None or any(a.dtype not in HANDLED for a in arrays) or not rule(low, step, *map(low.v, step.args)):
+        low.step = step
+        rule, args = rule_for(low, step)
+        count = len(low.ops)
+        if rule is None or not rule(low, step, *args):
             low.forget(count)
             if folded(low, step):
                 continue
             low.notes.append(f"{step.cls.name} has no rule here and runs as a call of the operation")
             call(low, step)
+
+
+def rule_for(low: Lowering, step: Step) -> tuple[Callable | None, list]:
+    """The rule for an operation on these dtypes, if there is one, and its arguments as the rule takes them."""
+    name, args = step.cls.__name__, [low.v(a) for a in step.args]
+    rule = RULES.get(name) or (pointwise if issubclass(step.cls, Pointwise) else None)
+    kinds = {a.dtype for a in [*step.args, *step.outs] if isinstance(a, Value) and a.kind != "number"}
+    if kinds - low.handled or kinds & HALVES and name in WHOLE:
+        return None, args
+    return rule, args if name in MOVES else [low.widened(a) for a in args]
 
 
 def folded(low: Lowering, step: Step) -> bool:
@@ -62,9 +73,8 @@ def folded(low: Lowering, step: Step) -> bool:
 def call(low: Lowering, step: Step) -> None:
     """The operation itself, called on arrays."""
     dtype = step.outs[0].dtype if step.written is not None else None
-    args = [low.v(a) for a in step.args]
-    low.add("call", [a for a in args if isinstance(a, V)], [low.out(k) for k in range(len(step.outs))],
-            step.cls.name, cls=step.cls, args=args, dtype=dtype)  # fmt: skip
+    args, outs = [low.stored(a) for a in step.args], [low.out(k, o.dtype) for k, o in enumerate(step.outs)]
+    low.add("call", [a for a in args if isinstance(a, V)], outs, step.cls.name, cls=step.cls, args=args, dtype=dtype)
 
 
 def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
@@ -166,11 +176,11 @@ def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bo
 
 
 def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> bool:
-    return low.alias_permute(x, low.out(), order)
+    return low.alias_permute(x, low.out(dtype=x.dtype), order)
 
 
 def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
-    out = low.out()
+    out = low.out(dtype=x.dtype)
     lead = len(out.shape) - len(x.shape)
     if out.shape == x.shape:
         return low.alias_permute(x, out, tuple(range(lead + len(x.shape))))
@@ -180,15 +190,15 @@ def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
 
 
 def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
-    return bool(low.reshape(x, low.out()))
+    return bool(low.reshape(x, low.out(dtype=x.dtype)))
 
 
 def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> bool:
-    return low.alias_index(x, low.out(), index)
+    return low.alias_index(x, low.out(dtype=x.dtype), index)
 
 
 def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> bool:
-    out, place = low.out(), low.new(x.shape, x.dtype)
+    out, place = low.out(dtype=x.dtype), low.new(x.shape, x.dtype)
     if math.prod(x.shape) == math.prod(out.shape):
         return bool(low.reshape(x, out))
     if not low.alias_index(out, place, index):
@@ -203,11 +213,12 @@ def copy_rule(low: Lowering, step: Step, x: V) -> bool:
     return True
 
 
-def to_rule(low: Lowering, step: Step, x: V, dtype: Any) -> bool:
-    out = low.out()
-    if out.dtype not in HANDLED or (x.dtype.kind == "f" and out.dtype.kind != "f"):
+def to_rule(low: Lowering, step: Step, x: Any, dtype: Any) -> bool:
+    out = low.out(dtype=step.outs[0].dtype)
+    own = x.dtype if isinstance(x, V) else F8
+    if dtypes.kind(own) == "f" and dtypes.kind(out.dtype) != "f":
         return False
-    low.map("x", {"x": x}, out.shape, x.dtype, out)
+    low.map("x", {"x": x}, out.shape, own, out)
     return True
 
 
@@ -217,8 +228,9 @@ def write_rule(low: Lowering, step: Step, x: V, y: Any) -> bool:
         return False
     if not isinstance(y, V) and x.dtype.kind != "f":
         return False
-    out = low.out()
-    low.map("y", {"y": y}, out.shape, y.dtype if isinstance(y, V) else out.dtype, out)
+    out = low.out(dtype=step.outs[0].dtype)
+    own = y.dtype if isinstance(y, V) else F4 if out.dtype in HALVES else out.dtype
+    low.map("y", {"y": y}, out.shape, own, out)
     return True
 
 
@@ -241,3 +253,5 @@ RULES: dict[str, Callable] = {
     "To": to_rule,
     "Unindex": unindex_rule,
 }
+MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are
+WHOLE = {*PRODUCT_RULES, "AtTarget", "CrossEntropy", "FromLogits", "MeanCrossEntropy", "MeanNLL", "NLL", "ScatterAdd"}

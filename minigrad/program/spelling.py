@@ -7,6 +7,7 @@ and statements.py.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 import math
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .lowered import F8, Count, Lowering, Op, V
+from ..core.dtypes import BF2, HALVES
+from .lowered import F4, F8, Count, Lowering, Op, V
 from .reading import Number
 
 LOOP = {"i", "k", "term", *[f"i{d}" for d in range(32)]}
@@ -166,7 +168,8 @@ class Spelling:
 
     # ------------------------------------------------------------------ numbers
     def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
-        """A number in a dtype."""
+        """A number in a dtype; of halves one that becomes that when it is written."""
+        dtype = F4 if dtype in HALVES else dtype
         if isinstance(a, Number):
             return cast(self.numbers[a.name], F8, dtype)
         if isinstance(a, Count):
@@ -185,13 +188,31 @@ class Spelling:
 
 
 def cast(text: str, own: np.dtype, dtype: np.dtype) -> str:
-    """A number of one dtype in another."""
-    return text if own == dtype else f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"
+    """A number of one dtype in another; of and to halves by way of float32."""
+    if own == dtype:
+        return text
+    if own in HALVES and dtype != F4:
+        return cast(cast(text, own, F4), F4, dtype)
+    if own == BF2:
+        return f"of_bfloat16({text})"
+    if dtype in HALVES and own != F4:
+        return cast(cast(text, own, F4), F4, dtype)
+    if dtype == BF2:
+        return f"to_bfloat16({text})"
+    return f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"
+
+
+def dtype_text(dtype: np.dtype) -> str:
+    """The dtype itself."""
+    return "bfloat16" if dtype == BF2 else f"np.{dtype.name}"
 
 
 def grouped(text: str) -> str:
-    """What may be an expression, as an operand."""
-    return f"({text})" if " " in text else text
+    """An expression as an operand."""
+    single = isinstance(
+        ast.parse(text, mode="eval").body, (ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript)
+    )
+    return text if single else f"({text})"
 
 
 def said(op: Op, a: float) -> bool:

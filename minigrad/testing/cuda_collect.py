@@ -47,9 +47,8 @@ LARGER = {
     "matmul": ["T(2, 1100), T(1100, 2)", "T(300), T(300)"],
 }
 
-COMPILED = (
-    "float32"  # the dtype of the programs for `compile`, one an operation: texts for other dtypes and shapes are alike
-)
+# the dtypes of the programs for `compile`, one an operation: texts for float64 and other shapes are alike
+COMPILED = ("float16", "bfloat16", "float32")
 SWITCHES = ("equal_nan",)  # the settings of formulas that are no numbers
 
 
@@ -73,7 +72,7 @@ def run_samples(dtype: str) -> Iterator[tuple[str, str]]:
             for sample in [*entry.samples, *LARGER.get(name, ())]:
                 try:
                     forward_and_backward(minigrad, entry, sample, dtype)
-                    if dtype == COMPILED and sample == entry.samples[0]:
+                    if dtype in COMPILED and sample == entry.samples[0]:
                         compiled(minigrad, entry, sample, dtype)
                 except Exception as e:
                     yield f"{name}({sample}) in {dtype}", f"{type(e).__name__}: {e}"

@@ -7,7 +7,8 @@ import minigrad as torch
 from minigrad.func.tree import flatten
 from tests.program.both import T
 from tests.program.test_compile import PROGRAMS, F
-from tests.program.test_compile_random import compare
+from tests.program.test_compile_half import HALVES, check
+from tests.program.test_compile_random import SHAPES, Program, arguments, compare, moved, outcome
 
 
 def same(here, there, tolerance=1e-4):
@@ -124,3 +125,57 @@ def test_elements_beside_the_size_of_their_array(f):
         x = torch.arange(float(n))
         same(f(x), compiled(x.cuda()))
     assert "eagerly" not in compiled.explain()
+
+
+# ---------------------------------------------------------------------- halves
+@HALVES
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_halves_are_read_as_float32_and_rounded(text, dtype):
+    assert "eagerly" not in check(text, dtype, "cuda").explain()
+
+
+@pytest.mark.filterwarnings("ignore")
+@HALVES
+@pytest.mark.parametrize("seed", range(2004, 2020))
+def test_random_programs_of_halves_have_the_dtypes_of_eager_code(seed, dtype):
+    program, make = Program(seed), arguments(seed, SHAPES[seed % len(SHAPES)])
+    f = program.function(make)
+    compiled = torch.compile(f)
+    halves = lambda: [a.detach().to(dtype).requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor)
+                      and a.is_floating_point() else a for a in make()]  # fmt: skip
+    with np.errstate(all="ignore"):
+        wanted, *found = [outcome(run, moved(halves(), "cuda")) for run in (f, compiled, compiled, compiled)]
+    kinds = lambda results: [None if t is None else (t.dtype, t.shape) for t in results]
+    assert all(kinds(again) == kinds(wanted) for again in found), program.text
+    assert "failed" not in compiled.explain(), program.text
+
+
+@HALVES
+def test_a_chain_of_halves_is_one_kernel(dtype):
+    f = torch.compile(lambda x, w: ((x * w).tanh() + x.sigmoid()).sum(1) * w[:4])
+    x, w = torch.randn(4, 5, device="cuda").to(dtype), torch.randn(5, device="cuda").to(dtype)
+    out = f(x, w)
+    assert out.dtype is dtype and f.source().count("[grid, block]") == 1 and "call:" not in f.explain()
+
+
+@HALVES
+def test_what_is_written_is_rounded(dtype):
+    def f(x, y):
+        x.mul_(y).add_(1.0)
+        return x * 3
+
+    x, y = torch.randn(4, 5, device="cuda").to(dtype), torch.randn(4, 5, device="cuda").to(dtype)
+    here = x.clone()
+    for run, given in ((f, here), (torch.compile(f), x)):
+        run(given, y)
+    assert x.dtype is dtype
+    np.testing.assert_allclose(x.float().cpu().numpy(), here.float().cpu().numpy(), 0.01, 0.01)
+
+
+def test_two_kinds_of_halves_meet_in_float32():
+    f = torch.compile(lambda x, y: (x + y, x.half() * y.half(), (x * 2).bfloat16(), x > y))
+    x, y = torch.randn(6, device="cuda").half(), torch.randn(6, device="cuda").bfloat16()
+    both, product, other, greater = f(x, y)
+    assert [t.dtype for t in (both, product, other)] == [torch.float32, torch.float16, torch.bfloat16]
+    assert torch.equal(both, x + y) and torch.equal(greater, x > y) and torch.equal(product, x * y.half())
+    assert torch.equal(other, (x * 2).bfloat16())
