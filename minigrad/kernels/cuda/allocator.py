@@ -48,20 +48,26 @@ class Pool:
                 self.allocator.free[size] += addresses
 
 
+class Pooling(threading.local):
+    """The pool whose memory is handed out, while the thread that asks captures a graph."""
+
+    pool: Pool | None = None
+
+
 class Allocator:
     """Blocks by size, and counts of them.  Safe in several threads: memory may be freed in any of them."""
 
     def __init__(self):
         self.lock = threading.RLock()  # a Block may be freed while this thread is inside
         self.free: dict[int, list[int]] = defaultdict(list)
-        self.pool: Pool | None = None  # whose memory is handed out, while a graph is captured
+        self.pooling = Pooling()
         self.allocated = self.reserved = self.most_allocated = self.most_reserved = self.allocations = self.reused = 0
 
     def take(self, nbytes: int) -> Block:
         """A block of at least so many bytes.  Raises OutOfMemoryError where the device has no room."""
-        size = rounded(nbytes)
+        size, pool = rounded(nbytes), self.pooling.pool
         with self.lock:
-            free = self.free if self.pool is None else self.pool.free
+            free = self.free if pool is None else pool.free
             if free[size]:
                 address, self.reused = free[size].pop(), self.reused + 1
             else:
@@ -71,7 +77,7 @@ class Allocator:
             self.allocations += 1
             self.allocated += size
             self.most_allocated = max(self.most_allocated, self.allocated)
-        return Block(address, nbytes, size, None, self.pool)
+        return Block(address, nbytes, size, None, pool)
 
     def fresh(self, size: int) -> int:
         """Memory from the device."""
@@ -102,11 +108,12 @@ class Allocator:
     @contextmanager
     def pooled(self) -> Iterator[Pool]:
         """Hand out memory that nobody else gets, as long as the pool is there."""
-        before, self.pool = self.pool, Pool(self)
+        before, pool = self.pooling.pool, Pool(self)
+        self.pooling.pool = pool
         try:
-            yield self.pool
+            yield pool
         finally:
-            self.pool = before
+            self.pooling.pool = before
 
     def reset_peaks(self) -> None:
         """Let the maxima begin from what is in use now."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,17 @@ def library() -> Any:
         return None
 
 
-@functools.cache
 def handle() -> ctypes.c_void_p:
-    """What the library keeps for us: it computes in the stream that our kernels run in."""
-    made = ctypes.c_void_p()
-    check("cublasCreate_v2", library().cublasCreate_v2(ctypes.byref(made)))
+    """What the library keeps for each thread: it computes in the stream that the thread's kernels run in."""
+    made = getattr(_kept, "handle", None)
+    if made is None:
+        made = _kept.handle = ctypes.c_void_p()
+        check("cublasCreate_v2", library().cublasCreate_v2(ctypes.byref(made)))
     check("cublasSetStream_v2", library().cublasSetStream_v2(made, POINTER(device.current().stream)))
     return made
+
+
+_kept = threading.local()
 
 
 def check(name: str, status: int) -> None:

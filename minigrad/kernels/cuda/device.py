@@ -1,7 +1,7 @@
 """The machine that kernels run on: a GPU, driven through cuda.core, or the simulator where NUMBA_ENABLE_CUDASIM=1 is set.
 
 Both offer the same few things: raw memory by address, copies, launches, and waiting.  Everything goes through one stream, in
-the order in which it was asked for, so nothing else has to wait.
+the order in which it was asked for, so nothing else has to wait.  While a thread captures, the others go on as before.
 
 Addresses in the simulator are moved by `SHIFT`, to where no memory is.  So a program that reads device memory as if it were
 the computer's own fails there as it would with a GPU.
@@ -45,6 +45,14 @@ class Asked:
             function(*args)
 
 
+class Capturing(threading.local):
+    """What the thread that asks captures, if it does, and the stream in which the driver notes it."""
+
+    asked: Asked | None = None
+    queue: Any = None
+    stream: int | None = None
+
+
 class Simulator:
     """Device memory is the computer's own, and kernels run thread by thread in Python."""
 
@@ -55,23 +63,25 @@ class Simulator:
 
     def __init__(self):
         self.blocks: dict[int, np.ndarray] = {}
-        self.asked: Asked | None = None  # during a capture
+        self.capturing = Capturing()
+
+    asked = property(lambda s: s.capturing.asked, doc="What this thread captures, if it does.")
 
     @contextmanager
     def capture(self) -> Iterator[Asked]:
         """Only note what is asked for."""
-        self.asked = Asked()
+        self.capturing.asked = asked = Asked()
         try:
-            yield self.asked
+            yield asked
         finally:
-            self.asked = None
+            self.capturing.asked = None
 
     def do(self, function: Callable, *args: Any) -> None:
         """Do something, or note it."""
-        if self.asked is None:
+        if (asked := self.asked) is None:
             function(*args)
         else:
-            self.asked.calls.append((function, args))
+            asked.calls.append((function, args))
 
     def enter(self) -> None:
         """There is nothing that a thread has to say."""
@@ -165,9 +175,23 @@ class GPU:
         self.capability = tuple(self.device.compute_capability)
         self.processors = self.device.properties.multiprocessor_count
         # a stream that waits for the default stream and is waited for: other libraries' is that
-        self.queue = self.device.create_stream(options=StreamOptions(nonblocking=False))
-        self.stream = int(self.queue.handle)
-        self.asked: Asked | None = None  # during a capture
+        self.main = self.device.create_stream(options=StreamOptions(nonblocking=False))
+        self.main_stream = int(self.main.handle)
+        self.capturing = Capturing()
+
+    asked = property(lambda s: s.capturing.asked, doc="What this thread captures, if it does.")
+
+    @property
+    def queue(self) -> Any:
+        """The stream that takes what this thread asks for."""
+        own = self.capturing.queue
+        return self.main if own is None else own
+
+    @property
+    def stream(self) -> int:
+        """The same, as the driver knows it."""
+        own = self.capturing.stream
+        return self.main_stream if own is None else own
 
     def enter(self) -> None:
         """Make this the GPU of the thread that asks."""
@@ -229,9 +253,13 @@ class GPU:
 
     @contextmanager
     def capture(self) -> Iterator[Asked]:
-        """Have the driver note what is asked of the stream; launch() of what is yielded asks for all of it at once."""
-        builder = self.queue.create_graph_builder().begin_building("relaxed")
-        self.asked = asked = Asked()
+        """Have the driver note what is asked of a stream; launch() of what is yielded asks for all of it at once."""
+        from cuda.core import StreamOptions
+
+        own, asked = self.capturing, Asked()
+        queue = self.device.create_stream(options=StreamOptions(nonblocking=True))
+        builder = queue.create_graph_builder().begin_building("relaxed")
+        own.asked, own.queue, own.stream = asked, queue, int(queue.handle)
         try:
             yield asked
         except BaseException:
@@ -239,9 +267,9 @@ class GPU:
                 builder.end_building()
             raise
         finally:
-            self.asked = None
+            own.asked = own.queue = own.stream = None
         graph = builder.end_building().complete()
-        asked.calls.append((graph.launch, (self.queue,)))
+        asked.calls.append((graph.launch, (self.main,)))
 
 
 def look() -> None:

@@ -1,5 +1,7 @@
 """Launches that are captured once and replayed: with other numbers they give other results, in memory of their own."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -128,3 +130,30 @@ def test_an_error_in_a_capture_leaves_the_device_as_it_was():
         step(x)
     np.testing.assert_allclose((x + 1).to_host(), x.to_host() + 1)
     np.testing.assert_allclose(step(x)[0].to_host(), x.to_host() + 1)
+
+
+def test_other_threads_go_on_while_one_captures():
+    """They compute, and read what they have computed; none of it is part of the graph, nor is its memory."""
+    found, blocks = [], []
+
+    def other():
+        (x,) = arrays((5,))
+        out = x * 2 + 1
+        found.append((out.to_host(), x.to_host() * 2 + 1))
+        blocks.append(out.block)
+
+    def run(x):
+        half = x / 2
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        return (half + 1,)
+
+    step = Launches(run, set())
+    for _ in range(4):
+        (x,) = arrays((7,))
+        np.testing.assert_allclose(step(x)[0].to_host(), x.to_host() / 2 + 1)
+    assert "replayed" in step.told() and 2 <= len(found) < 4
+    assert all(block.pool is None for block in blocks) and step.graph.outs[0].block.pool is step.graph.pool
+    for there, here in found:
+        np.testing.assert_allclose(there, here)
