@@ -17,6 +17,11 @@ def zeros(shape: tuple, like: Any, dtype: Any = None) -> Any:
     return np.zeros_like(like, dtype, shape=shape) if on_device(like) else np.zeros(shape, dtype)
 
 
+def one(like: Any) -> Any:
+    """The number 1 where `like` is, of its dtype."""
+    return np.ones_like(like, shape=()) if on_device(like) else np.array(1, like.dtype)
+
+
 def strided(a: Any, shape: tuple, strides: tuple) -> Any:
     """The memory of an array from its first element on, with other steps, in bytes."""
     if on_device(a):
