@@ -254,4 +254,4 @@ RULES: dict[str, Callable] = {
     "Unindex": unindex_rule,
 }
 MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are
-WHOLE = {*PRODUCT_RULES, "AtTarget", "CrossEntropy", "FromLogits", "MeanCrossEntropy", "MeanNLL", "NLL", "ScatterAdd"}
+WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd"}  # these are given memory as it is: halves are left to a call
