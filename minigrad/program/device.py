@@ -29,9 +29,9 @@ KERNELS = {"elements": Elements, "rows": RowKernel, "columns": Columns, "pick": 
 HELPERS = {f"block_{kind}_{dtype}": block_function(kind, dtype)
            for kind, dtype in [("sum", "float64"), ("sum", "int64"), ("max", "float32"), ("max", "float64")]}  # fmt: skip
 LAUNCHING = ("Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
-HALVES = ("of_bfloat16", "to_bfloat16")
+CONVERSIONS = ("of_bfloat16", "to_bfloat16")
 RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", "bfloat16", *flat.IMPORTS, *flat.LOCALS,
-            *LAUNCHING, *HALVES, *HELPERS}  # fmt: skip
+            *LAUNCHING, *CONVERSIONS, *HELPERS}  # fmt: skip
 
 
 class DeviceSpelling(Spelling):
@@ -154,7 +154,7 @@ class DeviceWriter(Writer):
         for module, name in sorted(k for k in self.needs if isinstance(k, tuple)):
             if name != "product":
                 imports.setdefault(formula.CUDA.import_of(module), []).append(name)
-        for together in (flat.IMPORTS, HALVES):
+        for together in (flat.IMPORTS, CONVERSIONS):
             if named.intersection(together):
                 imports.setdefault(formula.CUDA.import_of("math"), []).extend(together)
         if "bfloat16" in named:

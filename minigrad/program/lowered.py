@@ -123,9 +123,9 @@ class Lowering:
         if not isinstance(v, V) or a.dtype not in HALVES or v.dtype == a.dtype:
             return v
         if a not in self.rounded:
-            (name, v.name), out = (v.name, ""), self.new(v.shape, a.dtype)
+            out = self.new(v.shape, a.dtype)
             self.rounded[a] = made = self.map("x", {"x": v}, v.shape, F4, out, name="rounded")
-            made.name = made.name or name
+            made.name, v.name = made.name or v.name, ""  # the user's name is that of what the user gets
         return self.rounded[a]
 
     def resolve(self, v: V, index: list) -> tuple[V, list]:
