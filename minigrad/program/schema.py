@@ -175,4 +175,6 @@ def jsonable(x: Any) -> Any:
         return repr(x)
     if isinstance(x, np.generic):
         return jsonable(x.item())
+    if isinstance(x, np.dtype):
+        return x.name
     return x if x is None or isinstance(x, (str, int, float, bool)) else repr(x)

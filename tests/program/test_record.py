@@ -211,6 +211,12 @@ def test_constants_stand_among_the_inputs():
     assert forward(document)[0]["inputs"] == [0, {"const": 2.5}]
 
 
+@pytest.mark.parametrize("dtype", [minigrad.bfloat16, minigrad.float64])
+def test_dtypes_are_called_by_their_names(dtype):
+    document = minigrad.record(lambda x: x.to(dtype), minigrad.tensor([1.0])).to_dict()
+    assert forward(document)[0]["inputs"] == [0, {"const": dtype.name}]
+
+
 def test_large_values_are_summarised():
     a = np.arange(100.0)
     a[0], a[1] = np.nan, np.inf
