@@ -191,12 +191,10 @@ def cast(text: str, own: np.dtype, dtype: np.dtype) -> str:
     """A number of one dtype in another; of and to halves by way of float32."""
     if own == dtype:
         return text
-    if own in HALVES and dtype != F4:
+    if {own, dtype} & HALVES and F4 not in (own, dtype):
         return cast(cast(text, own, F4), F4, dtype)
     if own == BF2:
         return f"of_bfloat16({text})"
-    if dtype in HALVES and own != F4:
-        return cast(cast(text, own, F4), F4, dtype)
     if dtype == BF2:
         return f"to_bfloat16({text})"
     return f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"

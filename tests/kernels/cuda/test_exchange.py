@@ -10,6 +10,7 @@ import pytest
 import minigrad
 from minigrad.kernels.cuda import device, exchange
 from minigrad.kernels.cuda.array import to_device
+from tests.core.test_dlpack import VIEWS as PARTS
 
 DTYPES = [
     np.float16,
@@ -23,14 +24,7 @@ DTYPES = [
     np.uint8,
     np.bool_,
 ]
-VIEWS = {
-    "whole": lambda a: a,
-    "part": lambda a: a[1:, ::2],
-    "turned": lambda a: a.T,
-    "scalar": lambda a: a[0, 0, ...],
-    "empty": lambda a: a[:0],
-    "repeated": lambda a: np.broadcast_to(a[0], (3, 6)),
-}
+VIEWS = {**PARTS, "repeated": lambda a: np.broadcast_to(a[0], (3, 6))}
 
 
 class Foreign:
