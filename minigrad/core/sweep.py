@@ -62,7 +62,8 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: Any
     """The loop: the youngest node's gradient goes through its pull, and on to its inputs."""
     note, end = (None, finish) if watch is None else (watch.log.append, watch.accumulating(finish))
     waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
-    leaves: dict[Leaf, Any] = {}  # older than what was computed from them, so their turn comes last
+    # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
+    leaves: dict[Leaf, Any] = {}
     heap: list = []
     useful, targets, found = pending.useful, pending.targets, {}
     allowed = None if targets is None else useful | targets
@@ -99,7 +100,7 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: Any
         for edge, g in pairs:
             if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
                 continue
-            if type(edge) is Leaf and edge._hooks is None:
+            if type(edge) is Leaf and (edge in leaves or edge._hooks is None and edge not in waiting):
                 leaves[edge] = leaves[edge] + g if edge in leaves else g
             elif edge in waiting:
                 waiting[edge] = waiting[edge] + g

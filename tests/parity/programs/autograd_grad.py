@@ -114,6 +114,41 @@ def grad_with_respect_to_the_output_itself(torch):
     return torch.autograd.grad(y, y, retain_graph=True), torch.autograd.grad([y], [y, x])
 
 
+@gives([[[16.0, 26.0]], [[16.0, 26.0]], [[16.0, 26.0], [6.0, 6.0]]])
+def root_that_is_the_wanted_leaf_adds_its_own_part(torch):
+    x, c0, c1 = leaf(torch, [1.0, 2.0]), torch.tensor([10.0, 20.0]), torch.tensor(3.0)
+    y = x * 1
+    return (
+        torch.autograd.grad([x, (x * 2).sum()], x, [c0, c1]),
+        torch.autograd.grad([(x * 2).sum(), x], x, [c1, c0]),
+        torch.autograd.grad([x, y.sum(), (y * 1).sum()], [x, y], [c0, c1, c1], retain_graph=True),
+    )
+
+
+@gives([[[30.0, 60.0]], [[30.0, 60.0]], [[30.0, 60.0]]])
+def output_that_is_the_input_itself_adds_its_part(torch):
+    x, c = torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0])
+    return [
+        torch.func.vjp(lambda x: (same(x), x * 2), x)[1]((c, c))
+        for same in (lambda x: x.contiguous(), lambda x: x.flatten(), lambda x: x.type_as(x))
+    ]
+
+
+@gives([[3.0, 5.0]])
+def second_derivative_by_a_gradient_that_an_operation_passes_on(torch):
+    x, g = leaf(torch, [5.0, 7.0]), leaf(torch, [1.0, 2.0])
+    (through,) = torch.autograd.grad(x + 1, x, g, create_graph=True)
+    return torch.autograd.grad([through, (g * g).sum()], g, [torch.ones(2), torch.tensor(1.0)])
+
+
+@gives([[9.0], [9.0]])
+def hook_that_comes_to_a_leaf_during_backward_gets_the_whole_gradient(torch):
+    x, seen = leaf(torch, [2.0]), []
+    first, second, third = x * 5, x * 3, x * 1
+    second.register_hook(lambda g: x.register_hook(seen.append) and None)
+    return torch.autograd.grad([first, second, third], x, [torch.ones(1)] * 3)[0], seen[0]
+
+
 @gives(RuntimeError)
 def grad_with_respect_to_a_later_view_of_the_input_raises(torch):
     x = leaf(torch, [1.0, 2.0])
