@@ -62,10 +62,11 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
         outs.append(o)
     outs = tuple(outs)
     ctx._meta, ctx._given = describe(outs), describe(args)
+    if needs:  # before the write is counted: a view of what was written would take its old history for the new one
+        ctx._edges = tuple([history(a) if need else None for a, need in zip(before, ctx._needs)])
     for d in ctx._dirty:
         memory(d).bump(ctx._fn.__name__, user_place())
     if needs:
-        ctx._edges = tuple([history(a) if need else None for a, need in zip(before, ctx._needs)])
         ctx._keep(args, given, outs, before)
     for i, (r, o) in enumerate(zip(given, outs)):
         if isinstance(o, Tensor):

@@ -42,7 +42,7 @@ class Grad(Transform):
         values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
         edges = tuple([history(a) if frame.grad and type(a) is Box and a._layer is self else None for a in args])
         if not cls.primitive:
-            return self.custom(frame, self.separate(cls), args, values, tuple([e is not None for e in edges]))
+            return self.custom(frame, self.separate(cls), args, values, edges)
         low = apply_at(frame.parent, cls, values)
         out = tuple([Box(self, o) for o in low]) if isinstance(low, tuple) else Box(self, low)
         if cls.view and self.owns(args[0]):
@@ -69,8 +69,9 @@ class Grad(Transform):
             if self.owns(a) and history(a) is not None:
                 self.cut = how, a._sizes, user_place()
 
-    def custom(self, frame: Frame, cls: Any, args: tuple, values: tuple, needs: tuple) -> Any:
+    def custom(self, frame: Frame, cls: Any, args: tuple, values: tuple, edges: tuple) -> Any:
         """A user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""
+        needs = tuple([e is not None for e in edges])
         ctx, self.opaque = cls.Node(self, needs), True
         with use(frame.parent):
             low = cls.apply(*values)
@@ -85,7 +86,7 @@ class Grad(Transform):
         before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
         ctx._meta, ctx._given = describe(outs), describe(args)
         if any(needs):
-            ctx._edges = tuple([history(a) if need else None for a, need in zip(before, needs)])
+            ctx._edges = edges
             ctx._keep(values, lows, outs, before)
             for i, (r, o) in enumerate(zip(lows, outs)):
                 if is_float(o) and not among(r, ctx._nondiff):

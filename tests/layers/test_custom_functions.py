@@ -303,6 +303,19 @@ def test_mark_dirty_of_a_view():
     assert torch.allclose(grad(f)(X), wanted) and torch.allclose(jvp(f, (X,), (torch.ones(3, **F64),))[1], wanted.sum())
 
 
+def test_mark_dirty_of_a_tensor_whose_view_is_another_argument():
+    F = function(forward=lambda x, view: x.mul_(2), setup_context=lambda ctx, i, o: ctx.mark_dirty(i[0]),
+                 backward=lambda ctx, g: (2 * g, 100 + 0 * g))  # fmt: skip
+
+    def f(x):
+        y = x * 1
+        view = y[:]
+        F.apply(y, view)
+        return (view * view).sum()
+
+    assert torch.allclose(grad(f)(X), 8 * X + 100)
+
+
 def test_mark_dirty_of_an_input_or_a_captured_tensor_is_refused():
     captured = torch.ones(3)
     with pytest.raises(RuntimeError, match="leaf Variable"):

@@ -319,3 +319,24 @@ def retain_grad_follows_a_dirty_input(torch):
     _double_(torch).apply(y)
     y.sum().backward()
     return y.grad, x.grad
+
+
+@gives([[3.0, 3.0], [122.0, 122.0]])
+def other_argument_that_is_a_view_of_the_dirty_one(torch):
+    class Triple(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, view):
+            ctx.mark_dirty(x)
+            x.numpy()[...] *= 3
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3, torch.full_like(g, 104)
+
+    x = leaf(torch, [1.0, 1.0])
+    y = x * 1
+    view = y[:]
+    Triple.apply(y, view)
+    (view * view).sum().backward()
+    return view, x.grad

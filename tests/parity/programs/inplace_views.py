@@ -210,3 +210,20 @@ def inplace_on_expanded_size_one(torch):
 def detach_inplace_on_view_raises(torch):
     y = leaf(torch, [1.0, 2.0]) * 2
     return attempt(y[0].detach_)
+
+
+@gives([[12.0]] * 9)
+def operand_that_is_a_view_of_the_one_element_that_is_written(torch):
+    views = [
+        lambda t: t[:], lambda t: t[...], lambda t: t.view(1), lambda t: t.t(), lambda t: t.view_as(t),
+        lambda t: t.expand_as(t), lambda t: t.squeeze(), lambda t: t[0], lambda t: t[None][0],
+    ]  # fmt: skip
+    gradients = []
+    for view in views:
+        x = leaf(torch, [1.25])
+        y = x * 1
+        w = view(y)
+        (y if w.ndim else y[0]).add_(w)
+        (w * w + y).sum().backward()
+        gradients.append(x.grad)
+    return gradients
