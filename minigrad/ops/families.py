@@ -38,7 +38,7 @@ from ..core.batching import lift
 from ..core.context import OFF, ON, current
 from ..core.inplace import inplace
 from ..core.saved import unpack
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, example, wrap
 from ..kernels import formula, run
 from .primitive import Primitive, ShapeOf
 
@@ -203,12 +203,12 @@ class Pointwise(Primitive):
         rank = max([a.ndim - (d is not None) for a, d in pairs if isinstance(a, Tensor)])
         values, operands = [lift(a, d, rank) for a, d in pairs], slice(cls.masks, len(args) - cls.statics)
         if len({a._np_dtype for a in values[operands] if isinstance(a, Tensor)}) > 1:
-            target = dtypes.of_numpy(dtypes.common([example(a, d) for a, d in pairs[operands]]))
+            target = dtypes.of_numpy(dtypes.common([stand_in(a, d) for a, d in pairs[operands]]))
             values[operands] = [a.to(target) if isinstance(a, Tensor) else a for a in values[operands]]
         return cls.apply(*values), 0
 
 
-def example(a: Any, dim: int | None) -> Any:
+def stand_in(a: Any, dim: int | None) -> Any:
     """An array with as many dimensions as one example of a batched tensor has, which is what decides about dtypes."""
     return np.empty((1,) * (a.ndim - (dim is not None)), a._np_dtype) if isinstance(a, Tensor) else a
 
@@ -336,17 +336,29 @@ class ViewScatter(Primitive):
 
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
-        return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:])
+        return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:], memory_order(example(args[0])))
 
     def backward(ctx: Any, g: Tensor) -> tuple:
         """The view gets its region of g; the rest goes on to what the base was before."""
         from .memory import Contiguous, Copy
 
-        _, _, fn, args = ctx._alive()
+        _, _, fn, args, order = ctx._alive()
         for_base = for_view = None
         if ctx._edges[0] is not None:
-            for_base = Contiguous.apply(g)
+            for_base = lying(g, order, Contiguous.apply)
             inplace(Copy, fn.apply(for_base, *args), 0.0)
         if ctx._edges[1] is not None:
-            for_view = fn.apply(g, *args)
+            for_view = fn.apply(lying(g, order, Tensor.contiguous), *args)
         return for_base, for_view, None, None
+
+
+def memory_order(a: np.ndarray) -> tuple:
+    """The dimensions by their steps in memory, the longest first."""
+    return tuple(sorted(range(a.ndim), key=lambda d: -a.strides[d]))
+
+
+def lying(t: Tensor, order: tuple, row_major: Callable) -> Tensor:
+    """A tensor that lies in memory in this order of dimensions, which views may ask for; `row_major` makes the usual one."""
+    if order == tuple(range(len(order))):
+        return row_major(t)
+    return row_major(t.permute(order)).permute(tuple([order.index(d) for d in range(len(order))]))

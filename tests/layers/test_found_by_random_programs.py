@@ -39,6 +39,20 @@ def test_contiguous_memory_stays_the_same_under_transforms():
     assert vmap(f, 1)(x).tolist() == [2.0] * 3  # an example is not contiguous there, so it is copied
 
 
+def test_write_through_a_view_whose_gradient_lies_otherwise_in_memory():
+    weight = torch.arange(6.0).reshape(3, 2)
+
+    def f(x, y):
+        z = x.clone()
+        z.flatten().copy_(y)
+        return (z.t() * weight).sum()
+
+    x, y = torch.ones(2, 3), torch.ones(6)
+    assert grad(f, 1)(x, y).tolist() == [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]
+    gradients = vmap(grad(f, 1), (2, 1))(torch.stack([x, x], 2), torch.stack([y, y], 1))
+    assert gradients.tolist() == [[0.0, 2.0, 4.0, 1.0, 3.0, 5.0]] * 2
+
+
 def test_layout_is_that_of_one_example():
     seen = []
     vmap(lambda x: (seen.append((x.stride(), x.is_contiguous())), x)[1], 1)(torch.ones(2, 3))

@@ -227,3 +227,21 @@ def operand_that_is_a_view_of_the_one_element_that_is_written(torch):
         (w * w + y).sum().backward()
         gradients.append(x.grad)
     return gradients
+
+
+@gives([[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]])
+def write_through_a_view_whose_gradient_lies_otherwise_in_memory(torch):
+    x, y = torch.arange(6.0).reshape(2, 3).requires_grad_(), torch.ones(6, requires_grad=True)
+    z = x.clone()
+    z.flatten().copy_(y)
+    (z.t() * torch.arange(6.0).reshape(3, 2)).sum().backward()
+    return x.grad, y.grad
+
+
+@gives([[[0.0, 2.0, 4.0], [6.0, 8.0, 5.0]], [6.0, 4.0, 24.0, 16.0]])
+def write_through_strides_of_a_base_in_column_order(torch):
+    x, y = torch.arange(6.0).reshape(3, 2).t().requires_grad_(), torch.ones(4, requires_grad=True)
+    z = x.clone()
+    z.as_strided((4,), (1,), 1).mul_(y * 2)
+    (z * torch.arange(6.0).reshape(2, 3)).sum().backward()
+    return x.grad, y.grad
