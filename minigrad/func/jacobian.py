@@ -13,7 +13,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.create import eye
 from .forward import jvp
-from .reverse import normalize, pulled, unwrap
+from .reverse import call, normalize, pulled, unwrap
 from .tree import check_function, flatten, rebuild
 from .vmap import check_chunk_size, vmap
 
@@ -102,13 +102,7 @@ def hessian(func: Callable, argnums: int | tuple = 0) -> Callable:
 def choose(who: str, func: Callable, argnums: Any, args: tuple, kwargs: dict) -> tuple:
     """func as a function of the arguments to differentiate by alone, and these."""
     nums = normalize(who, argnums, len(args), kwargs)
-
-    def partial(*chosen: Any) -> Any:
-        full = list(args)
-        for n, c in zip(nums, chosen):
-            full[n] = c
-        return func(*full, **kwargs)
-
+    partial = lambda *chosen: call(func, args, kwargs, dict(zip(nums, chosen)))
     return partial, tuple([args[n] for n in nums])
 
 

@@ -124,10 +124,7 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
                 inputs(who, f"argument {n}", args[n])
         with push(Grad()) as layer:
             boxes = [layer.variable(a) for a in flat]
-            full = list(args)
-            for n, box in zip(nums, rebuild(spec, boxes)):
-                full[n] = box
-            result = func(*full, **kwargs)
+            result = call(func, args, kwargs, dict(zip(nums, rebuild(spec, boxes))))
             value, aux = split_aux(who, result) if has_aux else (result, None)
             check_scalar(who, value)
         low = layer.inner(value)
@@ -194,6 +191,17 @@ def normalize(who: str, argnums: Any, n: int, keywords: Any = ()) -> tuple:
     if len(set(found)) != len(found):
         raise error(RuntimeError, who, f"argnums elements must be unique but got {argnums}", "name each argument once")
     return found
+
+
+def call(func: Callable, args: tuple, kwargs: dict, chosen: dict) -> Any:
+    """func inside of a transform, with the arguments that are differentiated by, `chosen`, in their places.
+
+    The transform has the tensors in the others for its own, too, so that func may write to them.
+    """
+    layer = current().layer
+    own = lambda a: layer.adopt(a) if isinstance(a, Tensor) else a
+    full = [chosen[n] if n in chosen else tree_map(own, a) for n, a in enumerate(args)]
+    return func(*full, **tree_map(own, kwargs))
 
 
 def unwrap(parts: tuple, argnums: Any) -> Any:

@@ -34,6 +34,18 @@ REVERSE = {
     "dictionary": lambda t: t.func.grad(lambda d: (d["a"] * d["b"]).sum())({"a": t.ones(2), "b": t.tensor(2.0)}),
     "nested": lambda t: t.func.grad(lambda d: (d["a"][0] * d["a"][1]).sum())({"a": [t.ones(2), t.tensor(2.0)]}),
     "named tuple": lambda t: list(t.func.grad(lambda p: (p.u * p.v).sum())(Pair(t.ones(2), t.ones(2)))),
+    "write to arguments that are not differentiated by": block("""
+def f(x, y, d):
+    y.mul_(2)
+    d["n"][0].add_(x.detach())
+    d["i"].sub_(1)
+    return (x * y * d["n"])[d["i"]].sum()
+y, n, i = t.ones(2), t.tensor([[1.0, 2.0], [3.0, 4.0]]), t.tensor([1, 2])
+x = t.tensor([1.0, 3.0])
+found = [transform(f)(x, y, {"n": n, "i": i + 0}) for transform in (t.func.grad, t.func.jacrev, t.func.jacfwd, t.func.hessian)]
+found += [t.func.grad(lambda x, y: f(x, y, {"n": n + 0, "i": i + 0}))(x, y=y)]
+return found, y, n
+"""),
     "unused argument": lambda t: t.func.grad(lambda x, y: x.sum(), argnums=(0, 1))(t.ones(2), t.ones(3)),
     "constant function": lambda t: t.func.grad(lambda x: t.tensor(2.0))(t.ones(2)),
     "size 0": lambda t: t.func.grad(lambda x: x.sum())(t.ones(0)),
