@@ -169,15 +169,6 @@ class Hardswish(Activation):
     samples = (*SHAPES, "3 * T(20)")
 
 
-class Tanhshrink(Activation):
-    """x - tanh(x)."""
-
-    kind = "float"
-    accepts = "iuf"
-    kernel = lambda x: x - tanh(x)
-    dx = lambda x: tanh(x) ** 2
-
-
 class Hardshrink(Activation):
     """x, but 0 where |x| <= lambd; the derivative there is 0."""
 
@@ -246,10 +237,8 @@ class Prelu(Activation):
     dweight = lambda g, x, weight: where(x > 0, 0.0, x * g)
 
 
-(relu, leaky_relu, silu, mish, softplus, softsign, logsigmoid, hardsigmoid, hardswish, tanhshrink, hardshrink) = (
-    functions(
-        Relu, LeakyRelu, Silu, Mish, Softplus, Softsign, Logsigmoid, Hardsigmoid, Hardswish, Tanhshrink, Hardshrink
-    )
+relu, leaky_relu, silu, mish, softplus, softsign, logsigmoid, hardsigmoid, hardswish, hardshrink = functions(
+    Relu, LeakyRelu, Silu, Mish, Softplus, Softsign, Logsigmoid, Hardsigmoid, Hardswish, Hardshrink
 )
 # PyTorch's constants of selu, for which activations keep mean 0 and variance 1.  Source: Klambauer et al. (2017).
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -298,6 +287,12 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
             "write approximate='none' or approximate='tanh'",
         )
     return (GeluTanh if approximate == "tanh" else Gelu), (input,)
+
+
+@op(*SHAPES, torch=functional("tanhshrink"), method=False)
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)."""
+    return input - tanh(input)
 
 
 @bounded(*SHAPES, "T(3, 4), -0.5, 0.7", "T(4), min_val=-2", "I(3, 9) - 4", cls=Hardtanh, torch=functional("hardtanh"))

@@ -205,7 +205,8 @@ def binary_cross_entropy_with_logits(
             "the loss applies the sigmoid itself",
             "pass the logits, as they are before the sigmoid, or use binary_cross_entropy",
         )
-    certain = logsigmoid(input)
+    # under transforms PyTorch's is made of parts, none of which keeps the input: it may be written to afterwards
+    certain = logsigmoid(input if input._layer is None else input.clone())
     if pos_weight is not None:
         certain = certain * ((pos_weight - 1) * target + 1)
     loss = (1 - target) * input - certain

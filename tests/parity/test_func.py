@@ -46,6 +46,22 @@ found = [transform(f)(x, y, {"n": n, "i": i + 0}) for transform in (t.func.grad,
 found += [t.func.grad(lambda x, y: f(x, y, {"n": n + 0, "i": i + 0}))(x, y=y)]
 return found, y, n
 """),
+    "write to what tanhshrink has read": block("""
+def f(x):
+    v = x * 1
+    y = t.nn.functional.tanhshrink(v)
+    v.mul_(3)
+    return (y * y * v).sum()
+return t.func.grad(f)(t.ones(2)), t.func.hessian(f)(t.ones(2))
+"""),
+    "write to what binary_cross_entropy_with_logits has read": block("""
+def f(x):
+    v = x * 1
+    y = t.nn.functional.binary_cross_entropy_with_logits(v, t.ones(2) * 0.25)
+    v.mul_(3)
+    return (y * y * v).sum()
+return t.func.grad(f)(t.ones(2)), t.func.hessian(f)(t.ones(2))
+"""),
     "unused argument": lambda t: t.func.grad(lambda x, y: x.sum(), argnums=(0, 1))(t.ones(2), t.ones(3)),
     "constant function": lambda t: t.func.grad(lambda x: t.tensor(2.0))(t.ones(2)),
     "size 0": lambda t: t.func.grad(lambda x: x.sum())(t.ones(0)),
