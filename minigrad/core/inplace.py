@@ -249,7 +249,10 @@ def regraph(layer: Any, fn: Any, before: Tensor, x: Tensor, others: tuple) -> No
 
 
 def rebase(layer: Any, x: Tensor) -> None:
-    """A view was written: up the chain, each parent's history becomes 'itself with that region replaced'."""
+    """A view was written: up the chain, each parent's history becomes 'itself with that region replaced'.
+
+    The views' own histories then begin at the parents again, as those of all other views, when somebody asks for them.
+    """
     from ..ops.families import ViewScatter
     from .function import record
 
@@ -258,5 +261,5 @@ def rebase(layer: Any, x: Tensor) -> None:
         before = twin(parent)
         record(layer, ViewScatter, (before, x, view.fn, view.args), parent)
         move_retained(before._edge, parent._edge)
-        x._view = ViewOf(parent, view.fn, view.args, parent._edge, version(x))
+        x._view = ViewOf(parent, view.fn, view.args, seen=None, version=-1)
         x = parent

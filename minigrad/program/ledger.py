@@ -180,6 +180,8 @@ class Ledger(Flows):
             self.note_tangents(group, (before, event.outputs[0]), moved)
             if base._edge is not None and type(base._edge) is not Leaf:
                 self.note_node(event, producer(base._edge), producer(base._edge)._saved)
+                self._ids.pop(id(bottom(x)), None)
+                self._stale[id(bottom(x))] = group  # where it is read, it is a view of the new base
             x = base
 
     def written(self, fn: Any, args: tuple, edges: list, call: Any, offset: int, copy: np.ndarray) -> None:

@@ -245,3 +245,11 @@ def write_through_strides_of_a_base_in_column_order(torch):
     z.as_strided((4,), (1,), 1).mul_(y * 2)
     (z * torch.arange(6.0).reshape(2, 3)).sum().backward()
     return x.grad, y.grad
+
+
+@gives([[[1.0, 1.0]], RuntimeError])
+def view_that_was_written_depends_on_its_base(torch):
+    y = leaf(torch, [1.0, 2.0]) * 1
+    v = y[:]
+    v.mul_(2)
+    return torch.autograd.grad(v.sum(), y, retain_graph=True), attempt(torch.autograd.grad, (y * 1).sum(), v)
