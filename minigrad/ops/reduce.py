@@ -137,6 +137,11 @@ class Mean(OverAll):
     impl = lambda x, dims, keepdim: add_up(x, dims, keepdim) / count(x.shape, dims)
     dx = lambda g, shape, dims: g / max(count(shape, dims), 1)
 
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """The mean of the tangents, also NaN where there are none."""
+        return cls.apply(tangents[0], *primals[1:])
+
 
 class Prod(Reduce):
     """The product over dimensions.  The partial is the product of the others, without a division."""

@@ -305,3 +305,9 @@ def base_sees_the_tangent_written_to_its_view(torch):
         row, column = base[0], base[:, 0]
         row.mul_(dual_of(torch, [2.0, 3.0], [1.0, 10.0]))
         return parts_of(torch, base), parts_of(torch, row), parts_of(torch, column)
+
+
+def tangent_of_a_mean_of_nothing(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = dual_of(torch, [2.0, 3.0], [1.0, 10.0])
+        return parts_of(torch, x[2:].mean()), parts_of(torch, x.mean())
