@@ -113,9 +113,7 @@ def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     if tracked and 0 in fn.keeps:  # backward needs the value that is about to be overwritten, and its tangent
         before._a, before._ver = x._a.copy(), None
         before._tan = None if frame.dual is None else copied_tangent(frame, x)
-    if (
-        tracked and x._a.size == 1 and len(others) == 1
-    ):  # it asks for histories, which views renew once a write is counted
+    if tracked and x._a.size == 1 and len(others) == 1:  # before the write is counted: views renew their histories then
         warn_if_kept(name, before, others[0])
     if frame.dual is not None:
         from .dual import write_tangent

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from .harness import attempt, run
 
 LEAVES = {"a": "[[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]]", "b": "[1.0, -0.5, 0.75]", "c": "0.5", "d": "[[2.0], [-1.5]]"}
+LEAVES |= {"s": "[1.25]"}  # views of one element may be the whole of it
+ALL = ", ".join(LEAVES)
 UNARY = [
     "sin()",
     "exp().sigmoid()",
@@ -26,6 +28,7 @@ UNARY = [
 VIEWS = [
     "t()", "[0]", "[-1:]", "[..., 0]", "[..., 1:]", "[::2]", "reshape(-1)", "view(-1)", "unsqueeze(0)", "squeeze()",
     "expand(2, 3)", "diagonal()", "transpose(0, 1)", "view(3, 2)", "[None]", "flatten()", "narrow(0, 0, 1)",
+    "[:]", "[...]", "view_as({t})", "expand_as({t})", "contiguous()", "type_as({t})",
 ]  # fmt: skip
 COPIES = ["[[0, 0]]", "[[-1, 0]]", "flip(0)", "detach()", "[{t} > 0]", "repeat(2)", "softmax(-1)", "mean()"]
 WRITES = [
@@ -33,6 +36,7 @@ WRITES = [
     "{t}[..., 0] = 0.5", "{t}[{t} > 0] = 0.25", "{t}[[0]] = {u}", "{t} += {u}", "{t}[-1:] *= {u}",
     "{t}.masked_fill_({t} < 0, 0.125)", "{t}.clamp_(-1, 1)", "{t}.sub_({u}, alpha=0.5)", "{t}.fill_({u})",
 ]  # fmt: skip
+LINEAR = {"{t}.add_({u})", "{t} += {u}", "{t}.sub_({u}, alpha=0.5)", "{t}.copy_({u})"}  # these may read what they write
 BINARY = [
     "{t} + {u}", "{t} * {u}", "{t} - {u} * 0.5", "{t} / (1 + {u} * {u})", "torch.where({t} > {u}, {t}, {u})",
     "({t} @ {u}) * 1", "torch.maximum({t}, {u})", "torch.stack([{t}, {t}])", "torch.cat([{t}, {u}])",
@@ -45,14 +49,31 @@ ENDS = {
         MADE,
         "flags = {name: [t._version, t.requires_grad, t.is_leaf] for name, t in made.items()}",
         "loss = sum((t * t.detach().cos()).sum() for t in made.values())",
-        "gradients = attempt(torch.autograd.grad, loss, (a, b, c, d), allow_unused=True)",
+        f"gradients = attempt(torch.autograd.grad, loss, ({ALL}), allow_unused=True)",
         f"return {VALUES}, flags, refused, gradients",
     ],
     "second": [
         MADE,
-        "loss = sum((t * t).sum() for t in made.values()) + sum(0 * (t * t).sum() for t in (a, b, c, d))",
-        "gradients = torch.autograd.grad(loss, (a, b, c, d), create_graph=True)",
-        "second = torch.autograd.grad(sum((g * g).sum() for g in gradients), (a, b, c, d))",
+        f"loss = sum((t * t).sum() for t in made.values()) + sum(0 * (t * t).sum() for t in ({ALL}))",
+        f"gradients = torch.autograd.grad(loss, ({ALL}), create_graph=True)",
+        f"second = torch.autograd.grad(sum((g * g).sum() for g in gradients), ({ALL}))",
+        "return [g.detach() for g in gradients], second",
+    ],
+    "roots": [  # two are leaves, and wanted as well
+        MADE,
+        "roots = [t for t in (a, s, *made.values()) if t.requires_grad]",
+        "weights = [t.detach().cos() for t in roots]",
+        f"return {VALUES}, attempt(torch.autograd.grad, roots, ({ALL}), weights, allow_unused=True)",
+    ],
+    "gradients as roots": [  # among them are weights that operations pass on as they are
+        MADE,
+        "roots = [t for t in made.values() if t.requires_grad] + [a * 1]",
+        "weights = [t.detach().cos().requires_grad_() for t in roots]",
+        "options = {'allow_unused': True, 'materialize_grads': True}",
+        f"gradients = torch.autograd.grad(roots, ({ALL}), weights, create_graph=True, **options)",
+        "roots = [g for g in gradients if g.requires_grad]",
+        f"wanted = ({ALL}, *weights)",
+        "second = torch.autograd.grad(roots, wanted, [g.detach().sin() for g in roots], **options)",
         "return [g.detach() for g in gradients], second",
     ],
     "forward": [
@@ -114,7 +135,11 @@ def grow(program, choice, torch):
         kind = choice.random()
         if kind < 0.3:
             template = choice.choice(WRITES)
-            if 0 in env[t].stride() or ("{u}" in template and shares_memory(env[t], env[u])):
+            twins = [name for name in names if name != t and same_elements(env[t], env[name])]
+            if template in LINEAR and twins:
+                u = choice.choice(twins)
+            shared = "{u}" in template and shares_memory(env[t], env[u])
+            if 0 in env[t].stride() or shared and not (template in LINEAR and same_elements(env[t], env[u])):
                 continue  # what is read after such a write depends on the order of the writes
             line = ("with torch.no_grad(): " if choice.random() < 0.08 else "") + template.format(t=t, u=u)
             if attempt(exec, line, env) is None:
@@ -137,6 +162,12 @@ def grow(program, choice, torch):
 def shares_memory(t, u):
     """Whether what is written to one tensor may be seen through the other."""
     return t.untyped_storage().data_ptr() == u.untyped_storage().data_ptr()
+
+
+def same_elements(t, u):
+    """Whether two tensors on one memory hold the same elements in the same places."""
+    place = lambda t: (t.data_ptr(), t.shape, t.stride())
+    return place(t) == place(u) or t.numel() == u.numel() == 1 and t.data_ptr() == u.data_ptr()
 
 
 def shrink(program, differs):

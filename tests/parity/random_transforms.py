@@ -197,6 +197,8 @@ TRANSFORMS = {
     "grad by both": "sum(g.sum() for g in torch.func.grad(lambda x, y: {f}(x, y).tanh().sum(), argnums=(0, 1))(x, y))",
     "grad at a scale": "torch.func.grad(lambda s: ({f}(x * s, y) * s).sum())(y.sum() + 1)",
     "vjp": "(lambda pair: pair[1](pair[0].tanh())[0])(torch.func.vjp(lambda x: {f}(x, y), x))",
+    "vjp of the input, too": "(lambda pair: pair[1]((pair[0][0].tanh(), pair[0][1]))[0])"
+    "(torch.func.vjp(lambda x: ({f}(x, y), x), x))",
     "jvp": "torch.func.jvp(lambda x: {f}(x, y), (x,), (x.tanh(),))[1]",
     "jvp in both": "sum(torch.func.jvp({f}, (x, y), (x * 0 + 1, y.tanh())))",
     "linearize": "torch.func.linearize(lambda x: {f}(x, y), x)[1](x + 1).detach()",
@@ -220,7 +222,18 @@ TRANSFORMS = {
     "detached": "{f}(x.detach(), y) * {f}(x, y)",
     "eager grad": "torch.autograd.grad(({f}((u := x * 1), y) * 2).sum() + u.sum(), u, create_graph=True)[0]",
 }
-REVERSE = ("grad", "grad by y", "grad by both", "grad at a scale", "vjp", "no_grad", "detached", "eager grad")
+GRADIENTS = "attempt(torch.autograd.grad, (loss, k), (x, y, k), (None, k.detach().cos()))"  # a leaf is a root, too
+REVERSE = (
+    "grad",
+    "grad by y",
+    "grad by both",
+    "grad at a scale",
+    "vjp",
+    "vjp of the input, too",
+    "no_grad",
+    "detached",
+    "eager grad",
+)
 FORWARD = ("linearize", "jacfwd", "hessian")
 AFTER = ["", "", "", ".sum()", ".tanh()", " * x.sum()", ".sum(0)"]
 
@@ -264,9 +277,9 @@ class Program:
             lines += [f"    dual = f{len(self.transforms)}(*duals)"]
             lines += ["    tangent = fw.unpack_dual(dual).tangent"]
             lines += ["    tangent = out.detach() * 0 if tangent is None else tangent.detach()"]
-            lines += ["return out.detach(), attempt(torch.autograd.grad, loss, (x, y, k)), tangent"]
+            lines += [f"return out.detach(), {GRADIENTS}, tangent"]
         else:
-            lines += ["return out.detach(), attempt(torch.autograd.grad, loss, (x, y, k))"]
+            lines += [f"return out.detach(), {GRADIENTS}"]
         return "\n".join(["def program(torch):", *(f"    {line}" if line else "" for line in lines), ""])
 
     def run(self, module, loop=False):
@@ -335,7 +348,7 @@ def grow(program, choice, torch, custom):
             names.append(f"v{number}")
             lines.append(f"v{number} = {expression}")
     last = names[-1]
-    result = choice.choice([last, last, f"{last} * 1", f"{last} + x.sum()", f"{last} * y.sum()"])
+    result = choice.choice([*[last] * 4, f"{last} * 1", f"{last} + x.sum()", f"{last} * y.sum()", "x"])
     return replace(program, lines=tuple(lines), result=result)
 
 
