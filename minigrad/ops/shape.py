@@ -345,7 +345,7 @@ def matrix_transpose(self: Tensor) -> Tensor:
             "tensor.mT is only supported on matrices or batches of matrices, got a 1-D tensor",
             "write x.unsqueeze(-1) for a column, x.unsqueeze(0) for a row",
         )
-    return transpose(self, -2, -1) if self.ndim else reverse(self)
+    return transpose(self, -2, -1) if self.ndim else self
 
 
 @op("T(2, 3, 4)", torch="adjoint")

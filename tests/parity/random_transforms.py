@@ -197,7 +197,7 @@ TRANSFORMS = {
     "grad by both": "sum(g.sum() for g in torch.func.grad(lambda x, y: {f}(x, y).tanh().sum(), argnums=(0, 1))(x, y))",
     "grad at a scale": "torch.func.grad(lambda s: ({f}(x * s, y) * s).sum())(y.sum() + 1)",
     "vjp": "(lambda pair: pair[1](pair[0].tanh())[0])(torch.func.vjp(lambda x: {f}(x, y), x))",
-    "vjp of the input, too": "(lambda pair: pair[1]((pair[0][0].tanh(), pair[0][1]))[0])"
+    "vjp of the input, too": "(lambda pair: pair[1]((pair[0][0].tanh(), pair[0][1] * 1))[0])"
     "(torch.func.vjp(lambda x: ({f}(x, y), x), x))",
     "jvp": "torch.func.jvp(lambda x: {f}(x, y), (x,), (x.tanh(),))[1]",
     "jvp in both": "sum(torch.func.jvp({f}, (x, y), (x * 0 + 1, y.tanh())))",

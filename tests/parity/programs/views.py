@@ -351,3 +351,9 @@ def results_that_can_be_viewed_flat(torch):
         x.t()[[0, 1]],
     ]
     return [attempt(t.view, -1) for t in made]
+
+
+@gives([True, True])
+def matrix_transpose_of_a_number_is_itself(torch):
+    x = leaf(torch, 2.0)
+    return x.mT is x, x.mH is x
