@@ -249,14 +249,19 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
     if type(g) is Tensor and g._a.shape == shape and g._a.dtype == dtype:
         return g
     if g._sizes != shape:
-        if not broadcastable(shape, g._sizes):
-            raise results.wrong_shape(node, i, g._sizes, shape)
-        g = sum_to(g, shape)
+        g = fit_shape(g, node, i, [None if e is None else e._shape for e in node._edges])
     if g._np_dtype == dtype:
         return g
     if g._np_dtype not in FLOATS:
         results.no_float(node, i, g, dtype)
     return g.to(dtype)
+
+
+def fit_shape(g: Tensor, node: Any, i: int, shapes: Sequence) -> Tensor:
+    """The gradient of input i in its input's shape; `shapes` has those of all inputs."""
+    if not broadcastable(shapes[i], g._sizes):
+        raise results.wrong_shape(node, i, g._sizes, shapes)
+    return sum_to(g, shapes[i])
 
 
 def sum_to(g: Tensor, shape: tuple) -> Tensor:

@@ -273,6 +273,12 @@ def test_under_every_transform(make):
         assert torch.allclose(found, wanted), transform
 
 
+def test_a_gradient_that_fits_no_example_is_refused_in_the_shapes_of_one():
+    F = function(forward=lambda x, row: x * row, generate_vmap_rule=True, backward=lambda ctx, g: (g, g[:, :3]))
+    with pytest.raises(RuntimeError, match=r"gradient 1 has shape \(4, 3\), and argument row has shape \(4,\)"):
+        grad(lambda row: vmap(F.apply)(torch.ones(4, 4, 4), row).sum())(torch.ones(4, 4))
+
+
 # ---------------------------------------------------------------------- in place, outputs, gradients
 def in_place(**more):
     return function("Double", forward=lambda x: x.mul_(2), setup_context=lambda ctx, i, o: ctx.mark_dirty(i[0]),
