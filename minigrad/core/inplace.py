@@ -249,12 +249,13 @@ def regraph(layer: Any, fn: Any, before: Tensor, x: Tensor, others: tuple) -> No
 def rebase(layer: Any, x: Tensor) -> None:
     """A view was written: up the chain, each parent's history becomes 'itself with that region replaced'."""
     from ..ops.families import ViewScatter
+    from ..ops.memory import order_in_memory
     from .function import record
 
     while x._view is not None:
         view, parent = x._view, x._view.parent
         before = twin(parent)
-        record(layer, ViewScatter, (before, x, view.fn, view.args), parent)
+        record(layer, ViewScatter, (before, x, view.fn, view.args, order_in_memory(parent)), parent)
         move_retained(before._edge, parent._edge)
         x._view = ViewOf(parent, view.fn, view.args, parent._edge, version(x))
         x = parent

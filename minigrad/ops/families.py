@@ -332,7 +332,7 @@ class NonDifferentiable(Primitive):
 class ViewScatter(Primitive):
     """History only: a tensor with the region of one of its views replaced, after the write has been done."""
 
-    names, reads, formulas = ("base", "view", "fn", "args"), {0: (), 1: ()}, {}
+    names, reads, formulas = ("base", "view", "fn", "args", "order"), {0: (), 1: ()}, {}
 
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
@@ -340,13 +340,13 @@ class ViewScatter(Primitive):
 
     def backward(ctx: Any, g: Tensor) -> tuple:
         """The view gets its region of g; the rest goes on to what the base was before."""
-        from .memory import Contiguous, Copy
+        from .memory import Clone, Copy, laid_out_in
 
-        _, _, fn, args = ctx._alive()
-        for_base = for_view = None
+        _, _, fn, args, order = ctx._alive()
+        g, for_base, for_view = laid_out_in(order, g), None, None
         if ctx._edges[0] is not None:
-            for_base = Contiguous.apply(g)
+            for_base = Clone.apply(g)
             inplace(Copy, fn.apply(for_base, *args), 0.0)
         if ctx._edges[1] is not None:
             for_view = fn.apply(g, *args)
-        return for_base, for_view, None, None
+        return for_base, for_view, None, None, None
