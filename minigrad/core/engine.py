@@ -7,7 +7,7 @@ they pass through are the operations themselves, which makes derivatives of any 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from heapq import heappop, heappush
 from typing import Any
@@ -60,6 +60,17 @@ class Pending:
             slots = self.grads[node] = [None] * len(node._meta)
             heappush(self.heap, (-node._seq, id(node), node))
         slots[i] = g if slots[i] is None else slots[i] + g
+
+    def give_all(self, pairs: Iterable) -> None:
+        """The same for pairs of edge and gradient, as far as the edges lead to something wanted."""
+        useful, wanted = self.useful, self.wanted
+        for edge, g in pairs:
+            if (
+                edge is not None
+                and g is not None
+                and (useful is None or producer(edge) in useful or key(edge) in wanted)
+            ):
+                self.give(edge, g)
 
     def take(self) -> tuple:
         """The youngest node and its gradients."""
@@ -130,13 +141,11 @@ def push(
             pairs: Any = zip(node._edges, outs, strict=True)
             if isinstance(node, Ctx):
                 pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs, gs)]]
-            for edge, g in pairs:
-                if (
-                    edge is not None
-                    and g is not None
-                    and (useful is None or producer(edge) in useful or key(edge) in wanted)
-                ):
-                    pending.give(edge, g)
+            if watch is None:
+                pending.give_all(pairs)
+            else:
+                with watch.backward_of(node):  # a sum of gradients belongs to the rule that gave the last of them
+                    pending.give_all(pairs)
 
 
 invalid.LOOPS.add(push.__code__)
