@@ -1,6 +1,7 @@
 """Users' Functions under every transform and their compositions, with rules of their own and generated ones."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
@@ -394,6 +395,34 @@ def test_once_differentiable_finds_what_the_ctx_keeps_of_an_input(twice, kept):
                  backward=once_differentiable(lambda ctx, g: 3 * read(ctx) ** 2 * g))  # fmt: skip
     with pytest.raises(RuntimeError, match="once_differentiable"):
         TWICE[twice](F.apply)(torch.tensor(2.0))
+
+
+STRUCTURES = {
+    "a dict": lambda x: {"double": x * 2},
+    "a nested tuple": lambda x: (x * 2, (x * 3,)),
+    "a dict beside a tensor": lambda x: (x * 2, {"triple": [x * 3]}),
+    "a set": lambda x: {x * 2},
+    "an object": lambda x: SimpleNamespace(double=x * 2),
+    "a generator": lambda x: (x * n for n in (2, 3)),
+}
+RUNS = {
+    "backward": lambda f: f(torch.ones(3, requires_grad=True)),
+    "grad": lambda f: grad(lambda x: (f(x), x.sum())[1])(torch.ones(3)),
+    "jvp": lambda f: jvp(lambda x: (f(x), x)[1], (torch.ones(3),), (torch.ones(3),)),
+    "vmap": lambda f: vmap(lambda x: (f(x), x)[1])(torch.ones(3)),
+    "vmap under grad": lambda f: grad(lambda x: vmap(lambda x: (f(x), x)[1])(x).sum())(torch.ones(3)),
+}
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("run", RUNS)
+def test_tensors_in_a_structure_are_refused_where_they_would_lose_their_history(run, structure):
+    """PyTorch returns them untracked: their gradients are missing, under func.grad zero."""
+    forward = STRUCTURES[structure]
+    F = function(forward=forward, jvp=lambda ctx, t: (t * 2, None), generate_vmap_rule=True)
+    output = r"Scale.forward: output \d is a \w+ that (contains|may make) tensors(.|\n)*test_custom_functions(.|\n)*as a tuple"
+    with pytest.raises(TypeError, match=output):
+        RUNS[run](F.apply)
 
 
 def test_jvp_only_of_what_is_dual_and_zeros_for_the_rest():
