@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core.context import current, enter, use
-from ..core.dual import Level, tangent_of
+from ..core.dual import Level, laid_out_like, tangent_of
 from ..core.tensor import Tensor
 from ..core.wiring import is_float
 from ..errors import error, warn
@@ -151,7 +151,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     with use(frame.but(dual=None)):
         out = tensor.view_as(tensor)
-    out._tan = (frame.dual, tangent)
+        out._tan = (frame.dual, laid_out_like(tensor, tangent))
     return out
 
 

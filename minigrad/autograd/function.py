@@ -13,13 +13,19 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ..core.calls import counted
 from ..core.context import current
+from ..core.device import device
+from ..core.dtypes import FLOATS, dtype
 from ..core.function import Function
 from ..core.node import Ctx, describe
+from ..core.saved import Saved
 from ..core.tensor import Box, Tensor, history, levels
 from ..core.wiring import as_tuple, tensors_in
 from ..errors import defined_at, error
+from ..layers.generated import Example
 from ..ops.primitive import Primitive
 from .grad_mode import no_grad
 
@@ -40,7 +46,8 @@ def once_differentiable(fn: Callable) -> Callable:
     """Decorator of a `backward` that is not made of minigrad's operations: a second derivative through it is an error.
 
     Without it such a backward would give wrong second derivatives without a word.  The error comes when the result is
-    differentiated, also where only forward's inputs, and not the incoming gradients, require grad.
+    differentiated, also where the incoming gradients are constants (PyTorch then takes the result for one, too) and what
+    the ctx keeps may depend on forward's inputs.
 
     >>> import minigrad
     >>> from minigrad.autograd.function import once_differentiable
@@ -126,34 +133,43 @@ class DelayedError(Primitive):
 
 def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
     """The results with a DelayedError as their history, where they may depend on something that requires grad."""
-    read = list(tensors_in(grads))
     ctx = ctx._context() if isinstance(ctx, NestedIOFunction) else ctx
-    whose = ctx.name(), defined_at(ctx._fn.backward)
-    saved = list(tensors_in(ctx.saved_tensors))
-
-    def refused(o: Any) -> Any:
-        if not isinstance(o, Tensor):
-            return o
-        own = o._layer is ctx._layer
-        known = [v for t in (read if own else [*read, *saved]) for v in levels(t)]
-        return delayed(o, known, [e for e in ctx._edges if e is not None] if own else [], whose)
-
-    return mapped(outs, refused)
+    while isinstance(ctx, Example):
+        ctx = ctx._ctx
+    known = [v for t in tensors_in([*grads, *ctx.saved_tensors, *vars(ctx).values()]) for v in levels(t)]
+    return mapped(outs, lambda o: delayed(o, known, ctx) if isinstance(o, Tensor) else o)
 
 
-def delayed(o: Tensor, known: list, edges: list, whose: tuple) -> Tensor:
-    """o with a DelayedError as its history, at each layer that tracks something of what is known or has these edges.
-
-    `whose` backward gave it, for the error: the node's name, and where the method stands.
-    """
-    edges = edges + [e for t in known if t._layer is o._layer and (e := history(t)) is not None]
-    below = delayed(o._value, known, [], whose) if type(o) is Box else None
+def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
+    """o, a result of ctx's backward, with a DelayedError as its history, at each layer that tracks what it may depend on."""
+    edges = [e for t in known if t._layer is o._layer and (e := history(t)) is not None]
+    if o._layer is ctx._layer and derived(ctx):
+        edges += [e for e in ctx._edges if e is not None]
+    below = delayed(o._value, known, ctx) if type(o) is Box else None
     if edges or type(o) is Box and below is not o._value:
         o = Box(o._layer, below, o._extra) if type(o) is Box else o.detach()
     if edges:
         o._edge = DelayedError.Node(o._layer, tuple(edges))
-        o._edge._meta, o._edge._saved = describe((o,)), whose
+        o._edge._meta, o._edge._saved = describe((o,)), (ctx.name(), defined_at(ctx._fn.backward))
     return o
+
+
+def derived(ctx: Ctx) -> bool:
+    """Whether the ctx keeps what may have been computed from forward's inputs, which has no history of its own.
+
+    Integers and conditions have no slope.
+    """
+    kept = [s.tensor for s, i in zip(ctx._saved, ctx._places) if isinstance(s, Saved) and s.index is None and i is None]
+    return any([not flat(v) for v in (*kept, *vars(ctx).values())])
+
+
+def flat(value: Any) -> bool:
+    """Whether a value is made of integers, conditions, names and the like, which change in steps if at all."""
+    if isinstance(value, (tuple, list, dict)):
+        return all(map(flat, value.values() if isinstance(value, dict) else value))
+    if isinstance(value, Tensor):
+        return value._np_dtype not in FLOATS
+    return value is None or isinstance(value, (int, str, np.integer, np.bool_, dtype, device, slice))
 
 
 # ---------------------------------------------------------------------- nested inputs and outputs

@@ -45,10 +45,17 @@ def push_tangents(frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Any = N
     if any(t is not None for t in tangents):
         with use(frame.but(dual=None)):
             results = cls._tangents(args, tangents, outs, ctx)
-        for o, t in zip(outs, results, strict=True):
-            if t is not None and o._np_dtype in FLOATS:
-                o._tan = (level, t)
-                follow(o)
+            for o, t in zip(outs, results, strict=True):
+                if t is not None and o._np_dtype in FLOATS:
+                    o._tan = (level, t if cls.primitive and cls.view else laid_out_like(o, t))
+                    follow(o)
+
+
+def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
+    """The tangent t of x, which is no view, in memory as x is: a view of x has the view of t as its tangent."""
+    from ..ops.memory import laid_out_in, order_in_memory
+
+    return laid_out_in(order_in_memory(x), t)
 
 
 def follow(o: Tensor) -> None:
@@ -82,7 +89,7 @@ def zero_tangent(x: Tensor, level: Level) -> Tensor:
     if t is None:
         view = x._view
         t = (
-            x.new_zeros(x.shape)
+            laid_out_like(x, x.new_zeros(x.shape))
             if view is None or view.fn is None
             else view.fn.apply(zero_tangent(view.parent, level), *view.args)
         )

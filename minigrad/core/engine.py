@@ -7,7 +7,7 @@ they pass through are the operations themselves, which makes derivatives of any 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from heapq import heappop, heappush
 from typing import Any
@@ -60,6 +60,17 @@ class Pending:
             slots = self.grads[node] = [None] * len(node._meta)
             heappush(self.heap, (-node._seq, id(node), node))
         slots[i] = g if slots[i] is None else slots[i] + g
+
+    def give_all(self, pairs: Iterable) -> None:
+        """The same for pairs of edge and gradient, as far as the edges lead to something wanted."""
+        useful, wanted = self.useful, self.wanted
+        for edge, g in pairs:
+            if (
+                edge is not None
+                and g is not None
+                and (useful is None or producer(edge) in useful or key(edge) in wanted)
+            ):
+                self.give(edge, g)
 
     def take(self) -> tuple:
         """The youngest node and its gradients."""
@@ -130,13 +141,11 @@ def push(
             pairs: Any = zip(node._edges, outs, strict=True)
             if isinstance(node, Ctx):
                 pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs, gs)]]
-            for edge, g in pairs:
-                if (
-                    edge is not None
-                    and g is not None
-                    and (useful is None or producer(edge) in useful or key(edge) in wanted)
-                ):
-                    pending.give(edge, g)
+            if watch is None:
+                pending.give_all(pairs)
+            else:
+                with watch.backward_of(node):  # a sum of gradients belongs to the rule that gave the last of them
+                    pending.give_all(pairs)
 
 
 invalid.LOOPS.add(push.__code__)
@@ -249,14 +258,19 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
     if type(g) is Tensor and g._a.shape == shape and g._a.dtype == dtype:
         return g
     if g._sizes != shape:
-        if not broadcastable(shape, g._sizes):
-            raise results.wrong_shape(node, i, g._sizes, shape)
-        g = sum_to(g, shape)
+        g = fit_shape(g, node, i, [None if e is None else e._shape for e in node._edges])
     if g._np_dtype == dtype:
         return g
     if g._np_dtype not in FLOATS:
         results.no_float(node, i, g, dtype)
     return g.to(dtype)
+
+
+def fit_shape(g: Tensor, node: Any, i: int, shapes: Sequence) -> Tensor:
+    """The gradient of input i in its input's shape; `shapes` has those of all inputs."""
+    if not broadcastable(shapes[i], g._sizes):
+        raise results.wrong_shape(node, i, g._sizes, shapes)
+    return sum_to(g, shapes[i])
 
 
 def sum_to(g: Tensor, shape: tuple) -> Tensor:

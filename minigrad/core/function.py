@@ -26,6 +26,7 @@ from .wiring import (
     among,
     as_tuple,
     check_prints,
+    check_structure,
     check_tangents,
     check_unwritten,
     is_float,
@@ -206,6 +207,8 @@ class Function:
     @classmethod
     def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
         """The user's jvp, checked: one tangent or None per output."""
+        for i, o in enumerate(outs):
+            check_structure(cls, o, i)
         if ctx._materialize:
             tangents = [
                 p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents, strict=True)

@@ -252,12 +252,13 @@ def rebase(layer: Any, x: Tensor) -> None:
     The views' own histories then begin at the parents again, as those of all other views, when somebody asks for them.
     """
     from ..ops.families import ViewScatter
+    from ..ops.memory import order_in_memory
     from .function import record
 
     while x._view is not None:
         view, parent = x._view, x._view.parent
         before = twin(parent)
-        record(layer, ViewScatter, (before, x, view.fn, view.args), parent)
+        record(layer, ViewScatter, (before, x, view.fn, view.args, order_in_memory(parent)), parent)
         move_retained(before._edge, parent._edge)
         x._view = ViewOf(parent, view.fn, view.args, seen=None, version=-1)
         x = parent

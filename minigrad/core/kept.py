@@ -46,10 +46,10 @@ def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
 
 
 def tensors_in(tree: Any):
-    """All tensors in nested tuples, lists and dicts."""
+    """All tensors in nested tuples, lists, sets and dicts."""
     if isinstance(tree, Tensor):
         yield tree
-    elif isinstance(tree, (list, tuple)):
+    elif isinstance(tree, (list, tuple, set, frozenset)):
         for part in tree:
             yield from tensors_in(part)
     elif isinstance(tree, dict):

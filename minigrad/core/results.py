@@ -107,10 +107,11 @@ def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
     )
 
 
-def wrong_shape(node: Any, i: int, got: tuple, expected: tuple) -> Exception:
-    """The error for a gradient that cannot be that of its argument."""
+def wrong_shape(node: Any, i: int, got: tuple, shapes: Sequence) -> Exception:
+    """The error for a gradient that cannot be that of its argument; `shapes` has those of all arguments."""
+    expected = shapes[i]
     hint, fix = "", f"return a gradient of shape {expected}, that of the argument"
-    owner = next((j for j, e in enumerate(node._edges) if got and j != i and e is not None and e._shape == got), None)
+    owner = next((j for j, shape in enumerate(shapes) if got and j != i and shape == got), None)
     if isinstance(node, Ctx) and owner is not None:
         names = names_of(node)
         hint = f"; {got} is the shape of argument {owner}, {names[owner]}"

@@ -4,7 +4,7 @@ is what its jvp returns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import READS, attribute_at, error, noted, return_of, returned_at, returns, user_place, warn
@@ -79,20 +79,13 @@ def wire(ctx: Ctx, args: tuple, before: tuple, given: tuple, needs: bool) -> tup
 def check_other_output(ctx: Ctx, args: tuple, given: tuple, i: int) -> None:
     """An output that is no tensor holds none either, and is not all that there is where a gradient is wanted."""
     o, who = given[i], f"{ctx._fn.__name__}.forward"
+    check_structure(ctx._fn, o, i)
     if o is ctx:
         raise error(
             TypeError,
             who,
             f"returned the ctx as output {i}: minigrad keeps it itself, and hands it to backward",
             "return only the outputs",
-            notes=return_of(ctx._fn.forward),
-        )
-    if any(is_float(t) for t in tensors_in(o)):
-        raise error(
-            TypeError,
-            who,
-            f"output {i} is a {type(o).__name__} that contains tensors, which cannot be tracked there",
-            "return the tensors themselves, as a tuple, or use NestedIOFunction",
             notes=return_of(ctx._fn.forward),
         )
     if i == 0 and not any(isinstance(t, Tensor) for t in given):
@@ -105,6 +98,25 @@ def check_other_output(ctx: Ctx, args: tuple, given: tuple, i: int) -> None:
             "gradient through it",
             "return the result as a tensor; of a NumPy array, minigrad.from_numpy(...) of it",
             notes=return_of(ctx._fn.forward),
+        )
+
+
+def check_structure(cls: type[Function], o: Any, i: int, kind: Callable = is_float) -> None:
+    """Output number i is no structure with tensors of that kind: nobody looks into it, so that they would lose their history.
+
+    Objects are looked into, too.  What makes its tensors one by one is refused unseen.
+    """
+    if isinstance(o, (Tensor, Ctx, type)):
+        return
+    one_by_one = isinstance(o, Iterator)
+    if one_by_one or any(map(kind, tensors_in(getattr(o, "__dict__", o)))):
+        what = "may make tensors" if one_by_one else "contains tensors"
+        raise error(
+            TypeError,
+            f"{cls.__name__}.forward",
+            f"output {i} is a {type(o).__name__} that {what}, which cannot be tracked there",
+            "return the tensors themselves, as a tuple, or use NestedIOFunction",
+            notes=return_of(cls.forward),
         )
 
 

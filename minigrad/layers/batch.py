@@ -17,6 +17,7 @@ from ..core.calls import call_user
 from ..core.context import Frame, push, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Box, Tensor, version
+from ..core.wiring import check_structure
 from ..errors import MinigradError, error, returned_at, user_place
 from .transform import Transform
 
@@ -85,6 +86,8 @@ class Batch(Transform):
         with use(frame.parent):
             out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
         written = [a for a, v, n in zip(args, values, versions) if n is not None and version(v) != n]
+        for i, o in enumerate(out):
+            check_structure(cls, o, i, lambda t: True)
         boxes = tuple([self.returned(cls, o, d, written) for o, d in zip(out, out_dims)])
         return boxes if type(out) is tuple else boxes[0]
 

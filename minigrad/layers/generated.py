@@ -7,10 +7,12 @@ An outer vmap wraps the generated Function once more, so rules nest.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
-from ..core.calls import call_user
+from ..core.calls import call_user, own_forward
 from ..core.context import push
+from ..core.engine import fit_shape
 from ..core.function import Function
 from ..core.tensor import Box, Tensor
 from ..core.wiring import as_tuple
@@ -36,20 +38,27 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
         saved = ctx.saved_tensors
         with push(layer):
             saved = boxed(saved, Batched.saved_dims if name == "backward" else Batched.forward_dims)
-            out = call_user(cls, name, Example(ctx, saved), *boxed(args, dims))
-        return tuple([in_front(layer, o) for o in as_tuple(out)])
+            out = as_tuple(call_user(cls, name, Example(ctx, saved), *boxed(args, dims)))
+            if name == "backward":  # here, as what broadcasts to one example need not broadcast to a batch of them
+                out = reduced(ctx, out, Batched.shapes)
+        return tuple([in_front(layer, o) for o in out])
 
     class Batched(Function):
         generate_vmap_rule = True
-        # the batch dimensions of outputs and saved tensors; here, as a ctx may be that of several such Functions
+        # shapes of one example's inputs, batch dimensions of outputs and saved tensors; here, as a ctx may be that of
+        # several such Functions
+        shapes: tuple = ()
         out_dims: tuple = ()
         saved_dims: tuple = ()
         forward_dims: tuple = ()
 
         @staticmethod
+        @wraps(own_forward(cls.forward))  # errors name the user's arguments
         def forward(*args: Any) -> Any:
+            examples = boxed(args, in_dims)
+            Batched.shapes = tuple([a._sizes if isinstance(a, Tensor) else None for a in examples])
             with push(layer):
-                out = call_user(cls, "forward", *boxed(args, in_dims))
+                out = call_user(cls, "forward", *examples)
             found, dims = [], []
             for o in as_tuple(out):
                 found.append(o._value if layer.owns(o) else in_front(layer, o))
@@ -72,6 +81,7 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
             ctx._dirty, _ = strip(layer, ctx._dirty)
 
         @staticmethod
+        @wraps(cls.backward)
         def backward(ctx: Any, *grads: Any) -> tuple:
             out = under("backward", ctx, grads, Batched.out_dims)
             return tuple([back(g, d) for g, d in zip(out, in_dims)]) + out[len(in_dims) :]
@@ -89,6 +99,15 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
 def strip(layer: Batch, tensors: tuple) -> tuple:
     """Tensors as one layer down has them, and their batch dimensions."""
     return tuple([layer.inner(t) for t in tensors]), tuple([layer.dim(t) for t in tensors])
+
+
+def reduced(ctx: Any, grads: tuple, shapes: tuple) -> tuple:
+    """One example's gradients summed down to the shapes of its inputs, as the engine does with those of plain calls."""
+    while isinstance(ctx, Example):
+        ctx = ctx._ctx
+    wanted = [(i, g) for i, g in enumerate(grads[: len(shapes)]) if isinstance(g, Tensor) and ctx._needs[i]]
+    fitted = {i: fit_shape(g, ctx, i, shapes) for i, g in wanted}
+    return tuple([fitted.get(i, g) for i, g in enumerate(grads)])
 
 
 def back(g: Any, dim: int | None) -> Any:

@@ -15,7 +15,7 @@ from ..core.function import record
 from ..core.inplace import check_writable, inplace_at, link_view, rebase, regraph, shares, twin
 from ..core.node import describe
 from ..core.tensor import Box, Tensor, history
-from ..core.wiring import among, as_tuple, check_dirty, is_float
+from ..core.wiring import among, as_tuple, check_dirty, check_other_output, is_float
 from ..errors import user_place
 from .transform import Transform, captured
 
@@ -77,6 +77,9 @@ class Grad(Transform):
             low = cls.apply(*values)
             call_user(cls, "setup_context", ctx, values, low)
         lows, dirty = as_tuple(low), ctx._dirty
+        for i, o in enumerate(lows if any(needs) else ()):
+            if not isinstance(o, Tensor):
+                check_other_output(ctx, args, lows, i)
         outs = tuple([self.output(o, among(o, dirty), args, values, cls.__name__) for o in lows])
         ctx._dirty = tuple([next((a for a, v in zip(args, values) if v is d), d) for d in dirty])
         for d in ctx._dirty:

@@ -11,6 +11,7 @@ from typing import Any
 from ..core.calls import call_user
 from ..core.context import Frame, apply_at, use
 from ..core.dtypes import FLOATS
+from ..core.dual import laid_out_like
 from ..core.edges import ViewOf
 from ..core.inplace import inplace, inplace_at, of_fixed_view, shares
 from ..core.tensor import Box, Tensor, layers_of, version
@@ -36,6 +37,11 @@ class Jvp(Transform):
             self.derive(a, base)
         return a._extra
 
+    def tangent_to_view(self, a: Any) -> None:
+        """a's tangent comes to lie in memory as a does, if a is no view: each view of a has the view of it."""
+        if self.owns(a) and a._extra is not None and (a._view is None or a._view.fn is None):
+            a._extra = laid_out_like(a._value, a._extra)
+
     def derive(self, x: Any, base: Tensor) -> None:
         """The tangent of a view is the view of its base's."""
         if x._tan is not base:
@@ -50,6 +56,8 @@ class Jvp(Transform):
         lows = as_tuple(low)
         results = [None] * len(lows)
         with use(frame.parent):
+            if cls.primitive and cls.view:
+                self.tangent_to_view(args[0])
             tangents = [self.tangent(a) if type(a) is Box else None for a in args]
             if any([t is not None for t in tangents]):
                 results = cls._tangents(values, tangents, lows, self.context(cls, values, tangents, low))
@@ -120,6 +128,6 @@ class Jvp(Transform):
         if x._view is not None and x._view.fn is not None:
             self.derive(x, self.buffer(x._view.parent, t))
         elif t is not None and (x._extra is None or not layers_of(t) <= layers_of(x._extra)):
-            zeros = t.new_zeros(x.shape, dtype=x.dtype)
+            zeros = laid_out_like(x._value, t.new_zeros(x.shape, dtype=x.dtype))
             x._extra = zeros if x._extra is None else zeros + x._extra
         return x._extra

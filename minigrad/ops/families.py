@@ -38,7 +38,7 @@ from ..core.batching import lift
 from ..core.context import OFF, ON, current
 from ..core.inplace import inplace
 from ..core.saved import unpack
-from ..core.tensor import Tensor, example, wrap
+from ..core.tensor import Tensor, wrap
 from ..kernels import formula, run
 from .primitive import Primitive, ShapeOf
 
@@ -332,33 +332,21 @@ class NonDifferentiable(Primitive):
 class ViewScatter(Primitive):
     """History only: a tensor with the region of one of its views replaced, after the write has been done."""
 
-    names, reads, formulas = ("base", "view", "fn", "args"), {0: (), 1: ()}, {}
+    names, reads, formulas = ("base", "view", "fn", "args", "order"), {0: (), 1: ()}, {}
 
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
-        return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:], memory_order(example(args[0])))
+        return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:])
 
     def backward(ctx: Any, g: Tensor) -> tuple:
         """The view gets its region of g; the rest goes on to what the base was before."""
-        from .memory import Contiguous, Copy
+        from .memory import Clone, Copy, laid_out_in
 
         _, _, fn, args, order = ctx._alive()
-        for_base = for_view = None
+        g, for_base, for_view = laid_out_in(order, g), None, None
         if ctx._edges[0] is not None:
-            for_base = lying(g, order, Contiguous.apply)
+            for_base = Clone.apply(g)
             inplace(Copy, fn.apply(for_base, *args), 0.0)
         if ctx._edges[1] is not None:
-            for_view = fn.apply(lying(g, order, Tensor.contiguous), *args)
-        return for_base, for_view, None, None
-
-
-def memory_order(a: np.ndarray) -> tuple:
-    """The dimensions by their steps in memory, the longest first."""
-    return tuple(sorted(range(a.ndim), key=lambda d: -a.strides[d]))
-
-
-def lying(t: Tensor, order: tuple, row_major: Callable) -> Tensor:
-    """A tensor that lies in memory in this order of dimensions, which views may ask for; `row_major` makes the usual one."""
-    if order == tuple(range(len(order))):
-        return row_major(t)
-    return row_major(t.permute(order)).permute(tuple([order.index(d) for d in range(len(order))]))
+            for_view = fn.apply(g, *args)
+        return for_base, for_view, None, None, None

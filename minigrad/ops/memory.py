@@ -12,7 +12,7 @@ from ..core.arrays import on_device as is_on_device
 from ..core.device import CPU, CUDA, device, row_major
 from ..core.engine import sum_to
 from ..core.inplace import inplace
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, example
 from ..errors import error
 from . import devices
 from .families import Linear, View
@@ -37,6 +37,24 @@ class Contiguous(Linear):
     impl = lambda x: x.copy(order="C")
     dx = lambda g: g
     batch = lambda x: (x,)
+
+
+def order_in_memory(t: Tensor) -> tuple:
+    """The dimensions of t, under vmap of one example, as they lie in memory, the outermost first."""
+    strides = example(t).strides
+    return tuple(sorted(range(len(strides)), key=lambda d: -abs(strides[d])))
+
+
+def laid_out_in(order: tuple, t: Tensor) -> Tensor:
+    """t in memory without gaps, its dimensions in that order: itself or a copy.
+
+    What stands in for another tensor, as its tangent or gradient, has the same views only in the same layout.
+    """
+    if example(t).transpose(order).flags.c_contiguous:
+        return t
+    out = Contiguous.apply(t.permute(order)).permute(tuple([order.index(d) for d in range(len(order))]))
+    out._view = None  # nobody else sees what it is a view of
+    return out
 
 
 class To(Linear):

@@ -74,6 +74,13 @@ class Flows:
         if (event := self._made_by.get(node)) is not None:
             self._open = self.backward_group(event.group)
 
+    def leaf_began(self) -> None:
+        """A leaf's gradient is about to be added to its `.grad`: what that takes belongs to the rule that ran last."""
+        self._closed.append(self._open)
+        last = self.groups[-1] if self.groups else None
+        if last is not None and last.of is not None and last.run == self._run:
+            self._open = last
+
     def backward_ended(self) -> None:
         """It is over."""
         self._open = self._closed.pop()

@@ -116,7 +116,9 @@ class Listener(Ledger):
             t = leaf._ref()
             before = None if t is None else t._grad
             copy = None if before is None else copied(bottom(before))
+            self.log.append([Ledger.leaf_began])
             end(leaf, g, *rest)
+            self.log.append([Ledger.backward_ended])
             after = None if t is None or leaf._hooks is not None else t._grad  # a hook may have put anything there
             self.log.append([Ledger.accumulated, leaf, g, before, after, copy])
 

@@ -1,6 +1,7 @@
 """Users' Functions under every transform and their compositions, with rules of their own and generated ones."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
@@ -273,6 +274,12 @@ def test_under_every_transform(make):
         assert torch.allclose(found, wanted), transform
 
 
+def test_a_gradient_that_fits_no_example_is_refused_in_the_shapes_of_one():
+    F = function(forward=lambda x, row: x * row, generate_vmap_rule=True, backward=lambda ctx, g: (g, g[:, :3]))
+    with pytest.raises(RuntimeError, match=r"gradient 1 has shape \(4, 3\), and argument row has shape \(4,\)"):
+        grad(lambda row: vmap(F.apply)(torch.ones(4, 4, 4), row).sum())(torch.ones(4, 4))
+
+
 # ---------------------------------------------------------------------- in place, outputs, gradients
 def in_place(**more):
     return function("Double", forward=lambda x: x.mul_(2), setup_context=lambda ctx, i, o: ctx.mark_dirty(i[0]),
@@ -366,6 +373,69 @@ def test_once_differentiable():
         grad(grad(F.apply))(x)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         jacrev(jacrev(F.apply))(x)
+
+
+KEPT = {
+    "an input as an attribute": (lambda ctx, i, o: setattr(ctx, "x", i[0]), lambda ctx: ctx.x),
+    "what was computed of it": (lambda ctx, i, o: setattr(ctx, "x", [i[0] * 1]), lambda ctx: ctx.x[0]),
+    "what was computed of it, saved": (
+        lambda ctx, i, o: ctx.save_for_backward(i[0] * 1),
+        lambda ctx: ctx.saved_tensors[0],
+    ),
+}
+TWICE = {
+    "grad": lambda f: grad(grad(f)),
+    "vmap": lambda f: lambda x: vmap(grad(grad(f)))(x.expand(2)),
+    "vmap inside": lambda f: grad(lambda x: vmap(grad(f))(x.expand(2)).sum()),
+    "backward": lambda f: lambda x: second_derivative(f, x),
+    "backward of vmap": lambda f: lambda x: second_derivative(vmap(f), x.expand(2)),
+}
+
+
+def second_derivative(f, x):
+    x = x.clone().requires_grad_()
+    (g,) = torch.autograd.grad((f(x) + x**2).sum(), x, create_graph=True)
+    return torch.autograd.grad(g.sum(), x)
+
+
+@pytest.mark.parametrize("kept", KEPT)
+@pytest.mark.parametrize("twice", TWICE)
+def test_once_differentiable_finds_what_the_ctx_keeps_of_an_input(twice, kept):
+    from minigrad.autograd.function import once_differentiable
+
+    setup, read = KEPT[kept]
+    F = function(forward=lambda x: x**3, setup_context=setup, generate_vmap_rule=True,
+                 backward=once_differentiable(lambda ctx, g: 3 * read(ctx) ** 2 * g))  # fmt: skip
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        TWICE[twice](F.apply)(torch.tensor(2.0))
+
+
+STRUCTURES = {
+    "a dict": lambda x: {"double": x * 2},
+    "a nested tuple": lambda x: (x * 2, (x * 3,)),
+    "a dict beside a tensor": lambda x: (x * 2, {"triple": [x * 3]}),
+    "a set": lambda x: {x * 2},
+    "an object": lambda x: SimpleNamespace(double=x * 2),
+    "a generator": lambda x: (x * n for n in (2, 3)),
+}
+RUNS = {
+    "backward": lambda f: f(torch.ones(3, requires_grad=True)),
+    "grad": lambda f: grad(lambda x: (f(x), x.sum())[1])(torch.ones(3)),
+    "jvp": lambda f: jvp(lambda x: (f(x), x)[1], (torch.ones(3),), (torch.ones(3),)),
+    "vmap": lambda f: vmap(lambda x: (f(x), x)[1])(torch.ones(3)),
+    "vmap under grad": lambda f: grad(lambda x: vmap(lambda x: (f(x), x)[1])(x).sum())(torch.ones(3)),
+}
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("run", RUNS)
+def test_tensors_in_a_structure_are_refused_where_they_would_lose_their_history(run, structure):
+    """PyTorch returns them untracked: their gradients are missing, under func.grad zero."""
+    forward = STRUCTURES[structure]
+    F = function(forward=forward, jvp=lambda ctx, t: (t * 2, None), generate_vmap_rule=True)
+    output = r"Scale.forward: output \d is a \w+ that (contains|may make) tensors(.|\n)*test_custom_functions(.|\n)*as a tuple"
+    with pytest.raises(TypeError, match=output):
+        RUNS[run](F.apply)
 
 
 def test_jvp_only_of_what_is_dual_and_zeros_for_the_rest():

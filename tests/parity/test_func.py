@@ -200,6 +200,36 @@ with fw.dual_level():
     found = t.func.grad(lambda x: (x**3).sum())(d), t.vmap(lambda x: x**3)(d)
     return [list(fw.unpack_dual(f)) for f in found]"""),
 }
+FORWARD_LAYOUTS = {  # a tangent whose memory has another order than its primal's
+    "reshape": lambda t: t.func.jvp(lambda x: x.reshape(6), (t.ones(2, 3),), (t.arange(6.0).reshape(3, 2).mT,)),
+    "a written view": block("""
+def f(x):
+    x.view(6).mul_(2)
+    return x
+return t.func.jvp(f, (t.ones(2, 3),), (t.arange(6.0).reshape(3, 2).mT,))"""),
+    "a written view of a constant": block("""
+def f(x):
+    y = t.ones(3, 2).mT.clone()
+    y.mT.view(6)[1:4].copy_(x)
+    return y
+return t.func.jvp(f, (t.ones(3),), (t.tensor([2.0, 3.0, 1.0]),))"""),
+    "a tangent of a vmap": lambda t: t.func.vmap(
+        lambda v: t.func.jvp(lambda x: x.view(6), (t.ones(2, 3),), (v,)), in_dims=1
+    )(t.arange(12.0).reshape(2, 2, 3)),
+    "a matrix used straight and transposed": block("""
+def f(c):
+    m = c.reshape(3, 2)
+    return (m * t.arange(6.0).reshape(3, 2)).sum() + (m.mT**2 * t.arange(6.0).reshape(2, 3)).sum()
+c = t.arange(6.0)
+return t.func.jvp(t.func.grad(f), (c,), (c,)), t.func.hessian(f)(c)"""),
+    "a write with a transposed gradient": block("""
+def f(x):
+    y = x * 1
+    y.view(6).mul_(x.flatten())
+    return (y.mT * t.arange(6.0).reshape(3, 2)).sum()
+x = t.ones(2, 3)
+return t.func.grad(f)(x), t.func.hessian(f)(x), t.func.jacfwd(f)(x)"""),
+}
 FORWARD_ERRORS = {
     "lists": lambda t: t.func.jvp(lambda x: x * 2, [t.ones(2)], [t.ones(2)]),
     "no tuple": lambda t: t.func.jvp(lambda x: x * 2, t.ones(2), t.ones(2)),
@@ -319,6 +349,7 @@ THEMES = {
     "reverse": REVERSE,
     "reverse errors": REVERSE_ERRORS,
     "forward": FORWARD,
+    "forward, layouts": FORWARD_LAYOUTS,
     "forward errors": FORWARD_ERRORS,
     "grad modes": GRAD_MODES,
     "in place": IN_PLACE,

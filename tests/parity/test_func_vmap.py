@@ -210,6 +210,43 @@ FUNCTION_ERRORS = {
     ]
     for transform in transforms
 }
+
+
+def product(t):
+    """A Function x * y whose backward leaves it to the engine to sum gradients down to the inputs' shapes."""
+    return function(
+        t,
+        forward=lambda x, y: x * y,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+        backward=lambda ctx, g: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[0]),
+        jvp=None,
+        generate_vmap_rule=True,
+    )
+
+
+BROADCAST = {  # a matrix times a row for each example; a batch of 3 could be taken for a dimension of the example
+    f"{name}, {n} examples": lambda t, n=n, dims=dims, f=f: f(
+        t,
+        t.vmap(product(t).apply, dims),
+        t.arange(n * 9.0).reshape(n, 3, 3).movedim(0, dims[0]),
+        t.arange(n * 3.0).sin().reshape(n, 3).movedim(0, dims[1] or 0)[(0,) * (dims[1] is None)],
+    )
+    for n in (1, 2, 3)
+    for dims in ((0, 0), (1, 0), (2, 1), (0, None))
+    for name, f in {
+        f"grad, in_dims={dims}": lambda t, f, x, y: t.func.grad(lambda x, y: (f(x, y) ** 2).sum(), (0, 1))(x, y),
+        f"vjp, in_dims={dims}": lambda t, f, x, y: (lambda out, pull: pull(out))(*t.func.vjp(f, x, y)),
+        f"backward, in_dims={dims}": lambda t, f, x, y: t.autograd.grad(
+            (f(x.requires_grad_(), y.requires_grad_()) ** 2).sum(), (x, y)
+        ),
+        f"second derivatives, in_dims={dims}": lambda t, f, x, y: t.func.grad(
+            lambda y: (t.func.grad(lambda y: (f(x, y) ** 2).sum())(y) * y).sum()
+        )(y),
+        f"another vmap, in_dims={dims}": lambda t, f, x, y: t.func.grad(
+            lambda x, y: (t.vmap(f)(x, y) ** 2).sum(), (0, 1)
+        )(t.stack([x, x + 1, x]), t.stack([y, y, y + 1])),
+    }.items()
+}
 THEMES = {
     "arguments": ARGUMENTS,
     "argument errors": ARGUMENT_ERRORS,
@@ -218,6 +255,7 @@ THEMES = {
     "modules": MODULES,
     "module errors": MODULE_ERRORS,
     "function errors": FUNCTION_ERRORS,
+    "inputs of two ranks": BROADCAST,
 }
 CASES = [(f"{theme}: {name}", program) for theme, programs in THEMES.items() for name, program in programs.items()]
 

@@ -258,6 +258,50 @@ def test_the_gradient_of_what_another_thread_has_made():
     assert_sound(document)
 
 
-def test_every_rule_inside_transforms_names_its_operation():
-    document = minigrad.record(func.hessian(lambda x: (x**3).sum()), minigrad.tensor([1.0, 2.0])).to_dict()
-    assert all(op["of"] is not None for op in document["ops"] if op["phase"] == "backward")
+class CubeAndSlope(minigrad.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3, 3 * x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+
+    @staticmethod
+    def backward(ctx, g, g_slope):
+        x, slope = ctx.saved_tensors
+        return g * slope + g_slope * 6 * x
+
+
+def twice(x):
+    """A second derivative in plain code; the gradients of x are added up in both backwards."""
+    x = x.clone().requires_grad_()
+    (g,) = minigrad.autograd.grad((x * x.sin()).sum(), x, create_graph=True)
+    return minigrad.autograd.grad(g.sum(), x)[0]
+
+
+def from_outside(x):
+    """The same of a leaf that has a gradient already."""
+    x = x.detach().requires_grad_()
+    for _ in range(2):
+        (x * x.sin()).sum().backward(create_graph=True)
+    return minigrad.autograd.grad(x.grad.sum(), x)[0]
+
+
+DIFFERENTIATED_TWICE = {
+    "hessian": func.hessian(lambda x: (x**3).sum()),
+    "a sum of gradients": func.hessian(lambda x: (x * x.sin()).sum()),
+    "a Function of two outputs": func.grad(lambda x: func.grad(lambda x: CubeAndSlope.apply(x)[0].sum())(x).sum()),
+    "twice in plain code": twice,
+    "accumulated": from_outside,
+}
+
+
+@pytest.mark.parametrize("f", DIFFERENTIATED_TWICE.values(), ids=DIFFERENTIATED_TWICE)
+def test_every_rule_leads_to_a_forward_operation(f):
+    ops = minigrad.record(f, minigrad.tensor([1.0, 2.0]), passes=("forward", "backward")).to_dict()["ops"]
+    for op in ops:
+        assert (op["of"] is None) == (op["phase"] == "forward"), op["name"]
+        while op["of"] is not None:
+            op = ops[op["of"]]
+        assert op["phase"] == "forward"

@@ -311,3 +311,17 @@ def tangent_of_a_mean_of_nothing(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual_of(torch, [2.0, 3.0], [1.0, 10.0])
         return parts_of(torch, x[2:].mean()), parts_of(torch, x.mean())
+
+
+@gives(
+    [[0.0, 4.0, 8.0, 2.0, 6.0, 10.0], [3, 1], [[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]], [[0.0, 2.0], [3.0, 1.0], [0.0, 0.0]]]
+)
+def tangent_lies_in_memory_as_its_primal_does(torch):
+    fw, t = torch.autograd.forward_ad, torch.arange(6.0).reshape(3, 2).t()
+    with fw.dual_level():
+        x = fw.make_dual(torch.ones(2, 3), t)
+        parts = [fw.unpack_dual(x.view(6)).tangent, list(fw.unpack_dual(x).tangent.stride())]
+        x.view(6).mul_(2)
+        y = torch.ones(3, 2).t().clone()  # a tangent that is made by a write to a part
+        y.t().view(6)[1:4].copy_(fw.make_dual(torch.ones(3), torch.tensor([2.0, 3.0, 1.0])))
+        return [*parts, fw.unpack_dual(x).tangent, fw.unpack_dual(y).tangent.t()]

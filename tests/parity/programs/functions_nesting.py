@@ -105,6 +105,31 @@ def once_differentiable_allows_one_backward(torch):
     return g, seen, attempt(torch.autograd.grad, tracked.sum(), x)
 
 
+@gives([[False, True], [[0.0, 0.0, 6.0], [0.0, 12.0, 6.0]]])
+def once_differentiable_with_a_constant_slope(torch):
+    """What the ctx keeps has no slope: places and a flag."""
+
+    class Largest(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, twice):
+            values, places = x.max(-1)
+            ctx.save_for_backward(places)
+            ctx.shape, ctx.twice = x.shape, twice
+            return values
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (places,) = ctx.saved_tensors
+            return torch.zeros(ctx.shape).scatter(-1, places.unsqueeze(-1), g.unsqueeze(-1) * (1 + ctx.twice)), None
+
+    x = leaf(torch, [[1.0, 2.0, 3.0], [1.0, 6.0, 3.0]])
+    (constant,) = torch.autograd.grad(Largest.apply(x, True).sum(), x, create_graph=True)
+    (g,) = torch.autograd.grad(Largest.apply(x, True).sum() + (x**3).sum() / 3, x, create_graph=True)
+    places = torch.tensor([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    return [constant.requires_grad, g.requires_grad], torch.autograd.grad((g * places).sum(), x)[0]
+
+
 @gives([[12.0], RuntimeError])
 def once_differentiable_in_the_middle_of_a_graph(torch):
     class Func(torch.autograd.Function):

@@ -253,3 +253,20 @@ def view_that_was_written_depends_on_its_base(torch):
     v = y[:]
     v.mul_(2)
     return torch.autograd.grad(v.sum(), y, retain_graph=True), attempt(torch.autograd.grad, (y * 1).sum(), v)
+
+
+@gives([[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]])
+def gradient_of_a_written_view_arrives_transposed(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x * 1
+    y.view(6).mul_(2)  # only a row-major memory has this view
+    return torch.autograd.grad((y.t() * torch.arange(6.0).reshape(3, 2)).sum(), x)[0]
+
+
+@gives([[0.0, 1.0, 4.0], [3.0, 4.0, 5.0]])
+def gradient_of_a_written_view_by_strides_arrives_transposed(torch):
+    weights = torch.arange(6.0).reshape(2, 3)
+    x = weights.t().clone().requires_grad_()
+    y = x * 1  # it lies in memory as weights do
+    y.as_strided((2,), (2,)).mul_(2)
+    return torch.autograd.grad((y.t() * weights).sum(), x)[0].t()
