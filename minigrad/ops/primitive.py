@@ -59,7 +59,7 @@ class Primitive(Function):
     )
     batch: Any = None
     anywhere: tuple = ()  # the parameters whose tensors may lie on another device than the others
-    quiet = False  # impl calls NumPy's functions itself: the warnings name our modules, where they are filtered
+    quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself: it can be alarmed (core/quiet.py)
     namespaces: list = []  # of functions that call apply: they get the written-out one (dispatch/)
     operator = ""  # the method of Tensor that Python's operator calls
     name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.node import Node
+from ...core.quiet import alarmed
 from ..primitive import Primitive
 from .plan import Plan, is_reduction
 from .pointwise import VALUE
@@ -87,7 +88,10 @@ def specialisable(cls: Any) -> bool:
 
 def write(plan: Plan, scope: dict) -> str:
     """The operation's text; what it names goes into `scope`."""
-    scope |= {"impl": plan.cls.impl, "on_arrays": plan.cls.arrays} | {"d" + k: f for k, f in plan.formulas.items()}
+    impl = plan.cls.impl
+    scope |= {"impl": alarmed(impl) if plan.cls.quiet else impl, "on_arrays": plan.cls.arrays} | {
+        "d" + k: f for k, f in plan.formulas.items()
+    }
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
 
 

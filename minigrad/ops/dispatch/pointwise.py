@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...core import dtypes
+from ...core.quiet import ALARM, restore, silence
 from ...kernels import formula, run
 from .plan import Plan
 
@@ -18,7 +21,7 @@ def {name}({args}):
         if (kind is F4 or kind is F8){same_kind}:
             try:
                 result = {compute}
-            except (RuntimeWarning, ValueError):  # warnings as errors, shapes that do not meet: the general way knows
+            except (TypeError, FloatingPointError, ValueError):  # NumPy tells of a NaN, or shapes do not meet
                 return other(*{given})
             out = new(Tensor)
             out._a = result
@@ -79,10 +82,26 @@ def specialisable(cls: Any) -> bool:
 def write(plan: Plan, scope: dict) -> str:
     """The operation's text; what it names goes into `scope`."""
     cls = plan.cls
-    compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else lambda *arrays: run.forward(cls, arrays)
-    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays)}
+    compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else by_formula(cls)
+    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), **ALARM}
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
     return write_apply(plan) + (write_pull(plan, scope) if on_arrays else "")
+
+
+def by_formula(cls: Any) -> Callable:
+    """What computes on few elements by a formula; of infinities on the way, which the result may not have, nobody hears."""
+    plain = cls.ufunc or formula.on_arrays(cls.kernel)
+
+    def compute(*arrays: Any) -> Any:
+        if any([type(a) is not np.ndarray for a in arrays]):
+            return run.forward(cls, arrays)
+        said = silence()
+        try:
+            return run.cast(plain(*arrays), dtypes.BOOL if cls.kind == "bool" else arrays[0].dtype)
+        finally:
+            restore(said)
+
+    return compute
 
 
 def write_apply(plan: Plan) -> str:
