@@ -10,7 +10,7 @@ from ...core.arrays import KINDS
 from ...core.arrays import zeros as zeros_like
 from ...core.dtypes import F4, F8
 from ...core.edges import Port, Version
-from ...core.node import Node
+from ...core.node import Callable
 from ...core.saved import Freed, Saved
 from ...core.stale import freed, modified
 from ...core.sweep import bare, boxed, fitted, sum_down
@@ -79,7 +79,7 @@ def flat_class(plan: Plan) -> type:
     }
     if len(outs) == 1:
         body["_meta"] = property(lambda node: ((node._shape, node._dtype),))
-    return type(cls.Node.__name__, (Node,), body)
+    return type(cls.Node.__name__, (Callable,), body)
 
 
 def as_saved(v: Any, index: int | None) -> Any:
