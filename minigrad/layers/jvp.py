@@ -36,6 +36,10 @@ class Jvp(Transform):
             self.derive(a, base)
         return a._extra
 
+    def follows(self, t: Box) -> bool:
+        """Whether it has a tangent."""
+        return self.tangent(t) is not None
+
     def derive(self, x: Any, base: Tensor) -> None:
         """The tangent of a view is the view of its base's."""
         if x._tan is not base:
