@@ -17,6 +17,7 @@ from ...core.sweep import bare, boxed, fitted, sum_down
 from ...core.tensor import Tensor, version, wrap
 from ...kernels import run
 from ..families import spread
+from ..layouts import arranged
 from ..primitive import ShapeOf, as_tensor
 from .plan import Plan
 
@@ -119,6 +120,8 @@ def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
     """More results than the formulas tell of: their tensors, wired in the general way."""
     if len(KINDS) > 1:
         cls.check_devices(args)
+    if cls.layout is not None:
+        raw = arranged(cls, raw, tuple([a._a if isinstance(a, Tensor) else a for a in args]))
     outs = cls.finish(frame, args, raw)
     if frame.note is not None:
         frame.note(cls, args, outs)

@@ -22,7 +22,7 @@ def {name}({args}):
             try:
                 result = {compute}
             except (TypeError, FloatingPointError, ValueError):  # NumPy tells of a NaN, or shapes do not meet
-                return other(*{given})
+                return other(*{given}){laid_out}
             out = new(Tensor)
             out._a = result
             out._edge = out._ver = out._view = out._tan = out._grad = None
@@ -44,6 +44,10 @@ def {name}({args}):
 
 apply = {name}
 """
+
+LAID_OUT = """
+            if result.ndim > 1 and type(result) is ndarray:
+                result = layout(result, {x})"""
 
 NUMBER = """
     kept = None
@@ -83,7 +87,8 @@ def write(plan: Plan, scope: dict) -> str:
     """The operation's text; what it names goes into `scope`."""
     cls = plan.cls
     compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else by_formula(cls)
-    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), **ALARM}
+    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
+    scope |= ALARM
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
     return write_apply(plan) + (write_pull(plan, scope) if on_arrays else "")
 
@@ -122,6 +127,7 @@ def write_apply(plan: Plan) -> str:
         first=arrays[0],
         same_kind="" if len(names) == 1 else f" and {arrays[1]}.dtype is kind",
         compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
+        laid_out="" if cls.layout is None else LAID_OUT.format(x=arrays[0]),
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
         edge="n" + names[0],
         given=GIVEN.format(x=names[0], y=names[1]) if plan.counts_numbers else f"({args},)",
