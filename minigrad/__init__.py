@@ -8,7 +8,6 @@ mode, ops/families.py for how an operation is declared, layers/ for the transfor
 """
 
 import math as _math
-import warnings as _warnings
 
 __version__ = "0.1.0"
 
@@ -378,8 +377,3 @@ newaxis = None
 _methods.install()
 _install_pool()
 _install_traceback()
-
-# NumPy's notes on infinities and NaN in our own computations are not for users; what users compute themselves keeps them.
-# In the written-out operations they are errors, on which these go the general way, where core/invalid.py takes note.
-_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
-_warnings.filterwarnings("error", category=RuntimeWarning, module=r"minigrad\.(ops\.dispatch|kernels\.run)$")

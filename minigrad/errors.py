@@ -146,6 +146,21 @@ def attribute_at(f: Any, does: tuple[str, ...], name: str) -> Place | None:
 STORES, READS = ("STORE_ATTR",), ("LOAD_ATTR", "LOAD_METHOD")
 
 
+def callee(frame: FrameType) -> Any:
+    """Return what a running frame is calling, where variables and attributes name it; else None."""
+    steps = list(dis.get_instructions(frame.f_code))
+    now = next((s.positions for s in steps if s.offset == frame.f_lasti), None)
+    if now is None or now.col_offset is None:
+        return None
+    start = now.lineno, now.col_offset  # a call begins where its function's name does
+    before = [s for s in steps if s.offset < frame.f_lasti and s.opname.startswith("LOAD_") and s.positions]
+    names = [s.argval for s in before if (s.positions.lineno, s.positions.col_offset) == start]
+    found: Any = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}.get(names[0]) if names else None
+    for name in names[1:]:
+        found = getattr(found, name, None) if isinstance(name, str) else None
+    return found
+
+
 def noted(what: str, place: Place | None) -> list[str]:
     """A note for an error that says where something is; none where that is not known."""
     return [] if place is None else [f"{what} at {place}"]

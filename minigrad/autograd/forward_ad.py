@@ -106,7 +106,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of `tensor` that carries `tangent`, of the same shape and dtype, until the level ends.
+    """Return a view of `tensor` that carries `tangent`, of the same shape, until the level ends.
+
+    A tangent of another floating-point dtype is converted, as by func.jvp; in PyTorch it keeps its dtype.
 
     >>> import minigrad
     >>> import minigrad.autograd.forward_ad as fwAD
@@ -138,19 +140,13 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"the tangent has shape {tuple(tangent.shape)}, but the tensor has shape {tuple(tensor.shape)}",
             "a tangent has its tensor's shape: tangent.expand_as(tensor) repeats one, minigrad.vmap goes through many",
         )
-    if tensor.dtype != tangent.dtype:
-        raise error(
-            RuntimeError,
-            "make_dual",
-            f"the tangent has {tangent.dtype}, but the tensor has {tensor.dtype}",
-            "convert it: tangent.to(tensor.dtype)",
-        )
     if tangent_of(tensor, frame.dual) is not None:
         raise error(
             RuntimeError, "make_dual", "the tensor already carries a tangent at this level", "unpack_dual it first"
         )
     with use(frame.but(dual=None)):
         out = tensor.view_as(tensor)
+        tangent = tangent if tangent.dtype == tensor.dtype else tangent.to(tensor.dtype)
         out._tan = (frame.dual, laid_out_like(tensor, tangent))
     return out
 

@@ -83,6 +83,12 @@ class Leaf:
         """PyTorch's name for the end of an edge."""
         return "AccumulateGrad"
 
+    def __call__(self, *grads: Tensor | None) -> tuple:
+        """Accumulate a gradient into the tensor's `.grad`."""
+        from .engine import called
+
+        return called(self, grads)
+
     def register_hook(self, fn: Any) -> Any:
         """Call `fn((), grad_outputs)` after the gradient was accumulated."""
         from .hooks import Handle, hooks_of

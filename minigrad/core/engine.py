@@ -14,11 +14,11 @@ from typing import Any
 
 from ..errors import Place, error, user_place
 from . import arrays, debug, ends, hooks, invalid, results
-from .calls import call_user, running_method
+from .calls import call_user, counted, running_method
 from .context import OFF, ON, current, running, use
 from .debug import fingerprint
 from .dtypes import FLOATS
-from .edges import Leaf, Port, key, producer
+from .edges import Leaf, Port, key, name_of, producer
 from .fast import GENERIC
 from .node import Ctx, anomaly, passed_over, place_of_gradients
 from .saved import Freed, Saved
@@ -202,6 +202,29 @@ def pull(node: Any, gs: list) -> tuple:
     if node._trace is not None and anomaly.nan:
         invalid.check_nan(node, fitted)
     return fitted
+
+
+def called(node: Any, grads: tuple) -> Any:
+    """Return what a node that the user calls makes of the gradients of its outputs."""
+    names = [type(g).__name__ for g in grads if g is not None and not isinstance(g, Tensor)]
+    if names or len(grads) != len(node._meta):
+        raise error(
+            TypeError,
+            name_of(node),
+            f"is called with {f'a {names[0]}' if names else counted(len(grads), 'gradient')}, and takes {len(node._meta)}, "
+            "a tensor or None for each of its outputs",
+            f"pass tensors of the shapes {', '.join([str(m and m[0]) for m in node._meta])}",
+        )
+    if all(g is None for g in grads):
+        outs: Any = (None,) * len(node._edges)
+    elif type(node) is Leaf:
+        accumulate(node, grads[0])
+        return ()
+    else:
+        outs = node._fn.backward(node, *grads)
+    pairs = [(outs[i], node._edges[i]) for i in node.tensor_inputs()]
+    found = [o if o is None or e is None else o.to(e._dtype) for o, e in pairs]
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def pull_custom(node: Ctx, gs: list) -> tuple:

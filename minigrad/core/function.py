@@ -19,7 +19,7 @@ from .dual import push_tangents
 from .edges import Port
 from .guard import Guard
 from .inplace import twin
-from .node import Ctx, Full, describe, described
+from .node import Ctx, OfPrimitive, describe, described
 from .results import unused_tangents
 from .tensor import Tensor, history, version
 from .wiring import (
@@ -89,7 +89,7 @@ class Function:
             guard_forward(cls)
         cls._watched, cls._unread, cls._unread_tangents = False, None, None
         cls.combined = cls.setup_context is Function.setup_context
-        base = Full if cls.primitive else Ctx
+        base = OfPrimitive if cls.primitive else Ctx
         name = f"{cls.node or cls.__name__}Backward0" if cls.primitive else f"{cls.__name__}Backward"
         name = cls.node if cls.primitive and "Backward" in cls.node else name
         cls.Node = type(

@@ -3,7 +3,8 @@
 NumPy tells when a calculation makes an infinity or a NaN of other numbers.  In the forward pass the operation and the user's
 line are remembered until the next backward (`made`); while gradients travel back (sweep.py, engine.py), the node that was at
 work (`Pending.spoilers`).  They are looked at when a gradient has become NaN, or backward starts from one.  Compiled kernels,
-which large arrays take, do not tell, and on a GPU none does: detect_anomaly looks at every number.
+which large arrays take, do not tell, on a GPU none does, and under the user's np.errstate(all="ignore") hardly any:
+detect_anomaly looks at every number.
 """
 
 from __future__ import annotations

@@ -153,6 +153,27 @@ class Full(Node):
         return {i: s for i, s in found if type(s) is not Saved and type(s) is not ShapeOf}
 
 
+class Callable(Node):
+    """A node that can be called, as those of built-in operations can."""
+
+    __slots__ = ()
+
+    def __call__(self, *grads: Tensor | None) -> Any:
+        """Return the gradients of the inputs, one alone or a tuple, for those of the outputs.  No hook is called.
+
+        As in PyTorch nothing is freed, and the gradient of an operand that was broadcast has the shape of the result.
+        """
+        from .engine import called  # the engine comes after the nodes
+
+        return called(self, grads)
+
+
+class OfPrimitive(Callable, Full):
+    """A built-in operation's node that has not been written out."""
+
+    __slots__ = ()
+
+
 class Ctx(Full):
     """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx.
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,21 @@ def setting(**choices: Any) -> tuple[ContextVar, Any]:
 _variable, _silent = setting()
 silence = partial(_variable.set, _silent)
 restore = _variable.reset
+
+# Even that is a tenth of x * y.  A function with these globals costs nothing: in it each warning of NumPy's is a TypeError,
+# whatever filters the user has set, for before Python looks at them it refuses a registry of warnings that is no dict.
+# Whoever calls it catches the error, and goes the way that sets the variable.
+ALARM = {"__warningregistry__": "see minigrad/core/quiet.py"}
+
+
+def alarmed(f: FunctionType) -> Callable:
+    """Return the same function with such globals; what it calls of the operations' own functions has them as well."""
+    scope = {**f.__globals__, **ALARM}
+    for name in f.__code__.co_names:
+        called = scope.get(name)
+        if isinstance(called, FunctionType) and called is not f and called.__module__.startswith("minigrad.ops."):
+            scope[name] = alarmed(called)
+    return FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
 
 
 def listen(noticed: Callable) -> Callable:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MinigradRuntimeError, error, user_place
+from ..errors import MinigradRuntimeError, callee, error, user_frame, user_place, warn
 from . import debug, dtypes, ends
 from .arrays import KINDS, near, on_device
 from .context import current, replacing
@@ -389,6 +389,22 @@ class Box(Tensor):
 
     def tolist(self):
         return self._layer.readable(self).tolist()
+
+    def _number(self, who: str) -> Any:
+        """Return the value, and warn where a function of Python's math that has a derivative asks for it."""
+        frame = user_frame()
+        called = None if frame is None else callee(frame)
+        layer = next((t._layer for t in levels(self) if type(t) is Box and t._layer.follows(t)), None)
+        module, name = getattr(called, "__module__", ""), getattr(called, "__name__", "")
+        if layer is not None and module in ("math", "cmath") and not name.startswith(("is", "floor", "ceil", "trunc")):
+            warn(
+                "math-of-tensor",
+                f"{module}.{name}",
+                f"takes a tensor of shape {tuple(self.shape)}, by which `{layer.name}` differentiates, for a plain number: "
+                "derivatives end here",
+                f"use minigrad's operation, as minigrad.{name}; where the number alone is wanted, say so: x.detach()",
+            )
+        return super()._number(who)
 
     def __repr__(self) -> str:
         return f"{self._layer.name.capitalize()}Tensor({self._value!r})"

@@ -31,7 +31,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
 
     With `strict`, a result that does not depend on the primals is an error instead of having a tangent of zeros.  With
     `has_aux`, func returns (result, aux) and aux is passed through as the third value.  Raises RuntimeError where
-    tangents do not match the primals, ValueError for primals that are no float tensors.
+    tangents do not match the primals, ValueError for tensors that are not floating-point.
 
     >>> import minigrad
     >>> minigrad.func.jvp(lambda x: x * x, (minigrad.tensor(3.),), (minigrad.tensor(1.),))
@@ -66,8 +66,8 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     return (*out, tree_map(layer.inner, aux)) if has_aux else out
 
 
-def matching(who: str, flat: list, spec: Any, tangents: Any) -> list:
-    """The tangents in the order of the primals, checked against them."""
+def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = False) -> list:
+    """Return the tangents in the order of the primals, checked against them, their dtypes only if `strict`."""
     given, given_spec = flatten(tangents)
     if given_spec != spec:
         raise error(
@@ -92,6 +92,13 @@ def matching(who: str, flat: list, spec: Any, tangents: Any) -> list:
                 f"tangent {i} is {described(t)}, but its primal is {described(p)}",
                 "a tangent has its primal's shape; for many at once use minigrad.vmap over them",
             )
+        if not t.is_floating_point() or strict and t.dtype != p.dtype:
+            raise error(
+                RuntimeError if strict else ValueError,
+                who,
+                f"tangent {i} is {described(t)}, but its primal is {described(p)}",
+                f"convert it: tangent.to({p.dtype})",
+            )
     return [t if t.dtype == p.dtype else t.to(p.dtype) for p, t in zip(flat, given)]
 
 
@@ -100,7 +107,8 @@ def linearize(func: Callable, *primals: Any) -> tuple:
 
     func runs once, so that its random numbers and side effects belong to the value and the linear map alike.  What it
     does to tangents is recorded, at a tangent of zeros, and holds on to the intermediate values; that linear record is
-    turned around (which gives the vector-Jacobian product) and for each call around once more.
+    turned around (which gives the vector-Jacobian product) and for each call around once more.  The linear function raises
+    RuntimeError for tangents that have not their primals' shapes and dtypes.
 
     >>> import minigrad
     >>> value, push = minigrad.func.linearize(minigrad.exp, minigrad.tensor(0.))
@@ -119,7 +127,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     values, out_spec = flatten(value)
 
     def push_forward(*tangents: Any) -> Any:
-        directions = matching("linearize", flat, spec, tangents)
+        directions = matching("linearize", flat, spec, tangents, strict=True)
         found = transpose(
             lambda *gs: tuple(pull(tape, ends, list(gs), variables, keep=True, create=True)),
             tuple(values),

@@ -58,6 +58,10 @@ class Grad(Transform):
         self.note_cut("detach()", (t,))
         return super().detach(t)
 
+    def follows(self, t: Box) -> bool:
+        """Whether it is tracked."""
+        return history(t) is not None
+
     def readable(self, t: Box) -> Tensor:
         """The same; the result may be another one for other values."""
         self.read = True

@@ -42,6 +42,10 @@ class Jvp(Transform):
         if self.owns(a) and a._extra is not None and (a._view is None or a._view.fn is None):
             a._extra = laid_out_like(a._value, a._extra)
 
+    def follows(self, t: Box) -> bool:
+        """Whether it has a tangent."""
+        return self.tangent(t) is not None
+
     def derive(self, x: Any, base: Tensor) -> None:
         """The tangent of a view is the view of its base's."""
         if x._tan is not base:

@@ -62,6 +62,10 @@ class Transform(Layer):
             )
         return cls
 
+    def follows(self, t: Box) -> bool:
+        """Whether what is computed from t has derivatives here."""
+        return False
+
     def readable(self, t: Box) -> Tensor:
         """The value, for item(), `if` and tolist()."""
         return t._value

@@ -18,6 +18,7 @@ from .compare import where
 from .elementary import erf, exp, expm1, log1p, sigmoid, tanh
 from .families import Operation, Pointwise
 from .join import cat
+from .layouts import row_major
 from .reduce import axis
 from .registry import choice, functions, op
 
@@ -146,6 +147,7 @@ class Logsigmoid(Activation):
     """log(sigmoid(x)), without overflow."""
 
     node = "LogSigmoid"
+    layout = row_major
     kernel = lambda x: where(x < 0, x, 0.0) - log1p(exp(-abs(x)))
     dx = lambda x: sigmoid(-x)
 

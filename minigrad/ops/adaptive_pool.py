@@ -13,6 +13,7 @@ from ..errors import error
 from ..kernels import windows as kernels
 from .compare import where
 from .families import Operation
+from .layouts import channels_last
 from .pool import check_rank, flat, put
 from .registry import op
 
@@ -20,6 +21,7 @@ from .registry import op
 class AdaptiveMaxPool(Operation):
     """The largest element of each of `number` even parts of the last dimensions, and its place when flattened."""
 
+    layout = channels_last
     tied = True
 
     @staticmethod

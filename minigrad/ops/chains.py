@@ -8,6 +8,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from .linalg import identity, inverse
 from .matmul import mm
+from .memory import Contiguous
 from .products import fit, refused
 from .registry import op
 
@@ -52,7 +53,7 @@ def multi_dot(tensors: Any) -> Tensor:
 @op("T(2, 3), T(3, 4), T(4, 2)", "T(2, 3)", method=False)
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of the matrices, in the order that takes the fewest multiplications (see linalg.multi_dot)."""
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    return matrices[0].clone() if len(matrices) == 1 else multi_dot(matrices)
 
 
 def best_splits(sizes: list) -> dict:
@@ -93,4 +94,4 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             out = base if out is None else out @ base
         n >>= 1
         base = base @ base if n else base
-    return out.clone() if out is input else out
+    return Contiguous.apply(out) if out is input else out

@@ -20,6 +20,7 @@ from ..errors import error
 from ..kernels import conv as kernels
 from .explain import about
 from .families import Bilinear, Operation
+from .layouts import channels_last
 from .registry import op
 from .sliding import add_windows, count, padded, per_dim, ranks, windows
 
@@ -36,6 +37,7 @@ class Geometry(NamedTuple):
 class Conv(Bilinear):
     """out[n, o, i] = sum over c and k of x[n, c, i * stride + k * dilation - padding] * w[o, c, k]."""
 
+    layout = channels_last
     node = "Convolution"
 
     @staticmethod
@@ -58,6 +60,7 @@ class Conv(Bilinear):
 class ConvBias(Operation):
     """Conv, and a number added to each channel of the result."""
 
+    layout = channels_last
     node = "Convolution"
     name = "conv"
 
@@ -101,6 +104,7 @@ class ConvBias(Operation):
 class ConvInput(Bilinear):
     """The input of spatial shape `size` that goes with an output y and a weight: Conv's transpose by its input."""
 
+    layout = channels_last
     node = "Convolution"
 
     @staticmethod

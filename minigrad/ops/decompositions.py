@@ -17,6 +17,7 @@ from ..return_types import QR, SVD, Eigen, SVDWithV
 from .compare import where
 from .families import Operation
 from .join import cat
+from .layouts import column_major
 from .linalg import SolveTriangular, guarded, matrices, square, transposed_solve
 from .products import refused
 from .registry import op
@@ -26,6 +27,7 @@ from .registry import op
 class Cholesky(Operation):
     """The lower triangular L with A = L L^T."""
 
+    layout = column_major
     node = "LinalgCholeskyEx"
     impl = lambda x: guarded("linalg.cholesky", np.linalg.cholesky, x)
     dx = lambda g, out: cholesky_gradient(g, out)
@@ -35,6 +37,7 @@ class Cholesky(Operation):
 class Qr(Operation):
     """Q and R; the mode is NumPy's."""
 
+    layout = column_major
     node = "LinalgQr"
     impl = lambda x, mode: factors(x, mode)
     dx = lambda g0, g1, out0, out1, mode: qr_gradient(g0, g1, out0, out1, mode)

@@ -11,6 +11,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import moves
 from .families import Linear, View
+from .layouts import row_major
 from .memory import Clone
 from .reduce import axis
 from .registry import op
@@ -42,6 +43,7 @@ class Undiagonal(Linear):
 class Tril(Linear):
     """The lower triangles of matrices, zeros above diagonal number `diagonal`."""
 
+    layout = row_major
     impl = lambda x, diagonal: triangle(x, diagonal, False)
     dx = lambda g, diagonal: Tril.apply(g, diagonal)
     batch = lambda x, diagonal: (x, diagonal)
@@ -50,6 +52,7 @@ class Tril(Linear):
 class Triu(Linear):
     """The upper triangles of matrices, zeros below diagonal number `diagonal`."""
 
+    layout = row_major
     impl = lambda x, diagonal: triangle(x, diagonal, True)
     dx = lambda g, diagonal: Triu.apply(g, diagonal)
     batch = lambda x, diagonal: (x, diagonal)

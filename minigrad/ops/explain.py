@@ -145,17 +145,22 @@ def mismatch(shapes: list) -> str:
 
 
 def meeting(shapes: dict[str, tuple]) -> str:
-    """What to write so that shapes can be broadcast: a dimension of size 1, or a transposed matrix, where one does it."""
-    for name, shape in shapes.items():
-        others = [s for n, s in shapes.items() if n != name]
-        for d in range(-1, -len(shape) - 1, -1):
-            place = len(shape) + 1 + d
-            if alike((*shape[:place], 1, *shape[place:]), others):
-                return f"write {name}.unsqueeze({d}), whose new dimension of size 1 is repeated"
-    for name, shape in shapes.items():
-        others = [s for n, s in shapes.items() if n != name]
-        if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others):
-            return f"write {name}.mT, which exchanges its last two dimensions"
+    """Return what to write so that shapes can be broadcast: a dimension of size 1, or a transposed matrix.
+
+    Where both do it, the result has no more dimensions than it needs.
+    """
+    rank = max(map(len, shapes.values()))
+    for most in (rank, rank + 1):
+        for name, shape in shapes.items():
+            others = [s for n, s in shapes.items() if n != name]
+            for d in range(-1, -len(shape) - 1, -1):
+                place = len(shape) + 1 + d
+                if len(shape) < most and alike((*shape[:place], 1, *shape[place:]), others):
+                    return f"write {name}.unsqueeze({d}), whose new dimension of size 1 is repeated"
+        for name, shape in shapes.items():
+            others = [s for n, s in shapes.items() if n != name]
+            if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others):
+                return f"write {name}.{'T' if len(shape) == 2 else 'mT'}, which exchanges its last two dimensions"
     return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) makes a dimension of size 1, which is repeated"
 
 

@@ -40,6 +40,7 @@ from ..core.inplace import inplace
 from ..core.saved import unpack
 from ..core.tensor import Tensor, wrap
 from ..kernels import formula, run
+from .layouts import row_major
 from .primitive import Primitive, ShapeOf
 
 
@@ -250,6 +251,8 @@ class Reduce(Primitive):
 
     In dx, `out` and `g` have their reduced dimensions as 1, so that they meet x by broadcasting.
     """
+
+    layout = row_major
 
     @classmethod
     def term(cls, bound: tuple, n_args: int, g: Any) -> Any:

@@ -12,7 +12,8 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import moves
 from .families import Linear
-from .memory import Clone
+from .layouts import as_operand, row_major
+from .memory import Contiguous
 from .reduce import axes, axis
 from .registry import op
 from .shape import reshape, shape_from, transpose
@@ -20,6 +21,8 @@ from .shape import reshape, shape_from, transpose
 
 class Flip(Linear):
     """The elements in reverse order along dimensions."""
+
+    layout = as_operand
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
@@ -33,6 +36,7 @@ class Flip(Linear):
 class Roll(Linear):
     """The elements moved around along dimensions."""
 
+    layout = row_major
     impl = lambda x, shifts, dims: np.roll(x, shifts, dims) if x.ndim else x.copy()
     dx = lambda g, shifts, dims: Roll.apply(g, tuple([-s for s in shifts]), dims)
     batch = lambda x, shifts, dims: (x, shifts, tuple([d + 1 for d in dims]))
@@ -110,7 +114,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
             "write dims=(0, 1)",
         )
     turns = (
-        lambda: Clone.apply(input),
+        lambda: Contiguous.apply(input),
         lambda: transpose(flip(input, b), a, b),
         lambda: flip(input, (a, b)),
         lambda: flip(transpose(input, a, b), b),

@@ -22,6 +22,7 @@ from ..return_types import SignAndLog
 from .compare import where
 from .explain import about
 from .families import Operation
+from .layouts import column_major
 from .matmul import broadcasting
 from .products import broadcast, one_dtype, refused
 from .registry import op
@@ -43,6 +44,7 @@ class LinAlgError(MinigradRuntimeError):
 class Inv(Operation):
     """The inverse of each matrix.  Singular ones raise LinAlgError if `strict`, else give NaN."""
 
+    layout = column_major
     node = "LinalgInvEx"
     impl = lambda x, strict: inverses(x, strict)
     dx = lambda g, out: -(out.mT @ g @ out.mT)
@@ -52,6 +54,7 @@ class Inv(Operation):
 class Solve(Operation):
     """The solution X of A X = B for batches that are broadcast."""
 
+    layout = column_major
     node = "LinalgSolveEx"
     impl = lambda a, b: guarded("linalg.solve", np.linalg.solve, a, b)
     da = lambda g, a, out, shape: sum_to(-(Solve.apply(a.mT, g) @ out.mT), shape)
@@ -66,6 +69,7 @@ class Solve(Operation):
 class SolveTriangular(Operation):
     """The solution X of A X = B where A's upper (or lower) triangle is the matrix, its diagonal 1 if `unit`."""
 
+    layout = column_major
     node = "LinalgSolveTriangular"
     impl = lambda a, b, upper, unit: substitute(a, b, upper, unit)
     da = lambda g, a, out, upper, unit, shape: sum_to(

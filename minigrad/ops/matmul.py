@@ -20,6 +20,7 @@ from ..core.tensor import Tensor
 from ..kernels.run import BROADCAST_FROM
 from .explain import about
 from .families import Bilinear
+from .layouts import row_major
 from .products import broadcast, fit, one_dtype, ranked, refused
 from .reduce import axis
 from .registry import op
@@ -77,6 +78,7 @@ class Dot(MatMul):
 class Cross(Bilinear):
     """The vector product along a dimension of size 3, by (x × y) · g = x · (y × g) its own transpose but for order."""
 
+    layout = row_major
     node = "LinalgCross"
     impl = lambda x, y, dim: np.cross(x, y, axis=dim)
     dx = lambda g, y, dim: Cross.apply(y, g, dim)

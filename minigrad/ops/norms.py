@@ -18,6 +18,7 @@ from .compare import where
 from .decompositions import svdvals
 from .explain import about
 from .families import Operation
+from .layouts import row_major
 from .linalg import Inv, floating, matrices, square
 from .products import broadcast, one_dtype, refused
 from .reduce import axis
@@ -30,6 +31,7 @@ CHUNK = 1 << 20  # elements of the differences between points that are held at a
 class Cdist(Operation):
     """Distances between all points of one set and all of another; `fast` allows matrix products for p = 2."""
 
+    layout = row_major
     impl = lambda x, y, p, fast: distances(x, y, p, fast)
     dx = lambda g, x, y, out, p: cdist_gradient(g, x, y, out, p)
     dy = lambda g, x, y, out, p: cdist_gradient(g.mT, y, x, out.mT, p)

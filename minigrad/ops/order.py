@@ -19,6 +19,7 @@ from ..errors import error
 from ..return_types import Extremes
 from .families import NonDifferentiable, Operation, Reduce
 from .gather import ScatterAdd, added_at
+from .layouts import row_major
 from .pointwise import where
 from .reduce import Sum, axes, axis, reduced
 from .registry import op
@@ -66,6 +67,7 @@ class MinOfAll(Whole):
 class Selection(Operation):
     """The element of each row along a dimension at the place that `place(x, dim)` finds: (values, indices)."""
 
+    layout = row_major
     place: Any = None
 
     @classmethod

@@ -17,6 +17,7 @@ from .devices import placed
 from .explain import on_two_devices
 from .families import Linear
 from .index import Index, Take, Untake, data_dependent
+from .layouts import channels_last
 from .reduce import axis
 from .registry import op
 from .shape import expand, layout, reshape, shape_from, transpose, unshared, unsqueeze
@@ -46,6 +47,7 @@ class Pad(Linear):
 class Surround(Linear):
     """The last two dimensions with more of themselves around, as `mode` says; `widths` are not negative."""
 
+    layout = channels_last
     tied = True
 
     @staticmethod

@@ -20,6 +20,7 @@ from . import compare
 from .compare import isfinite
 from .elementary import log
 from .families import Pointwise
+from .layouts import as_power
 from .memory import Clone
 from .registry import choice, functions
 
@@ -168,6 +169,7 @@ class Pow(Pointwise):
     Raises RuntimeError for integers to the power of a negative Python integer.
     """
 
+    layout = as_power
     accepts = "iuf"
     kernel = lambda x, y: x**y
     # a negative power of an integer is 0, but for those of 1 and -1

@@ -17,6 +17,7 @@ from ..core.tensor import Tensor, wrap_near
 from ..errors import error
 from ..kernels import windows as kernels
 from .families import Linear, Operation
+from .layouts import channels_last
 from .registry import op
 from .sliding import add_windows, count, element, padded, per_dim, ranks, reach
 
@@ -24,6 +25,7 @@ from .sliding import add_windows, count, element, padded, per_dim, ranks, reach
 class MaxPool(Operation):
     """The largest element of each window over the last dimensions, and its place in the flattened input."""
 
+    layout = channels_last
     node = "MaxPool2DWithIndices"
     tied = True
 
@@ -57,6 +59,7 @@ class MaxPool(Operation):
 class WindowSum(Linear):
     """The sum of each window over the last dimensions."""
 
+    layout = channels_last
     tied = True
 
     @staticmethod

@@ -29,8 +29,18 @@ from ..core.tensor import Box, Tensor, bottom, history, levels, wrap
 from ..errors import MinigradError, error
 from ..kernels import formula
 from . import explain
+from .layouts import arranged
 
-STATIC = ("impl", "update", "kernel", "whole", "ufunc", "batch", "vmap")  # lambdas of a class body that take no self
+STATIC = (
+    "impl",
+    "layout",
+    "update",
+    "kernel",
+    "whole",
+    "ufunc",
+    "batch",
+    "vmap",
+)  # functions in a class body without self
 
 
 class ShapeOf(tuple):
@@ -59,7 +69,8 @@ class Primitive(Function):
     )
     batch: Any = None
     anywhere: tuple = ()  # the parameters whose tensors may lie on another device than the others
-    quiet = False  # impl calls NumPy's functions itself: the warnings name our modules, where they are filtered
+    layout: Any = None  # how the results lie in memory (layouts.py)
+    quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself: it can be alarmed (core/quiet.py)
     namespaces: list = []  # of functions that call apply: they get the written-out one (dispatch/)
     operator = ""  # the method of Tensor that Python's operator calls
     name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)
@@ -167,10 +178,13 @@ class Primitive(Function):
             try:
                 as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
                 if as_they_are or not any([half.is_half(a) for a in arrays]):
-                    return (into or cls.impl)(*arrays)
-                if into is None:
-                    return half.computed(cls.impl, arrays)
-                arrays[0][...] = half.computed(cls.impl, arrays)
+                    raw = (into or cls.impl)(*arrays)
+                elif into is None:
+                    raw = half.computed(cls.impl, arrays)
+                else:
+                    arrays[0][...] = half.computed(cls.impl, arrays)
+                    return None
+                return raw if cls.layout is None else arranged(cls, raw, arrays)
             finally:
                 restore(said)
         except Exception as e:

@@ -21,6 +21,7 @@ from ..return_types import Selected
 from .elementary import exp
 from .families import Linear, Operation
 from .join import cat
+from .layouts import row_major
 from .order import spread
 from .reduce import axis, result_dtype
 from .registry import op
@@ -39,6 +40,7 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> 
 class Cumsum(Linear):
     """Running sums along a dimension, from its end if `reverse`."""
 
+    layout = row_major
     impl = lambda x, dim, reverse: running(np.add, x, dim, reverse)
     dx = lambda g, dim, reverse: Cumsum.apply(g, dim, not reverse)
     batch = lambda x, dim, reverse: (x, dim + 1, reverse)
@@ -73,6 +75,7 @@ class Recurrence(Operation):
 class Cumprod(Operation):
     """Running products along a dimension, from its end if `reverse`."""
 
+    layout = row_major
     impl = lambda x, dim, reverse: running(np.multiply, x, dim, reverse)
     dx = lambda g, x, out, dim, reverse: (
         shifted(out, dim, reverse, 1.0) * Recurrence.apply(shifted(x, dim, not reverse), g, dim, not reverse)
@@ -83,6 +86,7 @@ class Cumprod(Operation):
 class Logcumsumexp(Operation):
     """log of the running sums of exp(x): a recurrence whose coefficients are never above 1."""
 
+    layout = row_major
     impl = lambda x, dim: running(np.logaddexp, x, dim)
     dx = lambda g, x, out, dim: (
         exp(x - out) * Recurrence.apply(exp(out - Shift.apply(out, dim, -1, float("inf"))), g, dim, True)
@@ -93,6 +97,7 @@ class Logcumsumexp(Operation):
 class Cummax(Operation):
     """Running maxima, and where the latest of them stands."""
 
+    layout = row_major
     impl = lambda x, dim: running_extreme(np.maximum, x, dim)
     dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
     batch = lambda x, dim: (x, dim + 1)
@@ -101,6 +106,7 @@ class Cummax(Operation):
 class Cummin(Operation):
     """Running minima, and where the latest of them stands."""
 
+    layout = row_major
     impl = lambda x, dim: running_extreme(np.minimum, x, dim)
     dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
     batch = lambda x, dim: (x, dim + 1)

@@ -15,12 +15,15 @@ from ..errors import error, warn
 from ..kernels import rows
 from .elementary import exp
 from .families import Operation, Reduce
+from .layouts import row_major
 from .reduce import Sum, add_up, axes, axis
 from .registry import op
 
 
 class Softmax(Operation):
     """exp(x) / sum(exp(x)).  Its Jacobian diag(out) - out out' is symmetric: a tangent goes the way of a gradient."""
+
+    layout = row_major
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
@@ -46,6 +49,8 @@ class Softmax(Operation):
 
 class LogSoftmax(Operation):
     """x - log(sum(exp(x)))."""
+
+    layout = row_major
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:

@@ -23,6 +23,7 @@ from .families import NonDifferentiable
 from .gather import Gather
 from .index import data_dependent
 from .join import select
+from .layouts import as_operand
 from .reduce import axis
 from .registry import op
 
@@ -34,6 +35,7 @@ PARTITION_FROM = 128  # elements of a row; below, sorting all of them is as fast
 class ArgSort(NonDifferentiable):
     """The indices that sort a dimension; NaN counts as larger than every number, equal elements keep their order."""
 
+    layout = as_operand
     name = "argsort"
 
     @staticmethod
@@ -43,6 +45,13 @@ class ArgSort(NonDifferentiable):
         return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
 
     batch = lambda x, dim, descending: (x, dim + 1, descending)
+
+
+class Sorted(Gather):
+    """The elements at the indices that sort them."""
+
+    name, node = "sort", "Sort"
+    layout = as_operand
 
 
 class First(NonDifferentiable):
@@ -191,7 +200,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     """
     x, d = row_of(input, dim, "sort")
     indices = ArgSort.apply(x, d, bool(descending))
-    return return_types.sort(*shaped_as(input, Gather.apply(x, d, indices), indices))
+    return return_types.sort(*shaped_as(input, Sorted.apply(x, d, indices), indices))
 
 
 @op("T(4, 3)", "T(4, 3), 0, True", "T()", "I(20, 3), stable=True", differentiable=False)

@@ -16,12 +16,14 @@ from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..kernels import channels, rows
 from .families import Operation
+from .layouts import channels_last, row_major
 from .primitive import ShapeOf
 
 
 class Standardize(Operation):
     """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
 
+    layout = row_major
     node = "NativeLayerNorm"
 
     @staticmethod
@@ -55,6 +57,7 @@ class Standardize(Operation):
 class LayerNorm(Operation):
     """Standardize with its result times weight plus bias, which are broadcast to x."""
 
+    layout = row_major
     node = "NativeLayerNorm"
 
     @staticmethod
@@ -96,6 +99,7 @@ class LayerNorm(Operation):
 class Channelwise(Operation):
     """x * factor + begin, with one number for each channel (dimension 1), in shapes that meet x."""
 
+    layout = channels_last
     node = "NativeBatchNorm"
 
     @staticmethod
@@ -137,6 +141,8 @@ def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: T
 
 class DivideByRMS(Operation):
     """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
+
+    layout = row_major
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:

@@ -83,8 +83,7 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
     n = len(args) - cls.statics
     if cls.name in NO_RULE or len(args) != len(cls.names) or any(not simple(a) for a in args):
         return False
-    raw = [np.empty((1,) * len(a.shape), a.dtype) if isinstance(a, V) else a for a in args[:n]]
-    target = dtypes.common([plain(a) for a in raw[cls.masks :]])
+    target = dtypes.common([example(a, given) for a, given in zip(args[cls.masks : n], step.args[cls.masks :])])
     if cls.kind == "float" and target.kind != "f":
         target = dtypes.default()
     if target.kind != "f" and (cls.name not in EXACT or target == BOOL and cls.name not in LOGICAL):
@@ -118,6 +117,13 @@ def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
     if cls.name == "pow" and type(args[1]) in (int, float) and args[1] == int(args[1]) and 0 < args[1] <= 4:
         tree = Names({"y": ast.Constant(int(args[1]))}).visit(tree)
     return formula.Scalar(target).visit(tree)
+
+
+def example(a: Any, given: Any) -> Any:
+    """What an operand has to say about the dtype in which all meet; a formula's numbers are 0-d tensors, and have one."""
+    if isinstance(a, V):
+        return np.empty((1,) * len(a.shape), a.dtype)
+    return np.empty((), F4 if given.dtype in HALVES else given.dtype) if isinstance(given, Value) else plain(a)
 
 
 def one(a: Any, target: np.dtype) -> bool:

@@ -63,6 +63,8 @@ def lay_out(module: Any, array: np.ndarray, layout: str) -> Any:
         return module.tensor(array.copy())
     if layout == "transposed":
         return module.tensor(np.ascontiguousarray(array.T)).permute(*range(array.ndim)[::-1])
+    if layout == "channels last":
+        return module.tensor(np.moveaxis(array, min(1, array.ndim - 1), -1).copy()).movedim(-1, min(1, array.ndim - 1))
     wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), array.dtype)
     wide[..., 1::2] = array
     return module.tensor(wide)[..., 1::2]

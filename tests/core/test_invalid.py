@@ -1,5 +1,7 @@
 """Hints at NaN: they name the operation that is at fault, and stay quiet where there is none."""
 
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -94,3 +96,32 @@ def test_gradients_of_any_order_are_hinted_at(create_graph):
 def test_a_transform_hints_too():
     slope = minigrad.func.grad(lambda x: (x * x).sqrt().sum())
     assert given(lambda: slope(minigrad.tensor([0.0, 1.0]))) == ["nan-gradient"]
+
+
+# ---------------------------------------------------------------------- settings of the user's
+@NUMPY_TELLS
+@pytest.mark.parametrize("how", ["warn", "raise"])
+@pytest.mark.parametrize("action", ["always", "default", "ignore", "error"])
+@pytest.mark.parametrize(("run", "name"), [
+    (lambda x: x / x, "div"), (lambda x: x - 1 / x + 1 / x, "add"), (lambda x: (1 / x - 1 / x).sum(), "sub"),
+    (lambda x: (1 / x * minigrad.tensor([1.0, -1.0, 1.0])).sum(), "sum"),
+])  # fmt: skip
+def test_the_operation_is_found_whatever_the_filters_and_settings_are(run, name, action, how):
+    x = minigrad.tensor([0.0, 0.0, 1.0], requires_grad=True)
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all=how):
+        warnings.resetwarnings()
+        warnings.simplefilter(action)
+        warnings.simplefilter("always", minigrad.MinigradWarning)
+        before = np.geterr()
+        y = run(x)
+        (y if y.ndim == 0 else y[0]).backward()
+        assert np.geterr() == before
+    assert {w.category for w in caught} == {minigrad.MinigradWarning}
+    assert f"{name}: made the first NaN" in str(caught[0].message)
+
+
+def test_importing_leaves_the_filters_alone():
+    program = (
+        "import warnings, numpy; before = list(warnings.filters); import minigrad; assert warnings.filters == before"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

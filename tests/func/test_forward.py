@@ -61,6 +61,21 @@ def test_aux():
 
 def test_tangents_take_the_dtype_of_their_primals():
     assert jvp(lambda x: x * 2, (torch.ones(2),), (torch.ones(2, **F64),))[1].dtype == torch.float32
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.ones(2, **F64), torch.tensor([1.0, 2.0], requires_grad=True))
+        value, tangent = fwAD.unpack_dual(torch.outer(x.exp(), x))
+    assert value.dtype == tangent.dtype == torch.float64
+    assert tangent[1].tolist() == pytest.approx([3 * math.e, 4 * math.e])
+    assert tangent.requires_grad
+
+
+def test_linearize_and_jvp_refuse_tangents_of_other_kinds():
+    push = linearize(torch.sin, torch.ones(2))[1]
+    for dtype in (torch.float64, torch.float16, torch.int64):
+        with pytest.raises(RuntimeError, match="linearize: tangent 0 is .*, but its primal is .*float32"):
+            push(torch.ones(2).to(dtype))
+    with pytest.raises(ValueError, match="jvp: tangent 0 is .*int64, but its primal is .*float32"):
+        jvp(torch.sin, (torch.ones(2),), (torch.ones(2).long(),))
 
 
 def test_buffers_and_views_of_them_follow_writes():

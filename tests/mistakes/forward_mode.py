@@ -633,22 +633,40 @@ class TangentOfOtherShape(Mistake):
 
 
 class TangentOfOtherDtype(Mistake):
-    """A tangent has another dtype than its tensor.
+    """A linearized function gets a tangent of another dtype than its primal.
 
-    Both would travel through the same operations with different precision.
+    The linear function is recorded for the dtypes of the primals.
     """
 
-    operation = "make_dual"
+    operation = "linearize"
     numbers = ("float64", "float32")
     remedy = "tangent.to("
 
     def wrong():
-        with fwAD.dual_level():
-            return fwAD.make_dual(torch.ones(2), torch.ones(2, dtype=torch.float64))  # <-
+        value, push = torch.func.linearize(torch.sin, torch.ones(2))
+        return push(torch.ones(2, dtype=torch.float64))  # <-
 
     def right():
-        with fwAD.dual_level():
-            return fwAD.make_dual(torch.ones(2), torch.ones(2, dtype=torch.float64).to(torch.float32))
+        value, push = torch.func.linearize(torch.sin, torch.ones(2))
+        return push(torch.ones(2, dtype=torch.float64).to(torch.float32))
+
+
+class IntegerTangent(Mistake):
+    """A tangent is made of integers.
+
+    A direction has real numbers; integers would have to be converted, and may be a mask or an index by mistake.
+    """
+
+    says = ValueError
+    operation = "jvp"
+    numbers = ("int64", "float32")
+    remedy = "tangent.to("
+
+    def wrong():
+        return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.tensor([1, 0]),))  # <-
+
+    def right():
+        return torch.func.jvp(torch.sin, (torch.ones(2),), (torch.tensor([1.0, 0.0]),))
 
 
 class IntegerPrimal(Mistake):

@@ -1,5 +1,7 @@
 """Derivatives of derivatives."""
 
+import math
+
 import numpy as np
 
 import minigrad as torch
@@ -413,3 +415,48 @@ class IndependentInStrictMode(Mistake):
     def right():
         x = torch.ones(2)
         return torch.autograd.functional.jacobian(lambda y: y**2, x, strict=True)
+
+
+class MathOfTensor(Mistake):
+    """A function of Python's math is called inside of func.grad.
+
+    math.exp takes the tensor for a number, and gives a number: what is computed from it is a constant for `grad`.
+    """
+
+    says = "math-of-tensor"
+    operation = "math.exp"
+    numbers = ("()", "`grad`")
+    remedy = "minigrad.exp"
+
+    def wrong():
+        def f(x):
+            return x * math.exp(-x)  # <-
+
+        return torch.func.grad(f)(torch.tensor(1.0))
+
+    def right():
+        def f(x):
+            if math.isnan(x.detach()) or math.floor(2.5) > float(x) * 5:
+                return x
+            return x * torch.exp(-x) + math.exp(-x.item())
+
+        return torch.func.grad(f)(torch.tensor(1.0))
+
+
+class MathInForwardMode(Mistake):
+    """A function of Python's math is called inside of func.jvp.
+
+    math.sin gives a number, which has no tangent.
+    """
+
+    says = "math-of-tensor"
+    operation = "math.sin"
+    numbers = ("()", "`jvp`")
+    remedy = "minigrad.sin"
+
+    def wrong():
+        sine = math.sin
+        return torch.func.jvp(lambda x: x + sine(x), (torch.tensor(1.0),), (torch.tensor(1.0),))  # <-
+
+    def right():
+        return torch.func.jvp(lambda x: x + torch.sin(x), (torch.tensor(1.0),), (torch.tensor(1.0),))

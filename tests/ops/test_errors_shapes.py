@@ -24,6 +24,10 @@ def lend(module, given):
 # fmt: off
 CASES = [
     ('T(5, 3) + T(5)', 'add', 'the shapes (5, 3) and (5,) cannot be broadcast', 'write other.unsqueeze(-1), whose'),
+    ('T(3, 4) + T(4, 3)', 'add', 'the shapes (3, 4) and (4, 3) cannot be broadcast', 'write input.T, which exchanges'),
+    ('T(2, 3, 4) - T(4, 3)', 'sub', 'the shapes (2, 3, 4) and (4, 3) cannot be broadcast', 'write input.mT, which exchanges'),
+    ('T(3, 5) * T(2, 5, 3)', 'mul', 'the shapes (3, 5) and (2, 5, 3) cannot be', 'write input.T, which exchanges'),
+    ('T(2, 3, 5) + T(2, 5, 3)', 'add', 'the shapes (2, 3, 5) and (2, 5, 3) cannot be', 'write input.mT, which exchanges'),
     ('T(5, 3) * T(4, 3)', 'mul', 'the shapes (5, 3) and (4, 3) cannot be broadcast', 'write input.unsqueeze(-2), whose'),
     ('T(2, 3).add_(T(4))', 'add', 'the shapes (2, 3) and (4,) cannot be broadcast', 'give input and other the same'),
     ('torch.broadcast_shapes((2, 3), (4,))', 'broadcast_shapes', 'the shapes (2, 3) and (4,)', 'give them the same'),

@@ -4,6 +4,7 @@ and with finite differences.  A new operation is covered by its declaration alon
 
 import functools
 import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import minigrad
 from minigrad.autograd import forward_ad, grad
 from minigrad.layers.batch import batched
 from minigrad.ops.registry import TABLE
-from tests.table import SMOOTH, floats, run, tensors
+from tests.table import NAMES, SMOOTH, floats, run, tensors
 
 STEP = 1e-6
 
@@ -159,3 +160,26 @@ def test_what_is_no_tensor_is_refused_by_argument_and_type(name, wrong):
         TypeError, match=f"^[a-z0-9_.]*: argument '{first.name}' must be Tensor, not {type(wrong).__name__}"
     ):
         f(wrong, *[minigrad.ones(2) if p.annotation == "Tensor" else 1 for p in required])
+
+
+ODD = [0.0, -1.0, np.inf, -np.inf, np.nan, 1e300, 1e-310, -0.0, 3.0]
+
+
+@pytest.mark.cpu("NumPy's warnings")
+@pytest.mark.parametrize("name", NAMES)
+def test_numpy_says_nothing_of_odd_numbers_whatever_its_settings_are(name):
+    for sample, dtype in [(sample, dtype) for sample in TABLE[name].samples for dtype in (np.float64, np.float32)]:
+        with np.errstate(all="ignore"):
+            odd = [np.resize(ODD, tuple(leaf.shape)).astype(dtype) for leaf in run(name, sample)[1]]
+        for how in ("warn", "raise"):
+            leaves = [minigrad.tensor(a, requires_grad=True) for a in odd]
+            with warnings.catch_warnings(), np.errstate(all=how):
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("error", RuntimeWarning)
+                try:
+                    outs = [o for o in floats(run(name, sample, leaves=leaves)[0]) if o.requires_grad]
+                    for create_graph in (True, False):
+                        ones = [minigrad.ones_like(o) for o in outs]
+                        grad(outs, leaves, ones, create_graph=create_graph, retain_graph=True, allow_unused=True)
+                except minigrad.MinigradError as e:  # a decomposition that does not exist, a gradient of nothing
+                    assert "registry" not in str(e)

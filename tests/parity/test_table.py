@@ -67,7 +67,7 @@ def test_values_and_dtypes_are_torchs(name, dtype):
         compare(theirs, ours, f"{name}({sample}) in {dtype}", TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("layout", ["transposed", "sliced"])
+@pytest.mark.parametrize("layout", ["transposed", "channels last", "sliced"])
 @pytest.mark.parametrize("name", COMPARED)
 def test_layout_of_memory_makes_no_difference(name, layout):
     for sample in TABLE[name].samples:
@@ -77,6 +77,60 @@ def test_layout_of_memory_makes_no_difference(name, layout):
         for result in (theirs, ours):
             assert not isinstance(result, Exception), f"{name}({sample}), {layout}: {theirs!r} and {ours!r}"
         compare(theirs, ours, f"{name}({sample}), {layout}", 1e-9)
+
+
+# What PyTorch leaves in the order of its operands or of LAPACK where minigrad's results lie row by row.
+ROW_BY_ROW = {
+    *(
+        "conv1d",
+        "conv2d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "avg_pool1d",
+        "max_pool1d",
+        "interpolate",
+        "group_norm",
+    ),
+    *("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "pixel_shuffle", "pixel_unshuffle"),
+    *(
+        "cholesky",
+        "linalg.cholesky",
+        "linalg.solve",
+        "linalg.solve_triangular",
+        "index_fill",
+        "index_put",
+        "kron",
+        "addr",
+    ),
+    "local_response_norm",
+}
+
+
+@pytest.mark.parametrize("layout", ["plain", "transposed", "channels last", "sliced"])
+@pytest.mark.parametrize("name", COMPARED)
+def test_results_lie_in_memory_as_torchs_do(name, layout):
+    """Whether `.view(-1)` is allowed depends on it."""
+    for sample in TABLE[name].samples:
+        (theirs, _), (ours, _) = both(name, sample, layout=layout)
+        if isinstance(theirs, Exception):
+            continue
+        for a, b in zip(tensors(theirs), tensors(ours)):
+            if steps(a) != steps(b) and a.numel() > 1:
+                what = (
+                    f"{name}({sample}), {layout}: strides {b.stride()}, torch {a.stride()}, of shape {tuple(a.shape)}"
+                )
+                assert name in ROW_BY_ROW and b.is_contiguous() and not a.is_contiguous(), what
+
+
+def steps(t):
+    """The strides of the dimensions that have more than one element."""
+    return [step for step, n in zip(t.stride(), t.shape) if n > 1]
+
+
+def test_powers_of_a_number_lie_row_by_row():
+    for module in (torch, minigrad):
+        x = module.ones(3, 4).T
+        assert (2**x).is_contiguous() and module.pow(2.0, x).is_contiguous() and not (x**2).is_contiguous()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -251,6 +251,18 @@ def test_special_values(f):
     np.testing.assert_allclose(compile(f)(x).numpy(), f(x).numpy(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("text", [
+    "1.5**x", "x**0.3", "torch.lerp(x, w, 0.3)", "torch.xlogy(x, 0.3)", "torch.atan2(x * 0 + 0.3, w)", "k**x + x**k",
+    "torch.atan2(x, torch.tensor(0.3, dtype=x.dtype)) / 0.3", "F.hardtanh(x / 0.7, -0.3, 0.3)", "F.elu(-x, 0.3) / k",
+])  # fmt: skip
+def test_gradients_of_float64_know_constants_in_float64(text):
+    f = eval(f"lambda x, w, k: {text}", {"torch": torch, "F": F})
+    x, w = (torch.linspace(a, a + 1, 9, dtype=torch.float64, requires_grad=True) for a in (0.1, 0.3))
+    found = [torch.autograd.grad(run(x, w, 0.7).sum(), (x, w), allow_unused=True) for run in (compile(f), f)]
+    for a, b in zip(*found):
+        assert a is b is None or bool(((a - b).abs() <= 1e-14 * b.abs()).all())
+
+
 def test_sums_are_accurate():
     x = torch.rand(1000, 300) + 1
     exact = x.double()

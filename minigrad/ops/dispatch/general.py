@@ -7,6 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.node import Node
+from ...core.quiet import alarmed
+from ..layouts import row_major
 from ..primitive import Primitive
 from .plan import Plan, is_reduction
 from .pointwise import VALUE
@@ -71,7 +73,7 @@ def pull(node, g, free):
 IS_BOOL = "(keepdim is False or keepdim is True)"
 
 LOCALS = (
-    "frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh free "
+    "layout frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh free "
     "said found"
 ).split()
 
@@ -87,7 +89,12 @@ def specialisable(cls: Any) -> bool:
 
 def write(plan: Plan, scope: dict) -> str:
     """The operation's text; what it names goes into `scope`."""
-    scope |= {"impl": plan.cls.impl, "on_arrays": plan.cls.arrays} | {"d" + k: f for k, f in plan.formulas.items()}
+    impl = plan.cls.impl
+    scope |= {
+        "layout": plan.cls.layout,
+        "impl": alarmed(impl) if plan.cls.quiet else impl,
+        "on_arrays": plan.cls.arrays,
+    } | {"d" + k: f for k, f in plan.formulas.items()}
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
 
 
@@ -97,8 +104,8 @@ def write_apply(plan: Plan) -> str:
     tensors = plan.operands + plan.integers
     given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
     results = ["result"] if len(plan.outs) == 1 else [f"a{i}" for i in range(len(plan.outs))]
-    call = f"{', '.join(results)} = impl({given})"
-    quiet = f"said = silence()\ntry:\n    {call}\nfinally:\n    restore(said)"
+    call = f"{', '.join(results)} = impl({given})" + laid_out(cls, results, f"{x}._a")
+    quiet = f"said = silence()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(said)"
     edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
     tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
     others = ", ".join(rest) + ("," if len(rest) == 1 else "")
@@ -128,6 +135,15 @@ def write_apply(plan: Plan) -> str:
         noted="out" if len(plan.outs) == 1 else f"({', '.join(plan.outs)})",
         returned="out" if len(plan.outs) == 1 else ", ".join(plan.outs),
     )
+
+
+def laid_out(cls: Any, results: list, x: str) -> str:
+    """Lines that bring results into the operation's layout; one that may be a tuple has it from `several`."""
+    if cls.layout is None:
+        return ""
+    unlike = " and not {0}.flags.c_contiguous" if cls.layout is row_major else ""
+    line = "\nif type({0}) is ndarray and {0}.ndim > 1" + unlike + ":\n    {0} = layout({0}, {1})"
+    return "".join([line.format(k, x) for k in results])
 
 
 def made(plan: Plan, args: str) -> str:

@@ -10,13 +10,14 @@ from ...core.arrays import KINDS
 from ...core.arrays import zeros as zeros_like
 from ...core.dtypes import F4, F8
 from ...core.edges import Port, Version
-from ...core.node import Node
+from ...core.node import Callable
 from ...core.saved import Freed, Saved
 from ...core.stale import freed, modified
 from ...core.sweep import bare, boxed, fitted, sum_down
 from ...core.tensor import Tensor, version, wrap
 from ...kernels import run
 from ..families import spread
+from ..layouts import arranged
 from ..primitive import ShapeOf, as_tensor
 from .plan import Plan
 
@@ -79,7 +80,7 @@ def flat_class(plan: Plan) -> type:
     }
     if len(outs) == 1:
         body["_meta"] = property(lambda node: ((node._shape, node._dtype),))
-    return type(cls.Node.__name__, (Node,), body)
+    return type(cls.Node.__name__, (Callable,), body)
 
 
 def as_saved(v: Any, index: int | None) -> Any:
@@ -119,6 +120,8 @@ def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
     """More results than the formulas tell of: their tensors, wired in the general way."""
     if len(KINDS) > 1:
         cls.check_devices(args)
+    if cls.layout is not None:
+        raw = arranged(cls, raw, tuple([a._a if isinstance(a, Tensor) else a for a in args]))
     outs = cls.finish(frame, args, raw)
     if frame.note is not None:
         frame.note(cls, args, outs)

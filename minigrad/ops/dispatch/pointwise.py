@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...core import dtypes
+from ...core.quiet import ALARM, restore, silence
 from ...kernels import formula, run
 from .plan import Plan
 
@@ -18,8 +21,8 @@ def {name}({args}):
         if (kind is F4 or kind is F8){same_kind}:
             try:
                 result = {compute}
-            except (RuntimeWarning, ValueError):  # warnings as errors, shapes that do not meet: the general way knows
-                return other(*{given})
+            except (TypeError, FloatingPointError, ValueError):  # NumPy tells of a NaN, or shapes do not meet
+                return other(*{given}){laid_out}
             out = new(Tensor)
             out._a = result
             out._edge = out._ver = out._view = out._tan = out._grad = None
@@ -41,6 +44,10 @@ def {name}({args}):
 
 apply = {name}
 """
+
+LAID_OUT = """
+            if result.ndim > 1 and type(result) is ndarray:
+                result = layout(result, {x})"""
 
 NUMBER = """
     kept = None
@@ -79,10 +86,27 @@ def specialisable(cls: Any) -> bool:
 def write(plan: Plan, scope: dict) -> str:
     """The operation's text; what it names goes into `scope`."""
     cls = plan.cls
-    compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else lambda *arrays: run.forward(cls, arrays)
-    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays)}
+    compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else by_formula(cls)
+    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
+    scope |= ALARM
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
     return write_apply(plan) + (write_pull(plan, scope) if on_arrays else "")
+
+
+def by_formula(cls: Any) -> Callable:
+    """What computes on few elements by a formula; of infinities on the way, which the result may not have, nobody hears."""
+    plain = cls.ufunc or formula.on_arrays(cls.kernel)
+
+    def compute(*arrays: Any) -> Any:
+        if any([type(a) is not np.ndarray for a in arrays]):
+            return run.forward(cls, arrays)
+        said = silence()
+        try:
+            return run.cast(plain(*arrays), dtypes.BOOL if cls.kind == "bool" else arrays[0].dtype)
+        finally:
+            restore(said)
+
+    return compute
 
 
 def write_apply(plan: Plan) -> str:
@@ -103,6 +127,7 @@ def write_apply(plan: Plan) -> str:
         first=arrays[0],
         same_kind="" if len(names) == 1 else f" and {arrays[1]}.dtype is kind",
         compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
+        laid_out="" if cls.layout is None else LAID_OUT.format(x=arrays[0]),
         edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
         edge="n" + names[0],
         given=GIVEN.format(x=names[0], y=names[1]) if plan.counts_numbers else f"({args},)",

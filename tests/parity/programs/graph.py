@@ -351,3 +351,51 @@ def nodes_have_pytorchs_names(torch):
     ]
     text = str(x[0]).rsplit("grad_fn=")[1], repr(x[1:].grad_fn).split(" ")[0]
     return [r.grad_fn and r.grad_fn.name() for r in results], text
+
+
+def nodes_are_functions_of_gradients(torch):
+    x, y = leaf(torch, [[1.0, 2.0], [3.0, 4.0]]), leaf(torch, [5.0, 6.0])
+    g = torch.tensor([[1.0, -1.0], [0.5, 2.0]], requires_grad=True)
+    results = {
+        "mul": (x * y).grad_fn(g),
+        "number": (x * 2).grad_fn(g),
+        "none": (x * y).grad_fn(None),
+        "sum": x.sum(1).grad_fn(g[0]),
+        "exp": x.exp().grad_fn(g),
+        "matmul": (x @ y).grad_fn(g[0]),
+        "double": x.double().grad_fn(g.double()),
+        "where": torch.where(x > 2, x, y).grad_fn(g),
+        "sort": x.sort()[0].grad_fn(g),
+        "view": x.reshape(4).grad_fn(g.reshape(4)),
+    }
+    product = x * y
+    with torch.no_grad():
+        results["no grad"] = product.grad_fn(g)
+    return results
+
+
+def calling_a_node_frees_nothing_and_needs_what_backward_frees(torch):
+    x = leaf(torch, [2.0, 3.0])
+    y, g = x * x, torch.ones(2)
+    first, second = y.grad_fn(g), y.grad_fn(g)
+    y.sum().backward()
+    return first, second, attempt(y.grad_fn, g), x.grad
+
+
+def calling_the_end_of_an_edge_accumulates(torch):
+    x = leaf(torch, [2.0, 3.0])
+    end = (x * 2).grad_fn.next_functions[0][0]
+    return end(torch.ones(2)), end(torch.ones(2)), x.grad.detach()
+
+
+def calling_a_node_with_something_else(torch):
+    node = (leaf(torch, [2.0, 3.0]) * 2).grad_fn
+    return attempt(node), attempt(node, torch.ones(2), torch.ones(2)), attempt(node, 1.0), attempt(node, torch.ones(3))
+
+
+def hooks_of_a_node_that_is_called(torch):
+    y, seen = leaf(torch, [2.0, 3.0]).exp(), []
+    y.grad_fn.register_hook(lambda *_: seen.append("after"))
+    y.grad_fn.register_prehook(lambda *_: seen.append("before"))
+    y.register_hook(lambda _: seen.append("tensor"))
+    return y.grad_fn(torch.ones(2)), seen

@@ -1,0 +1,55 @@
+"""How the results of operations lie in memory: as PyTorch's do, so that `.view` can show them, or is refused, as there.
+
+Without an attribute `layout` a result lies as NumPy has made it, which for elementwise operations is the order of the
+operands, as in PyTorch.  On a GPU kernels write their results row by row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def row_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return the result row by row, however the operands lie."""
+    return out if out.flags.c_contiguous else out.copy()
+
+
+def as_operand(out: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return the result with its dimensions in the order that those of the first operand have in memory."""
+    return ordered(out, order_of(x)) if out.shape == x.shape else out
+
+
+def column_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return each matrix of the result column by column, as LAPACK leaves them."""
+    return out if out.ndim < 2 else ordered(out, [*range(out.ndim - 2), out.ndim - 1, out.ndim - 2])
+
+
+def channels_last(out: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return images with the channels (dimension 1) last where those of the operand lie so, else row by row."""
+    order = [0, 2, 3, 1]
+    return ordered(out, order) if order_of(x) == order else row_major(out, x)
+
+
+def as_power(out: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return powers of a single number row by row, as PyTorch has those of Python's numbers."""
+    return out if getattr(x, "ndim", 0) else row_major(out, out)
+
+
+def order_of(x: np.ndarray) -> list[int]:
+    """Return the dimensions from the one with the largest step in memory to the one with the smallest."""
+    return sorted(range(x.ndim), key=lambda d: -abs(x.strides[d]))
+
+
+def ordered(out: np.ndarray, order: list[int]) -> np.ndarray:
+    """Return a result whose dimensions lie in memory in this order."""
+    moved = out.transpose(order)
+    return out if moved.flags.c_contiguous else moved.copy().transpose([order.index(d) for d in range(out.ndim)])
+
+
+def arranged(cls: Any, raw: Any, operands: tuple) -> Any:
+    """Return what impl gave, as the operation's `layout` has it."""
+    if type(raw) is tuple:
+        return tuple([arranged(cls, r, operands) for r in raw])
+    return cls.layout(raw, operands[0]) if type(raw) is np.ndarray and raw.ndim > 1 else raw
