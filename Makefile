@@ -18,10 +18,10 @@ ON_DEVICE := tests/spec tests/core tests/autograd tests/program/test_compile_ran
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test cuda-build cuda-test lint format parity bench docs docs-next pictures clean
+.PHONY: help demo test cuda-build cuda-test lint format parity bench bench-small docs docs-next pictures clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(call with,demo) ## run the demonstrations; pictures and pages land in demo/
 	$(PY) -m viz.demo
@@ -51,6 +51,9 @@ format: $(call with,dev) ## format the code and put its imports in order
 
 bench: $(call with,bench) ## measure times beside other libraries; writes docs/performance.*
 	$(PY) -m benchmarks --docs
+
+bench-small: $(call with,parity) ## measure small cases beside PyTorch and an earlier commit: BESIDE=HEAD~5
+	$(PY) -m benchmarks.beside $(BESIDE)
 
 docs: $(call with,docs dev) ## build the documentation site into site/
 	$(PY) -m docs.build
