@@ -11,6 +11,9 @@ UV     := $(shell command -v uv 2>/dev/null)
 by_uv = $(if $(UV),$(if $(filter parity bench,$(1)),,$(UV) pip install -qq --python $(PY) -e '.[$(1)]' || ))
 with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 
+# hundreds of tests start a Python of their own: the first one keeps bytecode for the others
+export PYTHONDONTWRITEBYTECODE :=
+
 # of the suites that also run with their tensors on a device (docs/howto/cuda.md), those that find most in a minute
 ON_DEVICE := tests/spec tests/core tests/autograd tests/program/test_compile_random.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
