@@ -21,7 +21,7 @@ ON_DEVICE := tests/spec tests/core tests/autograd tests/program/test_compile_ran
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test cuda-build cuda-test lint format parity bench bench-small docs docs-next pictures clean
+.PHONY: help demo test test-slow cuda-build cuda-test lint format parity bench bench-small docs docs-next pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,10 +29,18 @@ help: ## list the targets
 demo: $(call with,demo) ## run the demonstrations; pictures and pages land in demo/
 	$(PY) -m viz.demo
 
+# in the simulator of GPUs, with tensors on a simulated device, and on the processor
+define suites
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto -m "$(1)" tests/kernels/cuda tests/viz/test_threads.py
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto -m "$(1)" --device cuda $(ON_DEVICE)
+	$(PY) -m pytest -n auto -m "$(1)" --ignore=tests/parity
+endef
+
 test: $(call with,dev demo) ## run the tests and the examples in the docstrings
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto tests/kernels/cuda tests/viz/test_threads.py
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto --device cuda $(ON_DEVICE)
-	$(PY) -m pytest -n auto --ignore=tests/parity
+	$(call suites,not slow)
+
+test-slow: $(call with,dev demo) ## run the tests that take longest
+	$(call suites,slow)
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
 	$(PY) -m minigrad.testing.cuda_build --json build/cuda-kernels.json

@@ -56,6 +56,7 @@ def test_lesson_runs_as_it_stands(one, tmp_path):
 
 
 @ALL
+@pytest.mark.slow
 def test_lesson_runs_as_a_notebook(one):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     made = nbformat.reads(notebook(one), as_version=4)
