@@ -12,6 +12,7 @@ import pytest
 from benchmarks import beside, measure
 
 
+@pytest.mark.slow
 def test_it_runs_beside_the_last_commit(tmp_path):
     if shutil.which("git") is None or not (beside.ROOT / ".git").exists():
         pytest.skip("not a git checkout")

@@ -50,6 +50,7 @@ ALL = pytest.mark.parametrize("one", lessons(), ids=lambda one: one.name)
 
 
 @ALL
+@pytest.mark.slow  # with the solutions it runs below
 def test_lesson_runs_as_it_stands(one, tmp_path):
     done = run(one.path.read_text(encoding="utf-8"), tmp_path)
     assert done.returncode == 0, done.stderr
