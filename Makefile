@@ -11,6 +11,9 @@ UV     := $(shell command -v uv 2>/dev/null)
 by_uv = $(if $(UV),$(if $(filter parity bench,$(1)),,$(UV) pip install -qq --python $(PY) -e '.[$(1)]' || ))
 with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 
+# hundreds of tests start a Python of their own: the first one keeps bytecode for the others
+export PYTHONDONTWRITEBYTECODE :=
+
 # of the suites that also run with their tensors on a device (docs/howto/cuda.md), those that find most in a minute
 ON_DEVICE := tests/spec tests/core tests/autograd tests/program/test_compile_random.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
@@ -18,18 +21,26 @@ ON_DEVICE := tests/spec tests/core tests/autograd tests/program/test_compile_ran
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test cuda-build cuda-test lint format parity bench docs docs-next pictures clean
+.PHONY: help demo test test-slow cuda-build cuda-test lint format parity bench bench-small docs docs-next pictures clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(call with,demo) ## run the demonstrations; pictures and pages land in demo/
 	$(PY) -m viz.demo
 
+# in the simulator of GPUs, with tensors on a simulated device, and on the processor
+define suites
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto -m "$(1)" tests/kernels/cuda tests/viz/test_threads.py
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto -m "$(1)" --device cuda $(ON_DEVICE)
+	$(PY) -m pytest -n auto -m "$(1)" --ignore=tests/parity
+endef
+
 test: $(call with,dev demo) ## run the tests and the examples in the docstrings
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto tests/kernels/cuda tests/viz/test_threads.py
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto --device cuda $(ON_DEVICE)
-	$(PY) -m pytest -n auto --ignore=tests/parity
+	$(call suites,not slow)
+
+test-slow: $(call with,dev demo) ## run the tests that take longest
+	$(call suites,slow)
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
 	$(PY) -m minigrad.testing.cuda_build --json build/cuda-kernels.json
@@ -51,6 +62,9 @@ format: $(call with,dev) ## format the code and put its imports in order
 
 bench: $(call with,bench) ## measure times beside other libraries; writes docs/performance.*
 	$(PY) -m benchmarks --docs
+
+bench-small: $(call with,parity) ## measure small cases beside PyTorch and an earlier commit: BESIDE=HEAD~5
+	$(PY) -m benchmarks.beside $(BESIDE)
 
 docs: $(call with,docs dev) ## build the documentation site into site/
 	$(PY) -m docs.build

@@ -90,6 +90,7 @@ def test_minigrad_never_imports_viz():
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
+@pytest.mark.slow
 def test_import_takes_little_longer_than_numbas(tmp_path):
     seconds_to_run("import minigrad", tmp_path)  # the first run writes bytecode
     rounds = [

@@ -11,9 +11,11 @@ from benchmarks.cases import CASES
 OURS = [peers.BY_NAME[name] for name in ("minigrad", "minigrad.compile")]
 # Found by these tests; the benchmark shows them as failed.
 UNCOMPILED: dict[str, str] = {}
+LARGE = "cnn_step", "attention_step", "large_network_step"  # programs that take seconds to compile
+EACH = [pytest.param(c, marks=pytest.mark.slow if c.name in LARGE else (), id=c.name) for c in CASES]
 
 
-@pytest.mark.parametrize("c", CASES, ids=lambda c: c.name)
+@pytest.mark.parametrize("c", EACH)
 def test_eager_and_compiled_compute_the_same(c):
     figures, failures = measure.measured(c, OURS, measure.QUICK)
     if c.name in UNCOMPILED:

@@ -80,6 +80,7 @@ def test_unrolled_updates_that_create_a_graph_are_meant():
     assert not warned(program)
 
 
+@pytest.mark.cpu("goes back through ten thousand nodes")
 def test_a_line_that_begins_to_grow_later_is_told_of():
     def program():
         w, h = torch.ones(2, requires_grad=True), torch.ones(2)

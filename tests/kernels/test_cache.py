@@ -103,6 +103,7 @@ print("kept" if f.stats.cache_hits else "compiled")
 """
 
 
+@pytest.mark.slow
 def test_kept_code_may_use_all_that_numba_has(tmp_path):
     def process():
         environment = {**os.environ, "MINIGRAD_CACHE": str(tmp_path)}

@@ -5,6 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels import channels
+from tests.floats import FLOATS
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
 F = minigrad.nn.functional
@@ -25,7 +26,7 @@ FUNCTIONS = {
 SHAPES = [(5, 6, 30), (4, 6, 3, 2), (3, 6, 70, 40), (2, 6, 3, 2, 4)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("shape", [*SHAPES, (40, 6), (150, 6)])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatch):

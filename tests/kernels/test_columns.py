@@ -5,6 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels import columns
+from tests.floats import FLOATS
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
 F = minigrad.nn.functional
@@ -25,7 +26,7 @@ FUNCTIONS = {
 SHAPES = [(3, 7, 5), (2, 21, 8, 9), (1, 2, 1000), (2, 1, 40), (1, 9000, 3), (4, 3, 2)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatch):

@@ -9,9 +9,9 @@ import pytest
 import minigrad
 from minigrad.kernels import conv, threads, windows
 from minigrad.ops.conv import Conv, ConvInput, ConvWeight, Geometry
+from tests.floats import FLOATS
 
 F = minigrad.nn.functional
-DTYPES = ["float32", "float64"]
 
 
 def numbers(shape, dtype, seed=0):
@@ -50,7 +50,7 @@ def compare(monkeypatch, x, w, geometry):
         close(found, expected)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@FLOATS
 @pytest.mark.parametrize("stride", [(1, 1), (2, 2), (3, 1), (1, 2)])
 def test_kernels_compute_what_the_definitions_say(stride, dtype, always, monkeypatch):
     for padding, dilation, groups in itertools.product([(0, 0), (1, 1), (2, 0)], [(1, 1), (2, 1)], [1, 2, 6]):
@@ -174,7 +174,7 @@ def pooled(x, kernel, stride, padding, dilation, ceil):
     return [t.detach().numpy() for t in (out, places, dx)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@FLOATS
 @pytest.mark.parametrize("settings", POOLS)
 @pytest.mark.parametrize("ceil", [False, True])
 def test_pooling_finds_the_same_elements(settings, ceil, dtype, always, monkeypatch):

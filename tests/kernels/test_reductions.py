@@ -7,6 +7,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels import reductions
+from tests.floats import FLOATS
 from tests.kernels.definitions import agree, differentiated, from_several_threads, kernels, numbers
 
 REDUCTIONS = {
@@ -23,7 +24,7 @@ REDUCTIONS = {
 SHAPES = [(3, 4, 5, 6), (1, 7, 1, 2), (2, 70, 3, 1), (2, 3, 5, 600), (2, 67, 2, 1), (2, 3, 1, 1100), (2, 0, 3, 1)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_over_all_choices_of_dimensions(name, shape, dtype, monkeypatch):
@@ -37,7 +38,7 @@ def test_reductions_over_all_choices_of_dimensions(name, shape, dtype, monkeypat
     agree(monkeypatch, lambda x: REDUCTIONS[name](x.mT, (1,)), x)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_infinities_nan_and_signs_of_zeros(name, dtype, monkeypatch):
     x = np.tile(1 + numbers((12, 1), dtype) / 100, (1, 70))

@@ -9,11 +9,11 @@ import pytest
 
 import minigrad
 from minigrad.kernels import rows, threads
+from tests.floats import FLOATS
 
 F = minigrad.nn.functional
 pytestmark = pytest.mark.filterwarnings(r"ignore:(?s).*\[one-class\]")  # sizes of 1 are tried, too
 SHAPES = [(512, 10), (5, 1031), (3, 4099), (2, 40, 67), (4096, 1), (1, 5000)]
-DTYPES = ["float32", "float64"]
 
 
 def norm(x, dims=1):
@@ -80,7 +80,7 @@ def defined(monkeypatch, *args):
         return both(*args, create_graph=True)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@FLOATS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kernels_compute_what_the_formulas_say(name, shape, dtype, monkeypatch, count):
@@ -98,7 +98,7 @@ def test_kernels_compute_what_the_formulas_say(name, shape, dtype, monkeypatch, 
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "cross_entropy"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@FLOATS
 @pytest.mark.parametrize("odd", [[np.nan], [np.inf], [-np.inf], [-np.inf, np.nan], [np.inf, -np.inf], [1e30, -1e30]])
 def test_infinities_and_nan(name, dtype, odd, monkeypatch):
     x = numbers((64, 100), dtype)

@@ -5,6 +5,7 @@ import pytest
 
 from minigrad.kernels import scans
 from minigrad.ops.scan import Recurrence
+from tests.floats import FLOATS
 from tests.kernels.definitions import agree, differentiated, from_several_threads, kernels, numbers
 
 FUNCTIONS = {
@@ -17,7 +18,7 @@ FUNCTIONS = {
 SHAPES = [(3, 17, 5), (1, 40, 1), (7, 1, 3), (2, 3, 130), (6, 0, 2), (0, 3, 2)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatch):
@@ -51,7 +52,7 @@ def test_recurrence_in_both_directions(monkeypatch):
             agree(monkeypatch, f, numbers(shape) / 4, numbers(shape, seed=1))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("shape", [(3, 17, 5), (2, 33, 1), (5, 64, 1), (1, 100, 1), (2, 1, 3), (4, 3, 1), (2, 3, 700)])
 def test_gradient_of_a_product(shape, dtype, monkeypatch):
     x = np.sign(numbers(shape, dtype)) * np.clip(abs(numbers(shape, dtype)), 0.95, 1.05)

@@ -50,12 +50,14 @@ ALL = pytest.mark.parametrize("one", lessons(), ids=lambda one: one.name)
 
 
 @ALL
+@pytest.mark.slow  # with the solutions it runs below
 def test_lesson_runs_as_it_stands(one, tmp_path):
     done = run(one.path.read_text(encoding="utf-8"), tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 @ALL
+@pytest.mark.slow
 def test_lesson_runs_as_a_notebook(one):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     made = nbformat.reads(notebook(one), as_version=4)

@@ -6,6 +6,7 @@ import pytest
 import minigrad as torch
 from minigrad.autograd import grad
 from minigrad.ops.registry import TABLE
+from tests.floats import FLOATS
 from tests.ops.kernels import check_fused
 from tests.ops.test_pointwise import INF, NAN, T, leaf, same, slope
 
@@ -139,7 +140,7 @@ def test_some_activations_are_methods(name):
     assert not hasattr(torch.Tensor, "gelu")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("name", CALLS)
 def test_fused_kernels_give_what_numpy_gives(name, dtype):
     random = np.random.default_rng(1)

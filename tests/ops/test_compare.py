@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd import grad
+from tests.floats import FLOATS
 from tests.ops.kernels import check_fused
 from tests.ops.test_pointwise import EDGES, INF, NAN, T, leaf, same, slope
 
@@ -169,7 +170,7 @@ def test_clamp_of_integers_numbers_tensors_and_none():
         torch.clamp(i)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("f", [
     torch.maximum, torch.minimum, torch.fmax, torch.fmin,
     lambda x, y: torch.clamp(x, min=y), lambda x, y: torch.clamp(x, y, 1.0), lambda x, y: torch.clamp(y, -0.5, 0.5) * x,

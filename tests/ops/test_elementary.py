@@ -6,6 +6,7 @@ import pytest
 import minigrad as torch
 from minigrad.autograd import grad
 from minigrad.ops.registry import TABLE
+from tests.floats import FLOATS
 from tests.ops.kernels import check_fused
 from tests.ops.test_pointwise import INF, NAN, T, leaf, same, slope
 
@@ -106,7 +107,7 @@ def test_aliases_are_the_same_function(name):
     assert TABLE[name].function is TABLE[name.replace("arc", "a")].function and hasattr(torch.Tensor, name + "_")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("name", UNARY)
 def test_fused_kernels_give_what_numpy_gives(name, dtype):
     entry = TABLE[name]

@@ -10,6 +10,7 @@ import minigrad as torch
 from minigrad.autograd import grad
 from minigrad.kernels import formula
 from minigrad.ops.families import Pointwise
+from tests.floats import FLOATS
 from tests.ops.kernels import check_fused
 
 T = torch.tensor
@@ -323,7 +324,7 @@ F = {
 EDGES = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, -3.0, 1e30]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("name", F)
 def test_fused_kernels_give_what_numpy_gives(name, dtype):
     random = np.random.default_rng(1)

@@ -291,6 +291,7 @@ def variations():
     yield from ([quietly(torch.from_numpy, frozen), x.clone()], [x.clone(), 2.0], [x.clone(), x.clone(), x.clone()])
 
 
+@pytest.mark.slow
 def test_every_kind_of_call_finds_its_way():
     def f(pair, scale, mode=None):
         if mode == "write":

@@ -88,7 +88,7 @@ def compare(names, fname, tolerance=1e-9):
 
 
 @pytest.mark.parametrize("fname", FUNCTIONS)
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_compositions_of_transforms(fname, depth, interpreted):
     every = list(compositions(depth))
     for names in random.Random(f"{fname}{depth}").sample(every, min(10, len(every))):

@@ -128,6 +128,7 @@ def test_elements_beside_the_size_of_their_array(f):
 
 
 # ---------------------------------------------------------------------- halves
+@pytest.mark.slow
 @HALVES
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_halves_are_read_as_float32_and_rounded(text, dtype):

@@ -37,6 +37,7 @@ def numbers(t):
     return t.detach().cpu().double().numpy()
 
 
+@pytest.mark.slow
 @HALVES
 @pytest.mark.parametrize("name", HELD)
 def test_results_and_gradients_are_those_of_the_processor(name, dtype):

@@ -68,6 +68,7 @@ def test_gradients_are_those_of_the_processor(name):
         check(name, sample, *twice(gradients, name, sample))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in SMOOTH if TABLE[n].differs != DRAWN])
 def test_tangents_are_those_of_the_processor(name):
     for sample in TABLE[name].samples:
