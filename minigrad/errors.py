@@ -153,8 +153,8 @@ def callee(frame: FrameType) -> Any:
     if now is None or now.col_offset is None:
         return None
     start = now.lineno, now.col_offset  # a call begins where its function's name does
-    before = [s for s in steps if s.offset < frame.f_lasti and s.opname.startswith("LOAD_") and s.positions]
-    names = [s.argval for s in before if (s.positions.lineno, s.positions.col_offset) == start]
+    before = [s for s in steps if s.offset < frame.f_lasti and s.opname.startswith("LOAD_")]
+    names = [s.argval for s in before if (p := s.positions) is not None and (p.lineno, p.col_offset) == start]
     found: Any = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}.get(names[0]) if names else None
     for name in names[1:]:
         found = getattr(found, name, None) if isinstance(name, str) else None
