@@ -85,6 +85,7 @@ def test_a_training_run_is_a_film(tmp_path, suffix):
     assert frames.n_frames == 4 and (suffix == ".gif" or b"default-src 'none'" in made)
 
 
+@pytest.mark.slow
 def test_a_long_run_is_shown_in_not_too_many_frames():
     assert Image.open(io.BytesIO(TrainingFilm({"out": [1.0 / (i + 1) for i in range(1000)]}).gif())).n_frames <= 120
 

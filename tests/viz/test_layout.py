@@ -57,6 +57,7 @@ def test_all_passes_share_one_layout():
     assert layout[0] == layout[1] == layout[2]
 
 
+@pytest.mark.slow
 def test_ten_thousand_nodes_are_drawn_in_seconds():
     record = records.recurrent(steps=8_000)
     start = time.process_time()
