@@ -36,6 +36,7 @@ def check(text, dtype, device):
     return compiled
 
 
+@pytest.mark.slow
 @HALVES
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_values_and_gradients_are_those_of_float32_rounded(text, dtype):

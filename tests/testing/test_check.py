@@ -1,5 +1,6 @@
 """`check` on Functions that are right, those of the documents first, and on broken ones with their repairs."""
 
+import gc
 import linecache
 import subprocess
 import sys
@@ -22,6 +23,13 @@ from .right import RIGHT
 x = torch.tensor([1.0, 2.0, -3.0])
 matrix = torch.tensor([[3.0, 1.0, 2.0], [0.5, 0.1, 0.7]])
 order, back = torch.tensor([[1, 2, 0], [1, 0, 2]]), torch.tensor([[2, 0, 1], [1, 0, 2]])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen():
+    """`check` collects garbage again and again: not among all that earlier tests have made."""
+    gc.collect()
+    gc.freeze()
 
 
 def of_nested_io_function():

@@ -160,6 +160,7 @@ def test_large_values_are_summed_up():
     assert re.search(r"min -\S+  mean \S+  max \S+", words(by_id(tree(viz.draw(records.mlp())))["value-0"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_text_of_the_user_breaks_a_format(text):
     record = records.two_uses()
