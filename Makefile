@@ -15,7 +15,7 @@ with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 export PYTHONDONTWRITEBYTECODE :=
 
 # of the suites that also run with their tensors on a device (docs/howto/cuda.md), those that find most in a minute
-ON_DEVICE := tests/spec tests/core tests/autograd tests/program/test_compile_random.py \
+ON_DEVICE := tests/spec tests/core tests/autograd tests/compile/test_compile_random.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
 
 .DEFAULT_GOAL := help
@@ -43,7 +43,7 @@ test-slow: $(call with,dev demo) ## run the tests that take longest
 	$(call suites,slow)
 
 cuda-build: $(call with,cuda12) ## compile all kernels for GPUs, without one
-	$(PY) -m minigrad.testing.cuda_build --json build/cuda-kernels.json
+	$(PY) -m tools.cuda_build --json build/cuda-kernels.json
 
 cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the tests on it, and measure
 	$(PY) -m benchmarks.cuda

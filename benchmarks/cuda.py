@@ -27,7 +27,7 @@ TOLERANCE = 2e-3  # of the largest number of a result: float32, sums in another 
 PAGE = pathlib.Path("docs/performance_cuda.md")
 PACKAGES = ("minigrad-viz", "torch", "numpy", "numba", "numba-cuda", "cuda-core")
 SUITES = ("tests/kernels/cuda", "tests/spec", "tests/ops", "tests/autograd", "tests/func", "tests/nn", "tests/optim",
-          "tests/core", "tests/program")  # fmt: skip
+          "tests/core", "tests/compile", "tests/record")  # fmt: skip
 
 
 # ---------------------------------------------------------------------- cases
@@ -148,9 +148,9 @@ def clock(torch):
     else:
         from cuda.core import EventOptions
 
-        from minigrad.kernels.cuda import device
+        from minigrad.kernels.cuda import machine
 
-        mark = lambda: device.current().queue.record(options=EventOptions(timing_enabled=True))
+        mark = lambda: machine.current().queue.record(options=EventOptions(timing_enabled=True))
         passed = lambda begin, end: end - begin
 
     def milliseconds(f):
@@ -257,7 +257,7 @@ def tests():
 def times():
     """All cases, as plain data; a case that fails has no figures, and says why."""
     import minigrad
-    from minigrad.kernels.cuda import device
+    from minigrad.kernels.cuda import machine
 
     found = {}
     for case in CASES:
@@ -274,7 +274,7 @@ def times():
         found["products of matrices"] = {"error": f"{type(e).__name__}: {e}"}
     print("products", made or found["products of matrices"], flush=True)
     versions = {p: installed(p) for p in PACKAGES}
-    return {"device": device.current().name, "versions": versions, "milliseconds": found, "products": made}
+    return {"device": machine.current().name, "versions": versions, "milliseconds": found, "products": made}
 
 
 def main():
@@ -286,9 +286,9 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     parser.add_argument("--docs", action="store_true", help=f"write the table of {PAGE}")
     options = parser.parse_args()
-    from minigrad.kernels.cuda import device, simulator
+    from minigrad.kernels.cuda import machine, simulator
 
-    if simulator.SIMULATED or not device.count():
+    if simulator.SIMULATED or not machine.count():
         print("cuda-test: no GPU was found, or numba-cuda is not installed: nothing was run on one", file=sys.stderr)
         return 2
     failed = tests() if options.only != "times" else []

@@ -19,7 +19,7 @@ from numba import njit
 import lessons
 import minigrad as torch
 from minigrad.kernels import cache, formula, generate
-from minigrad.ops.activation import Silu
+from minigrad.ops.nn.activation import Silu
 from viz import draw
 
 # %% [markdown]
@@ -242,8 +242,8 @@ assert kept(fused, small) == 3 * 4
 # derivative. `out` stands for the result. This is the bell curve: its derivative is -2x times the curve itself.
 
 # %%
+from minigrad.ops.base.families import Pointwise
 from minigrad.ops.elementary import exp
-from minigrad.ops.families import Pointwise
 
 
 class Bell(Pointwise):

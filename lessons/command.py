@@ -12,10 +12,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from viz.commands.shared import Json, place_of, working
-from viz.program import Usage
+from viz.commands.common import Json, place_of, working
+from viz.run_program import Usage
 
-from . import notebook, progress
+from . import as_notebook, progress
 from .catalogue import Lesson, lesson, lessons
 from .exercise import COLOURS, SIGNS
 from .grading import Graded, Limits, grade, grade_folder, write_csv
@@ -94,9 +94,9 @@ def open(
     one = known(which)
     needed("jupytext", *(["jupyterlab"] if lab else []))
     new = write(one, folder)
-    print(f"{'wrote' if new else 'there is already'} {notebook.place(one, folder)}", flush=True)
+    print(f"{'wrote' if new else 'there is already'} {as_notebook.place(one, folder)}", flush=True)
     if lab:
-        command = [sys.executable, "-m", "jupyterlab", str(notebook.place(one, folder).name)]
+        command = [sys.executable, "-m", "jupyterlab", str(as_notebook.place(one, folder).name)]
         # a container's user is root, whom Jupyter refuses unless told
         command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         try:
@@ -118,7 +118,7 @@ def check(which: str, /, *, folder: Folder = HERE, json: Json = False) -> None:
     json
         Write the verdicts as JSON.
     """
-    path = Path(which) if which.endswith(".ipynb") else notebook.place(known(which), folder)
+    path = Path(which) if which.endswith(".ipynb") else as_notebook.place(known(which), folder)
     if not path.exists():
         raise Usage(f"there is no {path}. minigrad lessons open {which} writes it.")
     needed("IPython")
@@ -147,10 +147,10 @@ def reset(which: str, /, *, folder: Folder = HERE) -> None:
     """
     one = known(which)
     needed("jupytext")
-    kept = notebook.set_aside(one, folder)
+    kept = as_notebook.set_aside(one, folder)
     write(one, folder)
     progress.forget(one.exercises)
-    print(f"wrote {notebook.place(one, folder)}" + (f"; what was there is now {kept}" if kept else ""))
+    print(f"wrote {as_notebook.place(one, folder)}" + (f"; what was there is now {kept}" if kept else ""))
 
 
 @app.command(name="grade", help_epilogue="")
@@ -225,9 +225,9 @@ def needed(*modules: str) -> None:
 def write(one: Lesson, folder: Path) -> bool:
     """Write a notebook, or say why that cannot be done."""
     try:
-        return notebook.write(one, folder)
+        return as_notebook.write(one, folder)
     except OSError as wrong:
-        raise Usage(f"{notebook.place(one, folder)} cannot be written: {wrong.strerror}.") from None
+        raise Usage(f"{as_notebook.place(one, folder)} cannot be written: {wrong.strerror}.") from None
 
 
 def line(graded: Graded) -> str:

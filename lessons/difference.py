@@ -9,10 +9,10 @@ from typing import Any
 
 import minigrad
 from minigrad import Tensor
-from minigrad.program.build import numbered
+from minigrad.record.build import numbered
 from viz import Drawing
-from viz.compare import Change, compare, same
 from viz.drawing import passes_of
+from viz.record_diff import Change, compare, same
 from viz.text import contents
 
 

@@ -114,7 +114,7 @@ def _warnings(warned: list[warnings.WarningMessage]) -> str:
 
 def _failed(e: Exception) -> str:
     """That the learner's code raised something, with its line; lines of the checks themselves are left out."""
-    from minigrad.errors import PACKAGE
+    from minigrad.places import PACKAGE
 
     checks = re.escape(f"{FOLDER}{os.sep}")
     said = re.sub(rf"^  (.* )?at {checks}(expect|difference|exercises.\w+)\.py:.*\n", "", f"{e}\n", flags=re.M)

@@ -17,7 +17,7 @@ import numpy as np
 
 import minigrad
 from minigrad import Tensor
-from minigrad.errors import PACKAGE
+from minigrad.places import PACKAGE
 from viz import Drawing
 
 from .difference import Difference, copies

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from .as_notebook import sources
 from .catalogue import lessons
-from .notebook import sources
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .as_notebook import sources
 from .catalogue import Lesson
 from .exercise import check
-from .notebook import sources
 
 
 class TooLong(BaseException):

@@ -4,7 +4,7 @@ This file is the table of contents: every public name, with the file it lives in
 programs written for PyTorch's autograd; the names, arguments and meanings are PyTorch's.
 
 Where to read on: core/tensor.py and core/function.py for what a tensor and an operation are, core/engine.py for reverse
-mode, ops/families.py for how an operation is declared, layers/ for the transforms, program/ for the record of a program.
+mode, ops/base/families.py for how an operation is declared, layers/ for the transforms, program/ for the record of a program.
 """
 
 import math as _math
@@ -13,18 +13,7 @@ __version__ = "0.1.0"
 
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
 from . import autograd, cuda, func, linalg, nn, optim, return_types, testing
-from .autograd import (  # fmt: skip
-    debug,
-    enable_grad,
-    inference_mode,
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from .core.device import (
+from .arrays.devices import (
     Size,
     contiguous_format,
     device,
@@ -35,7 +24,7 @@ from .core.device import (
     set_default_device,
     strided,
 )
-from .core.dtypes import (  # fmt: skip
+from .arrays.dtypes import (
     bfloat16,
     can_cast,
     dtype,
@@ -53,23 +42,34 @@ from .core.dtypes import (  # fmt: skip
     set_default_dtype,
     uint8,
 )
-from .core.dtypes import bool_ as bool
-from .core.dtypes import float16 as half
-from .core.dtypes import float32 as float
-from .core.dtypes import float64 as double
-from .core.dtypes import int16 as short
-from .core.dtypes import int32 as int
-from .core.dtypes import int64 as long
-from .core.printing import get_printoptions, printoptions, set_printoptions
+from .arrays.dtypes import bool_ as bool
+from .arrays.dtypes import float16 as half
+from .arrays.dtypes import float32 as float
+from .arrays.dtypes import float64 as double
+from .arrays.dtypes import int16 as short
+from .arrays.dtypes import int32 as int
+from .arrays.dtypes import int64 as long
+from .autograd import (
+    debug,
+    enable_grad,
+    inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .compile import compile
 from .core.tensor import Tensor
-from .derivation import explain, explain_shape
 from .errors import MinigradError, MinigradWarning, silence
 from .errors import install as _install_traceback
+from .explain import explain, explain_shape
 from .func import vmap
-from .kernels.pool import empty_pool, get_pool_limit, set_pool_limit
-from .kernels.pool import install as _install_pool
+from .kernels.buffer_pool import empty_pool, get_pool_limit, set_pool_limit
+from .kernels.buffer_pool import install as _install_pool
 from .kernels.threads import get_num_threads, set_num_threads
-from .nn.functional import (  # fmt: skip
+from .nn.functional import (
     adaptive_avg_pool1d,
     alpha_dropout,
     avg_pool1d,
@@ -99,32 +99,11 @@ from .nn.functional import (  # fmt: skip
     triplet_margin_loss,
 )
 from .ops import generator as random
-from .ops import methods as _methods
-
-# ---------------------------------------------------------------------- operations: docs/operations.md has the table
-from .ops.about import (  # fmt: skip
-    is_complex,
-    is_floating_point,
-    is_inference,
-    is_nonzero,
-    is_same_size,
-    is_signed,
-    is_tensor,
-    numel,
-    result_type,
-    typename,
-)
-from .ops.activation import celu, hardshrink, prelu, relu, selu, threshold
-from .ops.broadcast import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_shapes,
-    broadcast_tensors,
-    broadcast_to,
-)
+from .ops.as_strided import as_strided
+from .ops.base import methods as _methods
+from .ops.broadcast import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_tensors, broadcast_to
 from .ops.chains import chain_matmul, matrix_power
-from .ops.compare import (  # fmt: skip
+from .ops.compare import (
     allclose,
     clamp,
     clamp_max,
@@ -155,7 +134,8 @@ from .ops.compare import (  # fmt: skip
     signbit,
     where,
 )
-from .ops.create import (  # fmt: skip
+from .ops.copy import clone, detach
+from .ops.create import (
     arange,
     empty,
     empty_like,
@@ -172,11 +152,10 @@ from .ops.create import (  # fmt: skip
     zeros,
     zeros_like,
 )
-from .ops.data import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, scalar_tensor, tensor
 from .ops.decompositions import cholesky, qr, svd
 from .ops.diagonal import diag, diag_embed, diagflat, diagonal, trace, tril, triu
 from .ops.einsum import einsum, inner, kron, tensordot
-from .ops.elementary import (  # fmt: skip
+from .ops.elementary import (
     acos,
     acosh,
     arccos,
@@ -220,8 +199,9 @@ from .ops.elementary import (  # fmt: skip
     xlogy,
 )
 from .ops.flip import flip, fliplr, flipud, roll, rot90
+from .ops.from_data import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, scalar_tensor, tensor
 from .ops.gather import gather, scatter, scatter_add, take_along_dim
-from .ops.generator import (  # fmt: skip
+from .ops.generator import (
     Generator,
     default_generator,
     fork_rng,
@@ -232,7 +212,7 @@ from .ops.generator import (  # fmt: skip
     set_rng_state,
 )
 from .ops.inverses import erfinv, float_power, logit
-from .ops.join import (  # fmt: skip
+from .ops.join import (
     block_diag,
     cat,
     chunk,
@@ -248,16 +228,10 @@ from .ops.join import (  # fmt: skip
     unbind,
     vstack,
 )
-from .ops.join import (
-    cat as concat,
-)
-from .ops.join import (
-    cat as concatenate,
-)
-from .ops.join import (
-    vstack as row_stack,
-)
-from .ops.legacy import (  # fmt: skip
+from .ops.join import cat as concat
+from .ops.join import cat as concatenate
+from .ops.join import vstack as row_stack
+from .ops.legacy import (
     BFloat16Tensor,
     BoolTensor,
     ByteTensor,
@@ -285,11 +259,12 @@ from .ops.logic import (
 from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
 from .ops.matmul import outer as ger
-from .ops.memory import clone, detach
+from .ops.nn.activation import celu, hardshrink, prelu, relu, selu, threshold
+from .ops.nn.softmax import log_softmax, logsumexp, softmax
 from .ops.norms import cdist
 from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
 from .ops.pad import cartesian_prod, combinations, meshgrid, repeat_interleave, tile
-from .ops.pointwise import (  # fmt: skip
+from .ops.pointwise import (
     abs,
     absolute,
     add,
@@ -309,8 +284,22 @@ from .ops.pointwise import (  # fmt: skip
     sub,
     subtract,
 )
+
+# ---------------------------------------------------------------------- operations: docs/operations.md has the table
+from .ops.predicates import (
+    is_complex,
+    is_floating_point,
+    is_inference,
+    is_nonzero,
+    is_same_size,
+    is_signed,
+    is_tensor,
+    numel,
+    result_type,
+    typename,
+)
 from .ops.quantiles import median, mode, nanmedian, nanquantile, quantile
-from .ops.random import (  # fmt: skip
+from .ops.random import (
     bernoulli,
     multinomial,
     normal,
@@ -328,31 +317,12 @@ from .ops.reduce import all, any, count_nonzero, mean, nanmean, nansum, prod, su
 from .ops.rounding import ceil, div, divide, fix, floor, floor_divide, fmod, frac, remainder, round, true_divide, trunc
 from .ops.scan import cummax, cummin, cumprod, cumsum, diff, logcumsumexp
 from .ops.scatter_reduce import scatter_reduce
-from .ops.shape import (  # fmt: skip
-    adjoint,
-    flatten,
-    movedim,
-    permute,
-    ravel,
-    reshape,
-    squeeze,
-    t,
-    transpose,
-    unflatten,
-    unsqueeze,
-)
-from .ops.shape import (
-    movedim as moveaxis,
-)
-from .ops.shape import (
-    transpose as swapaxes,
-)
-from .ops.shape import (
-    transpose as swapdims,
-)
+from .ops.shape import adjoint, flatten, movedim, permute, ravel, reshape, squeeze, t, transpose, unflatten, unsqueeze
+from .ops.shape import movedim as moveaxis
+from .ops.shape import transpose as swapaxes
+from .ops.shape import transpose as swapdims
 from .ops.slices import index_add, index_copy, index_fill, index_put, index_select, take
-from .ops.softmax import log_softmax, logsumexp, softmax
-from .ops.sort import (  # fmt: skip
+from .ops.sort import (
     argsort,
     bincount,
     bucketize,
@@ -367,9 +337,9 @@ from .ops.sort import (  # fmt: skip
     unique_consecutive,
 )
 from .ops.statistics import dist, norm, std, std_mean, var, var_mean
-from .ops.strided import as_strided
-from .program import Record, compile, load_ipython_extension, record, record_of
+from .record import Record, load_ipython_extension, record, record_of
 from .serialization import load, save
+from .tensor.printing import get_printoptions, printoptions, set_printoptions
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None

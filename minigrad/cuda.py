@@ -11,11 +11,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .core.device import CUDA, device
+from .arrays.devices import CUDA, device
 from .core.tensor import Tensor
 from .errors import OutOfMemoryError, error
-from .ops import devices, generator
-from .ops.memory import on_device
+from .ops import generator, transfer
+from .ops.copy import on_device
 
 if TYPE_CHECKING:
     from .kernels.cuda.watch import Trace
@@ -62,7 +62,7 @@ def is_available() -> bool:
     >>> minigrad.ones(2, device=place).device.type == place.type
     True
     """
-    return devices.count() > 0
+    return transfer.count() > 0
 
 
 def device_count() -> int:
@@ -72,7 +72,7 @@ def device_count() -> int:
     >>> minigrad.cuda.is_available() == (minigrad.cuda.device_count() > 0)
     True
     """
-    return devices.count()
+    return transfer.count()
 
 
 def current_device() -> int:
@@ -118,7 +118,7 @@ def get_device_properties(device: Any = None) -> DeviceProperties:
     ...     assert minigrad.cuda.get_device_properties().total_memory > 0
     """
     gpu(device)
-    place = devices.current()
+    place = transfer.current()
     return DeviceProperties(place.name, *place.capability, place.free_memory()[1], place.processors)
 
 
@@ -158,7 +158,7 @@ def synchronize(device: Any = None) -> None:
     ...     minigrad.cuda.synchronize()
     """
     gpu(device)
-    devices.current().synchronize()
+    transfer.current().synchronize()
 
 
 class Stream:
@@ -174,7 +174,7 @@ class Stream:
     @property
     def cuda_stream(self) -> int:
         """The driver's handle, for other libraries."""
-        return devices.current().stream
+        return transfer.current().stream
 
     def synchronize(self) -> None:
         """Wait until everything is done."""
@@ -255,7 +255,7 @@ def memory_allocated(device: Any = None) -> int:
     ...     x = minigrad.ones(3, device="cuda")
     ...     assert minigrad.cuda.memory_allocated() >= 512
     """
-    return devices.allocator().allocated
+    return transfer.allocator().allocated
 
 
 def max_memory_allocated(device: Any = None) -> int:
@@ -265,7 +265,7 @@ def max_memory_allocated(device: Any = None) -> int:
     >>> minigrad.cuda.max_memory_allocated() >= minigrad.cuda.memory_allocated()
     True
     """
-    return devices.allocator().most_allocated
+    return transfer.allocator().most_allocated
 
 
 def memory_reserved(device: Any = None) -> int:
@@ -275,7 +275,7 @@ def memory_reserved(device: Any = None) -> int:
     >>> minigrad.cuda.memory_reserved() >= minigrad.cuda.memory_allocated()
     True
     """
-    return devices.allocator().reserved
+    return transfer.allocator().reserved
 
 
 def max_memory_reserved(device: Any = None) -> int:
@@ -285,7 +285,7 @@ def max_memory_reserved(device: Any = None) -> int:
     >>> minigrad.cuda.max_memory_reserved() >= minigrad.cuda.memory_reserved()
     True
     """
-    return devices.allocator().most_reserved
+    return transfer.allocator().most_reserved
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
@@ -296,7 +296,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     >>> minigrad.cuda.max_memory_allocated() == minigrad.cuda.memory_allocated()
     True
     """
-    devices.allocator().reset_peaks()
+    transfer.allocator().reset_peaks()
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
@@ -307,7 +307,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     >>> stats["allocated_bytes.all.peak"] >= stats["allocated_bytes.all.current"]
     True
     """
-    found = devices.allocator()
+    found = transfer.allocator()
     return {
         "allocated_bytes.all.current": found.allocated,
         "allocated_bytes.all.peak": found.most_allocated,
@@ -341,7 +341,7 @@ def empty_cache() -> None:
     >>> minigrad.cuda.empty_cache()
     """
     if is_available():
-        devices.allocator().empty()
+        transfer.allocator().empty()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
@@ -352,7 +352,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     ...     free, total = minigrad.cuda.mem_get_info()
     """
     gpu(device)
-    return devices.current().free_memory()
+    return transfer.current().free_memory()
 
 
 # ---------------------------------------------------------------------- random numbers

@@ -12,21 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from .core import convert
-from .core.device import CPU, CUDA, device
+from .arrays.devices import CPU, CUDA, device
 from .core.tensor import Tensor
 from .errors import error
-from .ops import devices
-from .ops.memory import on_device
+from .ops import transfer
+from .ops.copy import on_device
 from .ops.storage import Storage
+from .tensor import conversion
 
 PROTOCOL = 4
+DEVICE_ARRAY = "minigrad.kernels.cuda.device_array"  # a module that only loads where there are such arrays
 # what the pickles of tensors, dtypes, devices and state dictionaries name, by module
 HARMLESS = {
     "collections": {"OrderedDict"},
-    "minigrad.core.convert": {"restore", "restore_view", "uploaded"},
-    "minigrad.core.device": {"Size", "device"},
-    "minigrad.core.dtypes": {"of_numpy"},
+    DEVICE_ARRAY: {"uploaded"},
+    "minigrad.tensor.conversion": {"restore", "restore_view"},
+    "minigrad.arrays.devices": {"Size", "device"},
+    "minigrad.arrays.dtypes": {"of_numpy"},
     "minigrad.core.tensor": {"Tensor"},
     "minigrad.nn.parameter": {"Parameter"},
     "ml_dtypes": {"bfloat16"},
@@ -45,17 +47,18 @@ class Trusting(pickle.Unpickler):
         self.placed: dict[int, tuple] = {}  # id -> an array of the file, and what it has become: tensors may share it
 
     def find_class(self, module: str, name: str) -> Any:
-        if module == convert.__name__ and self.map_location is not None:
-            return {"restore": self.restore, "restore_view": self.restore_view, "uploaded": self.uploaded}[name]
+        placed = {"restore": self.restore, "restore_view": self.restore_view, "uploaded": self.uploaded}
+        if module in (conversion.__name__, DEVICE_ARRAY) and self.map_location is not None:
+            return placed[name]
         return super().find_class(module, name)
 
     def restore(self, cls: type, array: Any, *rest: Any) -> Tensor:
         """A tensor that has an array of its own."""
-        return convert.restore(cls, self.memory(array), *rest)
+        return conversion.restore(cls, self.memory(array), *rest)
 
     def restore_view(self, cls: type, whole: Any, *rest: Any) -> Tensor:
         """A tensor on a part of an array."""
-        return convert.restore_view(cls, self.memory(whole), *rest)
+        return conversion.restore_view(cls, self.memory(whole), *rest)
 
     def memory(self, whole: Any) -> Any:
         """An array that tensors are on, placed; if it was a GPU's, it has been already."""
@@ -78,7 +81,7 @@ class Trusting(pickle.Unpickler):
         elif callable(wanted):  # it gets the memory, and returns it, moved perhaps; None leaves it where it was
             found = wanted(Storage(a), str(was))
             wanted = was if found is None else found.device
-        return devices.placed(a, on_device(wanted))
+        return transfer.placed(a, on_device(wanted))
 
 
 class Reader(Trusting):

@@ -1,7 +1,7 @@
 """The operations' samples, of which many tests are made (minigrad/testing/samples.py calls them)."""
 
 import minigrad
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 from minigrad.testing.samples import Maker, call
 
 __all__ = ["Maker", "call"]

@@ -9,7 +9,8 @@ import pytest
 
 import minigrad
 from minigrad import nn
-from minigrad.core import convert
+from minigrad.kernels.cuda import device_array
+from minigrad.tensor import conversion
 
 
 def again(obj, **options):
@@ -61,14 +62,14 @@ class OnGpu:
     """What the memory of a GPU is in a file."""
 
     def __reduce__(self):
-        return convert.uploaded, (np.ones(2, np.float32),)
+        return device_array.uploaded, (np.ones(2, np.float32),)
 
 
 class TensorOnGpu:
     """What a tensor there is."""
 
     def __reduce__(self):
-        return convert.restore_view, (minigrad.Tensor, OnGpu(), (2,), np.dtype(np.float32), 0, (4,), False)
+        return conversion.restore_view, (minigrad.Tensor, OnGpu(), (2,), np.dtype(np.float32), 0, (4,), False)
 
 
 @pytest.mark.skipif(minigrad.cuda.is_available(), reason="there is a GPU")

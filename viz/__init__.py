@@ -11,6 +11,6 @@ from . import notebook
 from .drawing import Drawing, draw
 from .files import FORMATS
 from .pytorch import from_torch
-from .threads import draw_threads
+from .thread_drawing import draw_threads
 
 __all__ = ["FORMATS", "Drawing", "draw", "draw_threads", "from_torch", "notebook"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from . import text
-from .graph import Graph
+from .drawn_graph import Graph
 
 MOST = 12  # names in a list: what is read aloud has to end
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from . import formula, text
-from .graph import Edge, Graph, Node
+from . import text, user_formula
+from .drawn_graph import Edge, Graph, Node
+from .orientation import WAYS, Way
 from .style import TEXTS, measure
-from .ways import WAYS, Way
 
 SIDE, ABOVE, BETWEEN = 11, 6, 16  # padding left and right, above and below a section, between texts
 GAP, ROOM = 14.0, 24.0  # between labels of edges, and along an edge before and after its label
@@ -175,10 +175,10 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
         rule = f"{partial}({', '.join(amount_of(graph, one) for one in several if one) or amount})"
     elif partial.startswith("∂"):  # of an operation made of others: a Jacobian without a formula
         rule = f"{amount} · {partial}"
-    elif formula.uses_upstream(partial):
+    elif user_formula.uses_upstream(partial):
         rule = terms.words(partial, g=f"({amount})" if amount.startswith("-") else amount)
     else:
-        rule = f"{amount} × {formula.factor(terms.words(partial))}"
+        rule = f"{amount} × {user_formula.factor(terms.words(partial))}"
         if graph.elements(edge.flow["upstream"]) > graph.elements(edge.flow["gives"]):  # it was broadcast
             rule = f"sum({rule})"
         elif 0 < graph.elements(edge.flow["upstream"]) < graph.elements(edge.flow["gives"]):  # it was summed up
@@ -265,11 +265,11 @@ def _fold_head(graph: Graph, node: Node) -> Block:
     return Block("head", lines)
 
 
-def terms_of(graph: Graph, node: Node) -> formula.Terms:
+def terms_of(graph: Graph, node: Node) -> user_formula.Terms:
     """What formulas call the operands and the result of an operation."""
     op = {**node.record, "formula": text.clean(node.record.get("formula") or "")}
     operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
-    return formula.Terms.of(op, operands, text.shorten(graph.name(node.outputs[0]), 16) if node.outputs else "")
+    return user_formula.Terms.of(op, operands, text.shorten(graph.name(node.outputs[0]), 16) if node.outputs else "")
 
 
 def _leaf_head(graph: Graph, node: Node) -> Block:
@@ -369,5 +369,5 @@ def rule_of(graph: Graph, node: Node) -> str:
     partials = {i: partial_of(graph, edge) for i, edge in edges.items()}
     sums = any(graph.elements(edges[i].value) > graph.elements(node.outputs[0]) for i in moving)
     name = text.shorten(node.record.get("function") or node.record["name"], 32)
-    rule = formula.tangent_rule(name, terms_of(graph, node), partials, moving, sums)
+    rule = user_formula.tangent_rule(name, terms_of(graph, node), partials, moving, sums)
     return "= " + rule if rule else ""

@@ -14,8 +14,16 @@ import sys
 
 from cyclopts import App, CycloptsError
 
-from .commands import care, check, diff, explain, render, source, step
-from .program import Failure, Usage
+from .commands import (
+    check_command,
+    diff_command,
+    explain_command,
+    maintenance,
+    render_command,
+    source_command,
+    step_command,
+)
+from .run_program import Failure, Usage
 
 
 def _version() -> str:
@@ -43,18 +51,18 @@ app = App(
     help_epilogue=EXAMPLES,
     version=_version,
 )
-app.command(render.render, help_epilogue=render.EXAMPLES)
-app.command(step.step, help_epilogue=step.EXAMPLES)
-app.command(explain.explain, help_epilogue=explain.EXAMPLES)
-app.command(diff.diff, help_epilogue=diff.EXAMPLES)
-app.command(check.check, help_epilogue=check.EXAMPLES)
-app.command(source.source, help_epilogue=source.EXAMPLES)
+app.command(render_command.render, help_epilogue=render_command.EXAMPLES)
+app.command(step_command.step, help_epilogue=step_command.EXAMPLES)
+app.command(explain_command.explain, help_epilogue=explain_command.EXAMPLES)
+app.command(diff_command.diff, help_epilogue=diff_command.EXAMPLES)
+app.command(check_command.check, help_epilogue=check_command.EXAMPLES)
+app.command(source_command.source, help_epilogue=source_command.EXAMPLES)
 app.command(
     "lessons.command:app", name="lessons"
 )  # by name: the lessons are made with viz, and not the other way round
-app.command(care.doctor, help_epilogue="")
-app.command(care.warmup, help_epilogue="")
-app.command(care.completion, help_epilogue="")
+app.command(maintenance.doctor, help_epilogue="")
+app.command(maintenance.warmup, help_epilogue="")
+app.command(maintenance.completion, help_epilogue="")
 
 
 def main(tokens: list[str] | None = None) -> None:

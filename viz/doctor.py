@@ -116,12 +116,12 @@ def threads() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """How much freed memory stays for the next tensors."""
-    from minigrad.kernels import pool
+    from minigrad.kernels import buffer_pool
 
-    if pool.library() is None:
+    if buffer_pool.library() is None:
         yield Finding("buffer pool", "none: it needs glibc, and so Linux")
-    elif pool.get_pool_limit():
-        kept = f"up to {pool.get_pool_limit() >> 20} MiB of freed memory"
+    elif buffer_pool.get_pool_limit():
+        kept = f"up to {buffer_pool.get_pool_limit() >> 20} MiB of freed memory"
         yield Finding("buffer pool", f"{kept}; minigrad.set_pool_limit(bytes) and empty_pool() change it")
     else:
         yield Finding("buffer pool", "off", "large results pay page faults: unset MALLOC_... and GLIBC_TUNABLES")

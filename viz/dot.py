@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from . import text
 from .cards import Card, flow_text, words
-from .graph import Edge, Graph
+from .drawn_graph import Edge, Graph
 from .style import LOOKS
 
 SHAPES = {"function": "component", "fold": "box3d"}

@@ -10,8 +10,8 @@ from typing import Any
 
 from . import files
 from .cards import Card, card
+from .drawn_graph import PASSES, RANKDIRS, SHOW, Graph, View
 from .fold import MOST, fold
-from .graph import PASSES, RANKDIRS, SHOW, Graph, View
 from .layout import Layout, layout
 from .picture import Picture, picture
 
@@ -50,7 +50,7 @@ def draw(
     op-0
     """
     if isinstance(part := getattr(what, "record", None), dict):  # an explanation: its part of a record, and its pass
-        from minigrad.derivation.text import labelled
+        from minigrad.explain.blackboard import labelled
 
         what, passes = labelled(what), part["program"]["passes"][-1]
     wanted = PASSES if passes == "all" else _known("pass", passes, PASSES)
@@ -76,8 +76,8 @@ def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tup
 def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     """The recording of a tensor or a function."""
     import minigrad
-    from minigrad.errors import users_code
-    from minigrad.program.passes import applied
+    from minigrad.places import users_code
+    from minigrad.record.passes import applied
 
     if isinstance(what, minigrad.Tensor) or hasattr(what, "next_functions"):
         return minigrad.record_of(what)
@@ -212,7 +212,7 @@ class Drawing:
         """The record, without what is not shown; where the graph is folded, boxes stand for their operations."""
         import json
 
-        from .document import document
+        from .trimmed_record import document
 
         return json.dumps(document(self.record, self.whole, self.graph), indent=1) + "\n"
 

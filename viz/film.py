@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .alt import named
 from .cards import Card
-from .graph import Edge, Graph
+from .drawn_graph import Edge, Graph
 from .layout import Layout
 from .picture import RING, SHAPES, Picture, Placed, around, headings, page, tip_back
 from .shapes import Group, Path

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
 
-from . import formula, text
-from .graph import Graph
+from . import text, user_formula
+from .drawn_graph import Graph
 
 MOST = 500  # nodes; a graph with more is folded
 FEW = 8  # boxes; a folding that leaves fewer shows too little of a large graph
@@ -67,7 +67,7 @@ def foldings(graph: Graph) -> Iterator[tuple[str, Key]]:
     """The ways to fold a graph."""
     rounds = rounds_of(graph.ops)
     yield "round", lambda op: (rounds[op["id"]],)
-    yield "line", lambda op: (rounds[op["id"]], *formula.line_of(op))
+    yield "line", lambda op: (rounds[op["id"]], *user_formula.line_of(op))
     for depth in range(1, max((len(op.get("module", ())) for op in graph.ops), default=0) + 1):
         yield "module", at_depth(depth)
     yield "function", lambda op: ((op.get("where") or {}).get("function"),)
@@ -92,7 +92,12 @@ def rounds_of(ops: list[dict]) -> dict[int, int]:
     """
     rounds, seen, now = {}, set(), 1
     for op in ops:
-        mark = (*formula.line_of(op), *(op.get("where") or {}).get("columns", ()), op["name"], *op.get("module", ()))
+        mark = (
+            *user_formula.line_of(op),
+            *(op.get("where") or {}).get("columns", ()),
+            op["name"],
+            *op.get("module", ()),
+        )
         if mark in seen:
             now, seen = now + 1, set()
         seen.add(mark)
@@ -189,7 +194,7 @@ def _box(graph: Graph, box: Box, place: int, readers: dict[int, set[int]]) -> di
 
 def lines_of(ops: list[dict]) -> list[int]:
     """The first and the last line that operations stand on, if they stand in one file."""
-    places = [formula.line_of(op) for op in ops]
+    places = [user_formula.line_of(op) for op in ops]
     numbers = [line for file, line in places if file and file == places[0][0]]
     return [min(numbers), max(numbers)] if len(numbers) == len(places) else []
 

@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .cards import Card
-from .graph import Graph
+from .drawn_graph import Graph
 from .layered import layered
-from .ways import WAYS, Way
+from .orientation import WAYS, Way
 
 SMALL = 600  # nodes that Graphviz lays out in about half a second
 HERE = 60  # nodes that it lays out at once whatever the edges are

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .graph import Graph
+from .drawn_graph import Graph
 from .shapes import Group, Path, Text, outline
 from .style import measure
 

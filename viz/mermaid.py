@@ -7,7 +7,7 @@ turning the graph: the backward pass is drawn from below, with its arrows as the
 from __future__ import annotations
 
 from .cards import Card, flow_text, words
-from .graph import Graph
+from .drawn_graph import Graph
 from .style import LOOKS
 
 SHAPES = {

@@ -1,6 +1,6 @@
 """How things show themselves in a notebook: a tensor, a node and a record by the graph behind them; and `%%trace`.
 
-`%load_ext minigrad` comes here through minigrad.program.show.
+`%load_ext minigrad` comes here through minigrad.record.show.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ast
 from typing import Any
 
 from .drawing import Drawing, draw, passes_of
-from .program import leading_to_outputs, names_of_tensors
+from .run_program import leading_to_outputs, names_of_tensors
 
 SMALL = 300  # operations: larger graphs are not drawn unasked
 
@@ -85,7 +85,7 @@ def trace(shell: Any, name: str, cell: str) -> Drawing | None:
 
 def _assigned(tree: ast.Module, names: dict[str, Any]) -> Any:
     """What the last assignment of a cell gave."""
-    from .formula import target
+    from .user_formula import target
 
     words = [target(ast.unparse(line)) for line in tree.body]
     return next((names[word] for word in reversed(words) if word in names), None)

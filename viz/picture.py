@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from . import legend, text
 from .cards import ABOVE, SIDE, Block, Card, Line, label_size, sections
-from .graph import Edge, Graph
+from .drawn_graph import Edge, Graph
 from .layout import Layout
+from .orientation import WAYS, Way
 from .shapes import Group, Path, Text, outline
 from .style import TEXTS
-from .ways import WAYS, Way
 
 MARGIN, HEADING = 26.0, 56.0
 TITLES = {

@@ -10,7 +10,7 @@ from collections import Counter
 
 from . import text
 from .cards import Card, flow_text, words
-from .graph import Graph, Node
+from .drawn_graph import Graph, Node
 
 KINDS = {
     "input": ("○", "input"),

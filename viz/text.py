@@ -152,7 +152,7 @@ def file_name(path: str | None) -> str:
     >>> file_name("C:\\\\ada\\\\net.py"), file_name(None), file_name("<ipython-input-3-0f1e2d>")
     ('net.py', '', 'In[3]')
     """
-    from minigrad.errors import cell_name  # whoever has a picture has loaded minigrad
+    from minigrad.places import cell_name  # whoever has a picture has loaded minigrad
 
     if path and (cell := cell_name(path)):
         return cell

@@ -59,7 +59,7 @@ def viewer(page: str) -> str:
 
 def rows(page: str) -> str:
     """What `minigrad check` asks."""
-    from minigrad.testing.battery import TABLE
+    from minigrad.testing.function_checks import TABLE
 
     lines = [f"| {row.group} | {row.name} | {row.about} |" for row in TABLE]
     return "\n".join(["| group | row | asks |", "| --- | --- | --- |", *lines])

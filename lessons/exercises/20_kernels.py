@@ -9,7 +9,7 @@ import numpy as np
 import minigrad as torch
 from lessons import expect
 from lessons.exercise import Wrong, exercise
-from minigrad.ops.families import Pointwise
+from minigrad.ops.base.families import Pointwise
 
 
 class Cells:

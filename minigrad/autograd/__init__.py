@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core import debug as debugging
-from ..core import engine, suspects
-from ..core.arrays import KINDS
-from ..core.context import EAGER, current
-from ..core.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import KINDS
+from ..core import engine
 from ..core.edges import Leaf, key, meta
+from ..core.frames import EAGER, current
 from ..core.function import Function
-from ..core.growth import note_retained
 from ..core.hooks import retain_grad
-from ..core.invalid import hint_at_loss
 from ..core.node import anomaly as looking
 from ..core.tensor import Tensor, history, wrap
+from ..diagnose import debug as debugging
+from ..diagnose import lint
+from ..diagnose.nan import hint_at_loss
+from ..diagnose.retained_graphs import note_retained
 from ..errors import error
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
@@ -94,11 +95,11 @@ def backward(
 def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
     """engine.run; in debug mode plain code runs it under a record of the graph, in which `explain` finds its gradients."""
     if debugging.mode.on:
-        suspects.look_at_graph(edges)
+        lint.look_at_graph(edges)
     keep = create if retain is None else retain
     place = note_retained(who, edges, wanted) if retain and not create and edges else None
     if debugging.mode.on and not create and current().layer is EAGER:
-        from ..program.recent import debugged
+        from ..record.recent import debugged
 
         with debugged(edges):
             return engine.run(edges, seeds, wanted, keep, create, place)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..core import debug as debugging
-from ..core.context import current, enter
+from ..core.frames import current, enter
 from ..core.node import anomaly
+from ..diagnose import debug as debugging
 
 
 class set_detect_anomaly:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kinds import host
 from ..core import engine
-from ..core.arrays import host
 from ..core.node import Ctx
 from ..core.tensor import Tensor, history, wrap
-from ..errors import MinigradRuntimeError, error, returned_at
-from .jacobians import differentiable, sides
+from ..errors import MinigradRuntimeError, error
+from ..places import returned_at
+from .numeric_jacobians import differentiable, sides
 
 
 class GradcheckError(MinigradRuntimeError):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.context import current, enter, use
-from ..core.dual import Level, laid_out_like, tangent_of
+from ..core.frames import current, enter, use
 from ..core.tensor import Tensor
 from ..core.wiring import is_float
 from ..errors import error, warn
+from ..layers.dual import Level, laid_out_like, tangent_of
 
 __all__ = [
     "UnpackedDualTensor",

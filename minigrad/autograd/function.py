@@ -15,18 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.calls import counted
-from ..core.context import current
-from ..core.device import device
-from ..core.dtypes import FLOATS, dtype
+from ..arrays.devices import device
+from ..arrays.dtypes import FLOATS, dtype
+from ..core.frames import current
 from ..core.function import Function
 from ..core.node import Ctx, describe
 from ..core.saved import Saved
 from ..core.tensor import Box, Tensor, history, levels
 from ..core.wiring import as_tuple, tensors_in
-from ..errors import defined_at, error
+from ..diagnose.user_methods import counted
+from ..errors import error
 from ..layers.generated import Example
-from ..ops.primitive import Primitive
+from ..ops.base.primitive import Primitive
+from ..places import defined_at
 from .grad_mode import no_grad
 
 __all__ = [

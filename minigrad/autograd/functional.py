@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.context import current
+from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
 from . import forward_ad, grad

@@ -13,8 +13,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..core.context import current, enter
-from ..errors import Place, error, warn
+from ..core.frames import current, enter
+from ..errors import error, warn
+from ..places import Place
 
 
 class Switch(type):

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import host
+from ..arrays.kinds import host
 from ..core.tensor import Tensor, wrap
 from ..core.wiring import is_float
 from ..errors import error, warn
 from . import grad
 from .disagreement import GradcheckError, Settings, mismatch, not_a_function, suspects
-from .jacobians import (
+from .numeric_jacobians import (
     as_tuple,
     beside,
     by_backward,

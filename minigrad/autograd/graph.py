@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..core import node as core
-from ..core.context import running
 from ..core.edges import Leaf, Port, place_of, producer
+from ..core.frames import running
 from ..core.hooks import Handle, register_hook
 from ..core.saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from ..core.tensor import Tensor, history, memory
-from ..errors import error, user_place
+from ..errors import error
+from ..places import user_place
 
 __all__ = [
     "GradientEdge",

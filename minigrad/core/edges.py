@@ -9,7 +9,7 @@ import weakref
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Place
+from ..places import Place
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -12,14 +12,17 @@ from contextlib import nullcontext
 from heapq import heappop, heappush
 from typing import Any
 
-from ..errors import Place, error, user_place
-from . import arrays, debug, ends, hooks, invalid, results
-from .calls import call_user, counted, running_method
-from .context import OFF, ON, current, running, use
-from .debug import fingerprint
-from .dtypes import FLOATS
+from ..arrays import kinds
+from ..arrays.dtypes import FLOATS
+from ..config import GENERIC
+from ..diagnose import debug, detached, gradient_checks, nan
+from ..diagnose.debug import fingerprint
+from ..diagnose.user_methods import call_user, counted, running_method
+from ..errors import error
+from ..places import Place, user_place
+from . import hooks
 from .edges import Leaf, Port, key, name_of, producer
-from .fast import GENERIC
+from .frames import OFF, ON, current, running, use
 from .node import Ctx, anomaly, passed_over, place_of_gradients
 from .saved import Freed, Saved
 from .sweep import bare, boxed, broadcast_axes, gradients, on_another_device, sweep
@@ -106,8 +109,8 @@ def run(
         use(here.but(grad=True) if create else here.all_grad(False)),
     ):
         push(pending, roots, grads, keep, watch, found, end)
-    if pending.spoilers or invalid.made.nan:
-        invalid.hint(pending.spoilers or {}, gradients(pending, found), pending.reaches())
+    if pending.spoilers or nan.made.nan:
+        nan.hint(pending.spoilers or {}, gradients(pending, found), pending.reaches())
     return found
 
 
@@ -148,7 +151,7 @@ def push(
                     pending.give_all(pairs)
 
 
-invalid.LOOPS.add(push.__code__)
+nan.LOOPS.add(push.__code__)
 
 
 def step(node: Any, gs: list, free: Freed | None, watch: Any) -> tuple:
@@ -190,17 +193,17 @@ def pull(node: Any, gs: list) -> tuple:
         raise
     for i, (g, n) in enumerate(zip(gs, before)):
         if g is not None and version(g) != n:
-            raise results.written(node, i, g)
+            raise gradient_checks.written(node, i, g)
     for i, (g, mark) in enumerate(zip(gs, marks)):
         if g is not None and fingerprint(bottom(g)._a) != mark:
-            raise results.written(node, i, g)
+            raise gradient_checks.written(node, i, g)
     fitted = tuple(
         [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
     )
     if isinstance(node, Ctx) and current().grad:
-        results.look_at_history(node, gs, fitted)
+        gradient_checks.look_at_history(node, gs, fitted)
     if node._trace is not None and anomaly.nan:
-        invalid.check_nan(node, fitted)
+        nan.check_nan(node, fitted)
     return fitted
 
 
@@ -236,21 +239,21 @@ def pull_custom(node: Ctx, gs: list) -> tuple:
         check()
     outs = call_user(node._fn, "backward", node, *gs)
     if outs is None:
-        results.nothing(node)
+        gradient_checks.nothing(node)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     n = len(node._edges)
     for s in node._saved:
         if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
-            results.check_private(node, s)
+            gradient_checks.check_private(node, s)
     if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
-        raise results.wrong_number(node, outs)
+        raise gradient_checks.wrong_number(node, outs)
     for i, o in enumerate(outs[:n]):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
-            raise results.not_a_gradient(node, o, i)
+            raise gradient_checks.not_a_gradient(node, o, i)
     if debug.mode.on:
-        results.exchanged(node, gs, outs)
+        gradient_checks.exchanged(node, gs, outs)
     if node._fn._unread is not False:
-        results.unused(node, gs, outs)
+        gradient_checks.unused(node, gs, outs)
     return outs[:n]
 
 
@@ -263,7 +266,7 @@ def pull_user(node: Ctx, g: Any, free: Any) -> list:
     outs, pairs = pull_custom(node, gs), []
     for i, t in enumerate(gs):
         if t is not None and t._ver is not None and t._ver.n:
-            raise results.written(node, i, t)
+            raise gradient_checks.written(node, i, t)
     if free is not None:
         node._free(free)
     for i, (o, e) in enumerate(zip(outs, node._edges)):
@@ -285,14 +288,14 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
     if g._np_dtype == dtype:
         return g
     if g._np_dtype not in FLOATS:
-        results.no_float(node, i, g, dtype)
+        gradient_checks.no_float(node, i, g, dtype)
     return g.to(dtype)
 
 
 def fit_shape(g: Tensor, node: Any, i: int, shapes: Sequence) -> Tensor:
     """The gradient of input i in its input's shape; `shapes` has those of all inputs."""
     if not broadcastable(shapes[i], g._sizes):
-        raise results.wrong_shape(node, i, g._sizes, shapes)
+        raise gradient_checks.wrong_shape(node, i, g._sizes, shapes)
     return sum_to(g, shapes[i])
 
 
@@ -315,7 +318,7 @@ def broadcastable(small: tuple, large: tuple) -> bool:
 
 def zeros(spec: tuple, near: Any) -> Tensor:
     """A gradient of nothing, of that shape and dtype, where another one is."""
-    return wrap(arrays.zeros(spec[0], near, spec[1]))
+    return wrap(kinds.zeros(spec[0], near, spec[1]))
 
 
 def reach(leaf: Leaf, gs: list) -> None:
@@ -339,7 +342,7 @@ def accumulate(leaf: Leaf, g: Tensor) -> None:
 
 def add_grad(t: Tensor, g: Tensor) -> None:
     """t.grad += g; out of place where the sum has to be differentiable itself."""
-    if len(arrays.KINDS) > 1 and g.device != t.device:
+    if len(kinds.KINDS) > 1 and g.device != t.device:
         raise on_another_device(bottom(g)._a, bottom(t)._a)
     if t._grad is None:
         t._grad = g.clone()
@@ -396,7 +399,7 @@ def edge_or_none(t: Any, what: str, i: int) -> Any:
 def edge_of(t: Any, what: str, i: int) -> Any:
     """The edge of a tensor (or GradientEdge) that is to be differentiated."""
     edge = edge_or_none(t, what, i)
-    if edge is None and (end := ends.end_of(t)) is not None:
+    if edge is None and (end := detached.end_of(t)) is not None:
         raise error(
             RuntimeError,
             what,

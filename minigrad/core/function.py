@@ -1,7 +1,7 @@
 """Function, what users and built-in operations subclass, and `apply`, the single entry to every operation.
 
 `apply` asks the current frame's layer: does it own an argument?  If so the layer processes the operation, by running it
-one layer down; if not, its parent is asked; the last is eager mode, here.  `Primitive` (minigrad/ops/families.py) is the
+one layer down; if not, its parent is asked; the last is eager mode, here.  `Primitive` (minigrad/ops/base/families.py) is the
 built-in kind, which computes on arrays; this file has the kind that users write.
 """
 
@@ -10,17 +10,18 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..errors import error, return_of, warn
-from . import debug, ends
-from .calls import call_user, check_names, guarded, miscalled, missing, own_forward
-from .context import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
-from .dtypes import FLOATS
-from .dual import push_tangents
+from ..arrays.dtypes import FLOATS
+from ..diagnose import debug, detached
+from ..diagnose.captured_tensors import Guard
+from ..diagnose.gradient_checks import unused_tangents
+from ..diagnose.user_methods import call_user, check_names, guarded, miscalled, missing, own_forward
+from ..errors import error, warn
+from ..layers.dual import push_tangents
+from ..places import return_of
 from .edges import Port
-from .guard import Guard
+from .frames import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
 from .inplace import twin
 from .node import Ctx, OfPrimitive, describe, described
-from .results import unused_tangents
 from .tensor import Tensor, history, version
 from .wiring import (
     among,
@@ -195,7 +196,7 @@ class Function:
         if frame.watched and debug.mode.on:
             check_prints(ctx, args, marks)
             debug.note_origin(cls.__name__, outs)
-            ends.note(cls.__name__, args, outs, frame.grad)
+            detached.note(cls.__name__, args, outs, frame.grad)
         if not needs:
             ctx._saved = ()
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle

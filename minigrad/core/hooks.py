@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Place, defined_at, error, warn
-from . import debug
-from .arrays import KINDS
-from .context import current
+from ..arrays.kinds import KINDS
+from ..diagnose import debug
+from ..errors import error, warn
+from ..places import Place, defined_at
 from .edges import Leaf, name_of, place_of, producer
+from .frames import current
 from .saved import Freed
 from .tensor import Tensor, bottom, history, version
 

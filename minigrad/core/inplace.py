@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import error, user_place, warn
-from .arrays import KINDS
-from .context import EAGER, OFF, ON, Frame, current, use
-from .dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
+from ..arrays.errstate import restore, silence
+from ..arrays.kinds import KINDS
+from ..config import GENERIC
+from ..diagnose.retained_graphs import spent
+from ..errors import error, warn
+from ..places import user_place
 from .edges import INFERENCE, Leaf, ViewOf, name_of
-from .fast import GENERIC
-from .growth import spent
+from .frames import EAGER, OFF, ON, Frame, current, use
 from .hooks import move_retained
-from .quiet import restore, silence
 from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 
 NO_GRAD = "it was made under no_grad"  # why the history of such a view may not be derived again
@@ -116,7 +117,7 @@ def eager_inplace(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     if tracked and x._a.size == 1 and len(others) == 1:  # before the write is counted: views renew their histories then
         warn_if_kept(name, before, others[0])
     if frame.dual is not None:
-        from .dual import write_tangent
+        from ..layers.dual import write_tangent
 
         write_tangent(frame, fn, x, tuple(with_memory))
     if fn.update is None:
@@ -148,7 +149,7 @@ def warn_if_kept(name: str, total: Tensor, loss: Any) -> None:
 
 def copied_tangent(frame: Frame, x: Tensor) -> tuple | None:
     """The tangent of x in memory of its own, as tensors carry it."""
-    from .dual import tangent_of
+    from ..layers.dual import tangent_of
 
     t = tangent_of(x, frame.dual)
     with use(frame.but(dual=None)):
@@ -251,8 +252,8 @@ def rebase(layer: Any, x: Tensor) -> None:
 
     The views' own histories then begin at the parents again, as those of all other views, when somebody asks for them.
     """
-    from ..ops.families import ViewScatter
-    from ..ops.memory import order_in_memory
+    from ..ops.base.families import ViewScatter
+    from ..ops.copy import order_in_memory
     from .function import record
 
     while x._view is not None:

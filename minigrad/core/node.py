@@ -11,14 +11,15 @@ import threading
 import weakref
 from typing import Any
 
-from ..errors import error, user_place
-from . import debug
-from .arrays import zeros
+from ..arrays.kinds import zeros
+from ..diagnose import debug
+from ..diagnose.ctx import look_at_ctx, not_a_tensor, place_among
+from ..diagnose.saved_tensors import freed
+from ..errors import error
+from ..places import user_place
 from .edges import name_of, next_number, place_of, producer
 from .hooks import Handle, hooks_of
-from .kept import look_at_ctx, not_a_tensor, place_among
 from .saved import Freed, Saved, save, unpack
-from .stale import freed
 from .tensor import Tensor, bottom
 
 
@@ -52,7 +53,7 @@ class Node:
     _edges: Any
     _saved: Any
     _meta: Any
-    pull: Any = None  # the written-out backward of an operation's flat nodes (ops/dispatch/)
+    pull: Any = None  # the written-out backward of an operation's flat nodes (fast/)
     places: Any = None  # of a flat node: the positions among the arguments of those that pull has gradients for
 
     def name(self) -> str:
@@ -131,7 +132,7 @@ class Node:
 
 
 class Full(Node):
-    """A node with everything in slots of its own; those that ops/dispatch/ writes out are flatter."""
+    """A node with everything in slots of its own; those that fast/ writes out are flatter."""
 
     __slots__ = ("_edges", "_layer", "_meta", "_saved", "_trace")
 
@@ -146,7 +147,7 @@ class Full(Node):
     @property
     def _constants(self) -> dict:
         """By position the arguments that are no tensors, as far as they are there still: a backward frees them, too."""
-        from ..ops.primitive import ShapeOf
+        from ..ops.base.primitive import ShapeOf
 
         kept = self._saved if type(self._saved) is tuple else ()
         found = [(i, s) for i, (e, s) in enumerate(zip(self._edges, kept)) if e is None]

@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..errors import Place, defined_at, error
-from . import debug
-from .context import current, enter, use
+from ..diagnose import debug
+from ..diagnose.saved_tensors import modified, modified_unseen
+from ..errors import error
+from ..places import Place, defined_at
 from .edges import INFERENCE, Port, name_of, next_number
-from .stale import modified, modified_unseen
+from .frames import current, enter, use
 from .tensor import Box, Tensor, bottom, history, memory, version
 
 _hooks: ContextVar[tuple] = ContextVar("minigrad.saved_tensors_hooks", default=())

@@ -1,7 +1,7 @@
 """The first-order backward of plain eager code: the engine's loop once more, carrying arrays instead of Tensors.
 
 A gradient that is not to be differentiated again needs no Tensor around it.  Nodes with a written-out `pull`
-(ops/dispatch/) compute on arrays, for 0-d tensors on NumPy's scalars, which are six times faster; all others get their
+(fast/) compute on arrays, for 0-d tensors on NumPy's scalars, which are six times faster; all others get their
 gradients as Tensors and run by the engine's own step.  engine.run says what a backward means; this is its fast lane.
 """
 
@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.devices import CPU, CUDA
+from ..arrays.dtypes import F4
+from ..arrays.errstate import restore
+from ..arrays.halves import is_half, narrowed
+from ..arrays.kinds import KINDS, as_array, on_device
+from ..diagnose import nan
 from ..errors import error
-from . import hooks, invalid
-from .arrays import KINDS, as_array, on_device
-from .context import OFF, current, enter
-from .device import CPU, CUDA
-from .dtypes import F4
+from . import hooks
 from .edges import Leaf, Port, producer
-from .half import is_half, narrowed
+from .frames import OFF, current, enter
 from .node import passed_over
-from .quiet import restore
 from .saved import Freed, Saved, unpack
 from .tensor import Tensor, memory, wrap
 
@@ -37,13 +38,13 @@ def sweep(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: An
     `watch` is a recording, or None.  Its log gets a node, what has arrived there and what it gives on, as they are: so no
     array on its way back may ever be written.
     """
-    outside, said = current(), invalid.listening()
+    outside, said = current(), nan.listening()
     enter(OFF)
     try:
         with pending, UNWATCHED if watch is None else watch.sweeping():
             found = walk(pending, roots, grads, keep, step, reach, watch)
-        if pending.spoilers or invalid.made.nan:
-            invalid.hint(pending.spoilers or {}, gradients(pending, found), pending.reaches())
+        if pending.spoilers or nan.made.nan:
+            nan.hint(pending.spoilers or {}, gradients(pending, found), pending.reaches())
         return found
     finally:
         enter(outside)
@@ -124,7 +125,7 @@ def walk(pending: Any, roots: Any, grads: Any, keep: bool, step: Any, reach: Any
     return found
 
 
-invalid.LOOPS.add(walk.__code__)
+nan.LOOPS.add(walk.__code__)
 
 
 def pull_aside(node: Any, g: Any, free: Freed | None, step: Any, watch: Any) -> list:

@@ -2,7 +2,7 @@
 
 `_edge` is the one link to the past: the Node that made the tensor (a Port of it where it made several), a Leaf where the
 tensor wants `.grad`, or None.  A Box is a tensor as one running transform sees it: its `_value` lives one layer further
-down, so it has no array of its own and none can be computed with by mistake.  Methods come from minigrad/ops/methods.py.
+down, so it has no array of its own and none can be computed with by mistake.  Methods come from minigrad/ops/base/methods.py.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MinigradRuntimeError, callee, error, user_frame, user_place, warn
-from . import debug, dtypes, ends
-from .arrays import KINDS, near, on_device
-from .context import current, replacing
-from .convert import Conversions, address, storage
-from .debug import made
-from .device import CPU, CUDA, Size, device, strided
+from ..arrays import dtypes
+from ..arrays.devices import CPU, CUDA, Size, device, strided
+from ..arrays.kinds import KINDS, near, on_device
+from ..arrays.memory import address, storage
+from ..diagnose import debug, detached
+from ..diagnose.debug import made
+from ..errors import MinigradRuntimeError, error, warn
+from ..places import callee, user_frame, user_place
+from ..tensor.conversion import Conversions
 from .edges import INFERENCE, Leaf, Lent, Port, Version, name_of, place_of, producer
+from .frames import current, replacing
 
 new = object.__new__
 
@@ -46,7 +49,7 @@ class Tensor(Conversions):
     _layer = None
     __hash__ = object.__hash__
 
-    if TYPE_CHECKING:  # the methods that ops/methods.py attaches
+    if TYPE_CHECKING:  # the methods that ops/base/methods.py attaches
 
         def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Tensor: ...
@@ -295,7 +298,7 @@ class Tensor(Conversions):
         if debug.mode.on:
             debug.lend(storage(self._a), ".data")
             if self._edge is not None:
-                ends.note_cut("data", self, t)
+                detached.note_cut("data", self, t)
         return t
 
     @data.setter
@@ -325,7 +328,7 @@ class Tensor(Conversions):
         t = wrap(self._a)
         t._ver = memory(self)
         if self._edge is not None and current().watched and debug.mode.on:
-            ends.note_cut("detach", self, t)
+            detached.note_cut("detach", self, t)
         return t
 
     def detach_(self) -> Tensor:

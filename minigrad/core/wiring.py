@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import READS, attribute_at, error, noted, return_of, returned_at, returns, user_place, warn
-from . import debug
-from .calls import argument_names
-from .convert import storage
-from .dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
+from ..arrays.memory import storage
+from ..diagnose import debug
+from ..diagnose.ctx import method_of, place_among, tensors_in
+from ..diagnose.user_methods import argument_names
+from ..errors import error, warn
+from ..places import READS, attribute_at, noted, return_of, returned_at, returns, user_place
 from .edges import Leaf, Port, ViewOf
 from .hooks import move_retained
 from .inplace import of_leaf, rebase
-from .kept import method_of, place_among, tensors_in
 from .node import Ctx, describe
 from .tensor import Box, Tensor, bottom, history, memory, version, wrap
 

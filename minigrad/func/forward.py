@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.context import push
+from ..core.frames import push
 from ..core.tensor import Tensor
 from ..errors import error
 from ..layers.grad import Tape, transpose

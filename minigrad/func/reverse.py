@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core import arrays, engine
-from ..core.context import ON, current, push
-from ..core.dtypes import FLOATS
+from ..arrays import kinds
+from ..arrays.dtypes import FLOATS
+from ..core import engine
+from ..core.frames import ON, current, push
 from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad
@@ -128,7 +129,7 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
             value, aux = split_aux(who, result) if has_aux else (result, None)
             check_scalar(who, value)
         low = layer.inner(value)
-        one = wrap(arrays.one(low._a)) if low._layer is None else low.new_ones(())
+        one = wrap(kinds.one(low._a)) if low._layer is None else low.new_ones(())
         found = pull(layer, [value], [one], boxes, keep=False)
         if any([g is None for g in found]):
             look_for_captured(who, low, [(n, a) for n in nums for a in flatten(args[n])[0]], found)

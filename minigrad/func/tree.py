@@ -7,7 +7,7 @@ from typing import Any
 
 import optree
 
-from ..core.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import error
 

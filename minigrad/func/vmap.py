@@ -8,7 +8,7 @@ from typing import Any
 
 import optree
 
-from ..core.context import push
+from ..core.frames import push
 from ..core.tensor import Box, Tensor
 from ..errors import error
 from ..layers.batch import Batch

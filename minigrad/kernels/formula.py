@@ -46,7 +46,7 @@ HELPER = "\n\n@{mark}\ndef {{name}}({{args}}):\n    return {{body}}"
 CPU = Target("njit", "minigrad.kernels.vecmath", HELPER.format(mark='njit(error_model="numpy", forceinline=True)'))
 CUDA = Target(
     "cuda",
-    "minigrad.kernels.cuda.functions",
+    "minigrad.kernels.cuda.device_functions",
     HELPER.format(mark="cuda.jit(device=True)"),
     ("digamma", "erfinv", "round", "zeta"),  # Python's round makes whole numbers, of NaN and infinity too
 )
@@ -82,7 +82,7 @@ def text(f: Callable) -> str | None:
 def shown(f: Callable) -> str:
     """A formula as people read it: other operations by their names, as in sum(g * out, dims, True).
 
-    >>> from minigrad.ops.softmax import LogSoftmax
+    >>> from minigrad.ops.nn.softmax import LogSoftmax
     >>> shown(LogSoftmax.dx)
     'g - exp(out) * sum(g, dims, True)'
     """

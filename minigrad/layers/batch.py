@@ -1,6 +1,6 @@
 """The Batch layer: vmap.  A box hides one dimension of its value; an operation on boxes is the operation's vmap rule.
 
-Built-in operations have their rule from the family (ops/families.py); a user's Function has a `vmap` static method, or
+Built-in operations have their rule from the family (ops/base/families.py); a user's Function has a `vmap` static method, or
 asks with `generate_vmap_rule = True` for one that runs each of its methods under a vmap of its own (generated.py).
 """
 
@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.batching import lift
-from ..core.calls import call_user
-from ..core.context import Frame, push, use
+from ..core.frames import Frame, push, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Box, Tensor, version
 from ..core.wiring import check_structure
-from ..errors import MinigradError, error, returned_at, user_place
+from ..diagnose.user_methods import call_user
+from ..errors import MinigradError, error
+from ..places import returned_at, user_place
+from .batching import lift
 from .transform import Transform
 
 
@@ -189,7 +190,7 @@ class Batch(Transform):
             if fn.elementwise:
                 low = tuple([meet(self.inner(o), self.dim(o), x_dim, rank) for o in others])
             else:  # the operation's own rule says what a batch changes
-                from ..ops.memory import Copy
+                from ..ops.copy import Copy
 
                 dims = (x_dim, *[self.dim(o) for o in others])
                 out, dim = fn.vmap(self.info(fn), dims, value, *[self.inner(o) for o in others])

@@ -10,12 +10,12 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
-from ..core.calls import call_user, own_forward
-from ..core.context import push
 from ..core.engine import fit_shape
+from ..core.frames import push
 from ..core.function import Function
 from ..core.tensor import Box, Tensor
 from ..core.wiring import as_tuple
+from ..diagnose.user_methods import call_user, own_forward
 from .batch import Batch, in_front
 
 

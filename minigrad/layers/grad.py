@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
-from ..core.calls import call_user
-from ..core.context import Frame, apply_at, current, push, recordings, use
 from ..core.edges import Leaf, Port
+from ..core.frames import Frame, apply_at, current, push, recordings, use
 from ..core.function import record
 from ..core.inplace import check_writable, inplace_at, link_view, rebase, regraph, shares, twin
 from ..core.node import describe
 from ..core.tensor import Box, Tensor, history
 from ..core.wiring import among, as_tuple, check_dirty, check_other_output, is_float
-from ..errors import user_place
+from ..diagnose.user_methods import call_user
+from ..places import user_place
 from .transform import Transform, captured
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.calls import call_user
-from ..core.context import Frame, apply_at, use
-from ..core.dtypes import FLOATS
-from ..core.dual import laid_out_like
+from ..arrays.dtypes import FLOATS
 from ..core.edges import ViewOf
+from ..core.frames import Frame, apply_at, use
 from ..core.inplace import inplace, inplace_at, of_fixed_view, shares
 from ..core.tensor import Box, Tensor, layers_of, version
 from ..core.wiring import among, as_tuple, is_float
+from ..diagnose.user_methods import call_user
+from .dual import laid_out_like
 from .transform import Transform, captured
 
 
@@ -122,7 +122,7 @@ class Jvp(Transform):
 
     def write_tangent(self, x: Any, t: Tensor | None) -> None:
         """x's tangent becomes t, in the memory that the tangents of its base and its views share."""
-        from ..ops.memory import Copy  # operations come after the layers
+        from ..ops.copy import Copy  # operations come after the layers
 
         if is_float(x) and (t is not None or self.tangent(x) is not None):
             inplace(Copy, self.buffer(x, t), 0.0 if t is None else t)

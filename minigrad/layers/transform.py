@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.context import Layer
 from ..core.edges import ViewOf
+from ..core.frames import Layer
 from ..core.tensor import Box, Tensor, bottom
 from ..errors import error
 

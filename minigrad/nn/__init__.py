@@ -27,27 +27,10 @@ from .activations import (
     Softshrink,
     Softsign,
     Tanh,
-    Tanhshrink,  # fmt: skip
+    Tanhshrink,
     Threshold,
 )
-from .attention import MultiheadAttention
-from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .convolution import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,  # fmt: skip
-    ConvTranspose2d,
-    MaxPool1d,
-    MaxPool2d,
-)
-from .layers import (
+from .basic_layers import (
     AlphaDropout,
     Bilinear,
     Dropout,
@@ -59,6 +42,22 @@ from .layers import (
     Identity,
     Linear,
     Unflatten,
+)
+from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .convolution import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    MaxPool1d,
+    MaxPool2d,
 )
 from .losses import (
     BCELoss,
@@ -80,7 +79,8 @@ from .losses import (
     TripletMarginLoss,
 )
 from .module import Module
-from .norms import (
+from .multihead_attention import MultiheadAttention
+from .normalization import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
@@ -95,7 +95,7 @@ from .norms import (
 from .parameter import Parameter
 from .recurrent import GRUCell, LSTMCell, RNNCell
 from .sequences import GRU, LSTM, RNN
-from .shapes import (
+from .shape_modules import (
     CircularPad1d,
     CircularPad2d,
     CircularPad3d,

@@ -6,10 +6,11 @@ import inspect
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..diagnose.modules import made_of
 from ..errors import error
-from ..ops import activation, elementary, softmax
+from ..ops import elementary
 from ..ops.create import full
-from .misuse import made_of
+from ..ops.nn import activation, softmax
 from .module import Module
 from .parameter import Parameter
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
-from ..ops import adaptive_pool, conv, conv_transpose, pool
 from ..ops.create import empty
+from ..ops.nn import adaptive_pool, conv, conv_transpose, pool
 from ..ops.pad import pad
 from . import init
 from .module import Module

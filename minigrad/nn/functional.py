@@ -1,28 +1,71 @@
 """Functions of neural networks, under torch.nn.functional's names."""
 # ruff: noqa: F401, I001  (a table of contents imports what it lists)
 
-from ..ops.activation import (celu, elu, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu,
-                              logsigmoid, mish, prelu, relu, relu6, selu, silu, softplus, softshrink, softsign,
-                              tanhshrink, threshold)  # fmt: skip
-from ..ops.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d
-from ..ops.attention import gumbel_softmax, scaled_dot_product_attention
-from ..ops.columns import fold, unfold
-from ..ops.conv import conv1d, conv2d, conv3d
-from ..ops.conv_transpose import conv_transpose1d, conv_transpose2d
-from ..ops.cross_entropy import cross_entropy, nll_loss
-from ..ops.distance import (cosine_embedding_loss, cosine_similarity, hinge_embedding_loss, margin_ranking_loss,
-                            pairwise_distance, triplet_margin_loss)  # fmt: skip
-from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d
+from ..ops.nn.activation import (
+    celu,
+    elu,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    selu,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+)
+from ..ops.nn.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_max_pool1d, adaptive_max_pool2d
+from ..ops.nn.attention import gumbel_softmax, scaled_dot_product_attention
+from ..ops.nn.unfold_fold import fold, unfold
+from ..ops.nn.conv import conv1d, conv2d, conv3d
+from ..ops.nn.conv_transpose import conv_transpose1d, conv_transpose2d
+from ..ops.nn.cross_entropy import cross_entropy, nll_loss
+from ..ops.nn.similarity import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    pairwise_distance,
+    triplet_margin_loss,
+)
+from ..ops.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d
 from ..ops.elementary import sigmoid, tanh
-from ..ops.embedding import embedding
-from ..ops.linear import bilinear, linear
-from ..ops.loss import (binary_cross_entropy, binary_cross_entropy_with_logits, gaussian_nll_loss, huber_loss, kl_div,
-                        l1_loss, mse_loss, multilabel_soft_margin_loss, poisson_nll_loss, smooth_l1_loss,
-                        soft_margin_loss)  # fmt: skip
+from ..ops.nn.embedding import embedding
+from ..ops.nn.linear import bilinear, linear
+from ..ops.nn.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    gaussian_nll_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+)
 from ..ops.masks import one_hot
-from ..ops.normalize import (batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize,
-                             rms_norm)  # fmt: skip
+from ..ops.nn.normalize import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    normalize,
+    rms_norm,
+)
 from ..ops.pad import pad
-from ..ops.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from ..ops.resize import interpolate, pixel_shuffle, pixel_unshuffle
-from ..ops.softmax import log_softmax, softmax, softmin
+from ..ops.nn.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ..ops.nn.resize import interpolate, pixel_shuffle, pixel_unshuffle
+from ..ops.nn.softmax import log_softmax, softmax, softmin

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..ops import cross_entropy, distance, loss
-from .misuse import made_of
+from ..diagnose.modules import made_of
+from ..ops.nn import cross_entropy, loss, similarity
 from .module import Module
 
 
@@ -273,7 +273,7 @@ class HingeEmbeddingLoss(MarginLoss):
     tensor(0.6250)
     """
 
-    function, usual = staticmethod(distance.hinge_embedding_loss), 1.0
+    function, usual = staticmethod(similarity.hinge_embedding_loss), 1.0
 
 
 class CosineEmbeddingLoss(MarginLoss):
@@ -284,7 +284,7 @@ class CosineEmbeddingLoss(MarginLoss):
     tensor(1.)
     """
 
-    function = staticmethod(distance.cosine_embedding_loss)
+    function = staticmethod(similarity.cosine_embedding_loss)
 
 
 class MarginRankingLoss(MarginLoss):
@@ -295,7 +295,7 @@ class MarginRankingLoss(MarginLoss):
     tensor(2.)
     """
 
-    function = staticmethod(distance.margin_ranking_loss)
+    function = staticmethod(similarity.margin_ranking_loss)
 
 
 class TripletMarginLoss(Loss):
@@ -306,7 +306,7 @@ class TripletMarginLoss(Loss):
     tensor(0.5000)
     """
 
-    function = staticmethod(distance.triplet_margin_loss)
+    function = staticmethod(similarity.triplet_margin_loss)
 
     def __init__(
         self,

@@ -10,12 +10,12 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core import dtypes
-from ..core.context import recordings
-from ..core.device import device
+from ..arrays import dtypes
+from ..arrays.devices import device
+from ..core.frames import recordings
 from ..core.tensor import Tensor
+from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
 from ..errors import error
-from .misuse import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
 from .parameter import Parameter
 from .state import Stateful
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..core.tensor import Tensor, memory
+from ..fast import PLAIN
 from ..ops.create import zeros
-from ..ops.dispatch import PLAIN
 
 
 class Parameter(Tensor):

@@ -11,7 +11,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.create import empty
-from ..ops.linear import linear
+from ..ops.nn.linear import linear
 from . import init
 from .module import Module
 from .parameter import Parameter

@@ -12,9 +12,9 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.create import empty
-from ..ops.dropout import check_probability, dropout
 from ..ops.join import cat, stack
-from ..ops.linear import linear
+from ..ops.nn.dropout import check_probability, dropout
+from ..ops.nn.linear import linear
 from . import init
 from .module import Module
 from .parameter import Parameter

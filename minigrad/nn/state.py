@@ -11,7 +11,7 @@ import numpy as np
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .hooks import Hooked
+from .module_hooks import Hooked
 from .parameter import Parameter
 
 EXTRA = "_extra_state"

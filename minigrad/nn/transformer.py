@@ -12,14 +12,14 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
-from ..ops import activation as activations
 from ..ops.create import full
+from ..ops.nn import activation as activations
 from . import init
-from .attention import MultiheadAttention
+from .basic_layers import Dropout, Linear
 from .containers import ModuleList
-from .layers import Dropout, Linear
 from .module import Module
-from .norms import LayerNorm
+from .multihead_attention import MultiheadAttention
+from .normalization import LayerNorm
 
 
 class Layer(Module):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor
 from ..errors import error
-from ..ops.data import tensor
+from ..ops.from_data import tensor
 from ..ops.join import cat, stack
 
 __all__ = [

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.device import Size
+from ..arrays.devices import Size
 from ..core.tensor import Tensor
 from ..errors import error
-from .explain import apart, sketch
-from .registry import op
+from .base.argument_errors import apart, sketch
+from .base.registry import op
 from .shape import expand, reshape
 
 

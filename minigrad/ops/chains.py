@@ -6,11 +6,11 @@ import itertools
 from typing import Any
 
 from ..core.tensor import Tensor
+from .base.registry import op
+from .copy import Contiguous
 from .linalg import identity, inverse
 from .matmul import mm
-from .memory import Contiguous
 from .products import fit, refused
-from .registry import op
 
 
 @op(

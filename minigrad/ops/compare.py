@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
 from ..core.tensor import Tensor, bottom
 from ..errors import error
-from .explain import on_two_devices
-from .families import Pointwise
-from .registry import choice, functions, op
+from .base.argument_errors import on_two_devices
+from .base.families import Pointwise
+from .base.registry import choice, functions, op
 
 NUMBERS = (
     "T(3, 4), T(3, 4)",

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.arrays import strided
-from ..core.context import current
-from ..core.device import CPU, default_device, row_major
+from ..arrays import dtypes
+from ..arrays.devices import CPU, default_device, row_major
+from ..arrays.kinds import strided
+from ..core.frames import current
 from ..core.tensor import Box, Tensor, layers_of
 from ..errors import error
-from . import devices
-from .data import array_of, chosen, copied, leaf, made, warn_copy
-from .memory import filled, on_device
-from .registry import TABLE, explained, named, op, write_out
+from . import transfer
+from .base.registry import TABLE, explained, named, op, write_out
+from .copy import filled, on_device
+from .from_data import array_of, chosen, copied, leaf, made, warn_copy
 
 
 def factory(*samples: str, **options: Any) -> Callable:
@@ -87,7 +87,7 @@ def constant(shape: tuple, value: Any, dtype: np.dtype, requires_grad: bool, dev
 def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any) -> Any:
     """An array of one value, made where it is wanted; None says that its elements need not be set."""
     if device is not None and on_device(device) is not CPU:
-        return devices.blank(shape, value, dtype)
+        return transfer.blank(shape, value, dtype)
     if value is None:
         return np.empty(shape, dtype)
     array = np.zeros(shape, dtype)  # the operating system has zeros at hand

@@ -11,16 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from .. import return_types
-from ..core.arrays import zeros
+from ..arrays.kinds import zeros
 from ..core.tensor import Tensor, wrap_near
 from ..return_types import QR, SVD, Eigen, SVDWithV
+from .base.families import Operation
+from .base.registry import op
 from .compare import where
-from .families import Operation
 from .join import cat
 from .layouts import column_major
 from .linalg import SolveTriangular, guarded, matrices, square, transposed_solve
 from .products import refused
-from .registry import op
 
 
 # ---------------------------------------------------------------------- the operations

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import zeros
+from ..arrays.kinds import zeros
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import moves
-from .families import Linear, View
+from ..kernels.cpu import flip_pad
+from .base.families import Linear, View
+from .base.registry import op
+from .copy import Clone
 from .layouts import row_major
-from .memory import Clone
 from .reduce import axis
-from .registry import op
 
 
 class Diagonal(View):
@@ -60,7 +60,7 @@ class Triu(Linear):
 
 def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray:
     """The upper or the lower triangles of matrices."""
-    moved = moves.triangle(x, diagonal, upper)
+    moved = flip_pad.triangle(x, diagonal, upper)
     return (np.triu if upper else np.tril)(x, diagonal) if moved is None else moved
 
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .explain import about
-from .families import Bilinear
+from .base.argument_errors import about
+from .base.families import Bilinear
+from .base.registry import op
 from .products import one_dtype, refused
 from .reduce import axis
-from .registry import op
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # a letter's label is its place here
 DOTS = 1000  # the labels of an ellipsis' dimensions end here

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from .base.families import Pointwise
+from .base.registry import choice, functions
 from .compare import where  # noqa: F401  (formulas use it)
-from .families import Pointwise
-from .registry import choice, functions
 
 POSITIVE = (0.1, 3.0)
 LN2, LN10 = math.log(2), math.log(10)

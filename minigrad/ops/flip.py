@@ -10,12 +10,12 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import moves
-from .families import Linear
+from ..kernels.cpu import flip_pad
+from .base.families import Linear
+from .base.registry import op
+from .copy import Contiguous
 from .layouts import as_operand, row_major
-from .memory import Contiguous
 from .reduce import axes, axis
-from .registry import op
 from .shape import reshape, shape_from, transpose
 
 
@@ -26,7 +26,7 @@ class Flip(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
-        moved = moves.flip(x, dims)
+        moved = flip_pad.flip(x, dims)
         return np.flip(x, dims).copy() if moved is None else moved
 
     dx = lambda g, dims: Flip.apply(g, dims)

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import zeros
+from ..arrays.kinds import zeros
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import places as kernels
-from .explain import about
-from .families import Linear
+from ..kernels.cpu import index_cpu as kernels
+from .base.argument_errors import about
+from .base.families import Linear
+from .base.registry import op
 from .index import Write
 from .places import add_at, take_at
 from .reduce import axis
-from .registry import op
 from .shape import layout
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import on_device as is_on_device
-from ..core.device import CPU, CUDA, device
+from ..arrays.devices import CPU, CUDA, device
+from ..arrays.kinds import on_device as is_on_device
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from . import devices
-from .memory import on_device
+from . import transfer as devices
+from .copy import on_device
 
 __all__ = [
     "Generator",

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import on_device, zeros
-from ..core.batching import front
-from ..core.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import on_device, zeros
 from ..core.inplace import inplace
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
-from . import registry
-from .explain import about, expands, sketch
-from .families import Linear, NonDifferentiable, Operation, View
-from .memory import Copy, brought, written
+from ..layers.batching import front
+from .base import registry
+from .base.argument_errors import about, expands, sketch
+from .base.families import Linear, NonDifferentiable, Operation, View
+from .copy import Copy, brought, written
 from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
 
 
@@ -354,7 +354,7 @@ def item_of(i: Any) -> Any:
     if isinstance(i, np.ndarray):
         i = wrap(i)
     elif isinstance(i, (list, tuple, range)):
-        from .data import tensor
+        from .from_data import tensor
 
         i = tensor(list(i)) if len(i) else wrap(np.zeros(0, np.int64))
     if not isinstance(i, Tensor):

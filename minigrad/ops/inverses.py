@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core import dtypes
+from ..arrays import dtypes
 from ..core.tensor import Tensor
+from .base.registry import functions, op
 from .compare import clamp
 from .elementary import Elementary, exp, log, special  # noqa: F401  (formulas use them)
 from .pointwise import pow
-from .registry import functions, op
 
 HALF_ROOT_PI = math.sqrt(math.pi) / 2
 

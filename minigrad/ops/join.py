@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.arrays import contiguous
+from ..arrays import dtypes
+from ..arrays.kinds import contiguous
 from ..core.tensor import Tensor
 from ..errors import error
+from .base.argument_errors import about
+from .base.families import Operation
+from .base.registry import op
 from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from
-from .explain import about
-from .families import Operation
 from .index import Index
 from .pad import pad
 from .places import WHOLE
 from .reduce import axis
-from .registry import op
 from .shape import reshape
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.device import Size
+from ..arrays import dtypes
+from ..arrays.devices import Size
 from ..core.tensor import Tensor
 from ..errors import error
+from .copy import to
 from .create import sizes
-from .data import array_of as array_of_data
-from .data import made
-from .memory import to
+from .from_data import array_of as array_of_data
+from .from_data import made
 
 KINDS = {
     "float16": "Half",

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..core.arrays import near, on_device
-from ..core.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import near, on_device
 from ..core.engine import sum_to
 from ..core.tensor import Tensor, wrap_near
 from ..errors import MinigradRuntimeError, error
 from ..return_types import SignAndLog
+from .base.argument_errors import about
+from .base.families import Operation
+from .base.registry import op
 from .compare import where
-from .explain import about
-from .families import Operation
 from .layouts import column_major
 from .matmul import broadcasting
 from .products import broadcast, one_dtype, refused
-from .registry import op
 
 
 class LinAlgError(MinigradRuntimeError):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .base.families import Pointwise
+from .base.registry import functions
 from .compare import Comparison
-from .families import Pointwise
-from .registry import functions
 
 TRUTHS = ("B(3, 4), B(3, 4)", "B(3, 1), B(4)", "I(3, 2), B(3)", "T(3), B(3)", "T(0), B(0)", "B(), B()")
 

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import zeros
-from ..core.batching import front, lift
-from ..core.context import reading
+from ..arrays.kinds import zeros
 from ..core.engine import sum_to
+from ..core.frames import reading
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
+from ..layers.batching import front, lift
+from .base.families import NonDifferentiable
+from .base.registry import op
 from .broadcast import broadcast_shapes
-from .families import NonDifferentiable
+from .copy import written
 from .gather import run
 from .index import NonZero, Put, Take, Write, data_dependent, where_true
-from .memory import written
-from .registry import op
 from .shape import layout
 
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import KINDS
-from ..core.batching import lift
-from ..core.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import KINDS
 from ..core.engine import sum_to
 from ..core.sweep import sum_down
 from ..core.tensor import Tensor
-from ..kernels.run import BROADCAST_FROM
-from .explain import about
-from .families import Bilinear
+from ..kernels.select import BROADCAST_FROM
+from ..layers.batching import lift
+from .base.argument_errors import about
+from .base.families import Bilinear
+from .base.registry import op
 from .layouts import row_major
 from .products import broadcast, fit, one_dtype, ranked, refused
 from .reduce import axis
-from .registry import op
 
 BATCHES = ("batch1", "batch2")
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import zeros
+from ..arrays.kinds import zeros
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import distances as kernels
+from ..kernels.cpu import distances_cpu as kernels
+from .base.argument_errors import about
+from .base.families import Operation
+from .base.registry import op
 from .compare import where
 from .decompositions import svdvals
-from .explain import about
-from .families import Operation
 from .layouts import row_major
 from .linalg import Inv, floating, matrices, square
 from .products import broadcast, one_dtype, refused
 from .reduce import axis
-from .registry import op
 from .statistics import Norm, norm, norm_gradient
 
 CHUNK = 1 << 20  # elements of the differences between points that are held at a time

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..core import dtypes
+from ..arrays import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
 from ..return_types import Extremes
-from .families import NonDifferentiable, Operation, Reduce
+from .base.families import NonDifferentiable, Operation, Reduce
+from .base.registry import op
 from .gather import ScatterAdd, added_at
 from .layouts import row_major
 from .pointwise import where
 from .reduce import Sum, axes, axis, reduced
-from .registry import op
 
 
 class Amax(Reduce):

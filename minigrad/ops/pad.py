@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import near
-from ..core.context import reading
+from ..arrays.kinds import near
+from ..core.frames import reading
 from ..core.tensor import Tensor, bottom, wrap
 from ..errors import error
-from ..kernels import moves
+from ..kernels.cpu import flip_pad
+from .base.argument_errors import on_two_devices
+from .base.families import Linear
+from .base.registry import op
 from .broadcast import tensors_from
-from .devices import placed
-from .explain import on_two_devices
-from .families import Linear
 from .index import Index, Take, Untake, data_dependent
 from .layouts import channels_last
 from .reduce import axis
-from .registry import op
 from .shape import expand, layout, reshape, shape_from, transpose, unshared, unsqueeze
 from .slices import index_select
-from .sliding import padded as surrounded
+from .transfer import placed
+from .windows import padded as surrounded
 
 
 class Pad(Linear):
@@ -53,7 +53,7 @@ class Surround(Linear):
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, mode: str) -> np.ndarray:
         rows, columns = sources(x.shape[-2:], widths, mode)
-        moved = moves.surround(x, widths[1][0], rows, columns)
+        moved = flip_pad.surround(x, widths[1][0], rows, columns)
         return x[..., rows[:, None], columns] if moved is None else moved
 
     batch = lambda x, widths, mode: (x, widths, mode)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.batching import front, lift
 from ..core.tensor import Tensor, wrap
-from ..kernels import places as kernels
+from ..kernels.cpu import index_cpu as kernels
+from ..layers.batching import front, lift
 
 WHOLE = slice(None)
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import FLOATS, finfo
+from ..arrays.dtypes import FLOATS, finfo
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import run
+from ..kernels import select
 from . import compare
+from .base.families import Pointwise
+from .base.registry import choice, functions
 from .compare import isfinite
+from .copy import Clone
 from .elementary import log
-from .families import Pointwise
 from .layouts import as_power
-from .memory import Clone
-from .registry import choice, functions
 
 BINARY = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(3), 1.5", "2, T(3)",
           "I(2, 3, 9), I(3, 9)", "I(3, 9), 2.5", "T(3), I(3, 9)", "B(3), I(3, 9)", "T(0, 2), T(2)",
@@ -60,7 +60,7 @@ class Sub(Pointwise):
     @classmethod
     def impl(cls, x: Any, y: Any) -> np.ndarray:
         refuse_bools(x, y)
-        return run.forward(cls, (x, y))
+        return select.forward(cls, (x, y))
 
 
 class SubScaled(Pointwise):
@@ -75,7 +75,7 @@ class SubScaled(Pointwise):
     @classmethod
     def impl(cls, x: Any, y: Any, alpha: Any) -> np.ndarray:
         refuse_bools(x, y)
-        return run.forward(cls, (x, y, alpha))
+        return select.forward(cls, (x, y, alpha))
 
 
 class Mul(Pointwise):
@@ -195,7 +195,7 @@ class Pow(Pointwise):
                 "convert the base: x.float() ** y",
             )
         found = simple_power(x, y)
-        return run.forward(cls, (x, y)) if found is None else found
+        return select.forward(cls, (x, y)) if found is None else found
 
     @classmethod
     def write_short(cls, a: np.ndarray, *others: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .explain import about, apart, meet, meeting
+from .base.argument_errors import about, apart, meet, meeting
 
 refused = partial(error, RuntimeError)  # what PyTorch raises for shapes and dtypes that do not fit
 NAMES = ("input", "other")

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..core import dtypes
-from ..core.arrays import near
+from ..arrays import dtypes
+from ..arrays.kinds import near
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..return_types import Selected
-from .devices import placed
+from .base.registry import op
 from .order import Selection, Whole, choose
 from .pointwise import where
 from .reduce import axis, count
-from .registry import op
+from .transfer import placed
 
 
 class MedianOfAll(Whole):

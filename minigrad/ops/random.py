@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes, half
-from ..core.arrays import as_array
-from ..core.context import current
-from ..core.device import CPU, default_device
+from ..arrays import dtypes, halves
+from ..arrays.devices import CPU, default_device
+from ..arrays.kinds import as_array
+from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor, layers_of
 from ..errors import error
-from ..kernels import noise
+from ..kernels.cpu import normal_rng as noise
+from .base.families import NonDifferentiable, Operation
+from .base.registry import op, with_keywords
 from .broadcast import broadcast_shapes
+from .copy import Copy, on_device
 from .create import factory, number, sizes
-from .data import chosen, made
-from .families import NonDifferentiable, Operation
+from .from_data import chosen, made
 from .generator import Generator, source
-from .memory import Copy, on_device
-from .registry import op, with_keywords
 
 
 def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, device: Any = None) -> Tensor:
@@ -67,7 +67,7 @@ def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand
     sample = lambda rng, size: rng.random(size, floating(dtype, who))
     if dtype in dtypes.HALVES:
         steps = largest(dtype)
-        sample = lambda rng, size: half.narrowed(np.floor(rng.random(size, dtypes.F4) * steps) / steps, dtype)
+        sample = lambda rng, size: halves.narrowed(np.floor(rng.random(size, dtypes.F4) * steps) / steps, dtype)
     return draw(who, shape, generator, sample, device)
 
 
@@ -75,7 +75,7 @@ def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "ran
     """Numbers of mean 0 and variance 1."""
     sample = lambda rng, size: noise.normal(rng, size, floating(dtype, who))
     if dtype in dtypes.HALVES:
-        sample = lambda rng, size: half.narrowed(noise.normal(rng, size, dtypes.F4), dtype)
+        sample = lambda rng, size: halves.narrowed(noise.normal(rng, size, dtypes.F4), dtype)
     return draw(who, shape, generator, sample, device)
 
 
@@ -308,7 +308,7 @@ class Normal(Operation):
 
     def vmap(info: Any, in_dims: tuple, mean: Any, std: Any, noise: Tensor) -> tuple:
         """Broadcasting, so the ranks have to be made equal behind the batch, as for every pointwise operation."""
-        from .families import Pointwise
+        from .base.families import Pointwise
 
         return Pointwise.vmap(info, in_dims, mean, std, noise)
 
@@ -328,7 +328,7 @@ class Multinomial(NonDifferentiable):
 
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
-        p = half.widened(p)  # beside noise in float32 it comes as it is
+        p = halves.widened(p)  # beside noise in float32 it comes as it is
         if not (np.isfinite(p).all() and (p >= 0).all()):
             raise error(
                 RuntimeError,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.dtypes import finfo
+from ..arrays.dtypes import finfo
 from ..core.tensor import Tensor
-from .families import NonDifferentiable, Operation
+from .base.families import NonDifferentiable, Operation
+from .base.registry import op
 from .linalg import guarded, matrices
-from .registry import op
 
 
 class Pinv(Operation):

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.context import current
+from ..arrays import dtypes
+from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import reductions, scans
-from .families import NonDifferentiable, Reduce
-from .registry import op
+from ..kernels.cpu import reductions_cpu, scans_cpu
+from .base.families import NonDifferentiable, Reduce
+from .base.registry import op
 
 ALL = [tuple(range(n)) for n in range(8)]  # all dimensions of tensors with n of them
 
@@ -88,7 +88,7 @@ def count(shape: Any, dims: tuple) -> int:
 
 def reduced(name: str, ufunc: np.ufunc, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     """A reduction that needs no care: by a kernel where that serves, else by NumPy."""
-    if x.size >= reductions.REDUCE_FROM and (found := reductions.reduce(name, x, dims, keepdim)) is not None:
+    if x.size >= reductions_cpu.REDUCE_FROM and (found := reductions_cpu.reduce(name, x, dims, keepdim)) is not None:
         return found
     return ufunc.reduce(x, dims, x.dtype, None, keepdim)
 
@@ -99,7 +99,7 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     Large arrays have kernels.  NumPy adds in pairs only along memory; where many float32 numbers do not lie so, they are
     added up as float64.
     """
-    if x.size >= reductions.REDUCE_FROM and (found := reductions.reduce("sum", x, dims, keepdim)) is not None:
+    if x.size >= reductions_cpu.REDUCE_FROM and (found := reductions_cpu.reduce("sum", x, dims, keepdim)) is not None:
         return found
     if (
         x.size <= 64
@@ -153,7 +153,7 @@ class Prod(Reduce):
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
         """The gradient of a large array, by a kernel."""
-        dx = scans.others(bound[0], gs[0], bound[1])
+        dx = scans_cpu.others(bound[0], gs[0], bound[1])
         return None if dx is None else (dx, None, None)
 
 
@@ -165,7 +165,7 @@ class NanSum(Reduce):
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
-        found = reductions.reduce("known", x, dims, keepdim)
+        found = reductions_cpu.reduce("known", x, dims, keepdim)
         return add_up(np.where(np.isnan(x), x.dtype.type(0), x), dims, keepdim) if found is None else found
 
     dx = lambda g, x: g * (x == x)

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import formula
-from .families import Pointwise
+from .base.families import Pointwise
+from .base.registry import choice, functions
 from .pointwise import BINARY, UNARY, where
-from .registry import choice, functions
 
 RESTS = tuple([s.replace("9)", "9) + 1") for s in BINARY if s[0] != "2"])
 

@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..core import dtypes
+from ..arrays import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import scans
+from ..kernels.cpu import scans_cpu
 from ..return_types import Selected
+from .base.families import Linear, Operation
+from .base.registry import op
 from .elementary import exp
-from .families import Linear, Operation
 from .join import cat
 from .layouts import row_major
 from .order import spread
 from .reduce import axis, result_dtype
-from .registry import op
 
 
 def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> np.ndarray:
     """`ufunc` accumulated along dim, from the end if `reverse`; float32 through float64, as PyTorch does."""
-    if (found := scans.running(ufunc, x, dim, reverse)) is not None:
+    if (found := scans_cpu.running(ufunc, x, dim, reverse)) is not None:
         return found
     wide = dtypes.F8 if x.dtype in dtypes.FLOATS else x.dtype
     if reverse:
@@ -119,7 +119,7 @@ def shifted(x: Tensor, dim: int, reverse: bool, fill: float = 0.0) -> Tensor:
 
 def recur(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray:
     """The recurrence on arrays: step by step over many rows at once, or row by row where there are few."""
-    if (found := scans.recurrence(a, b, dim, reverse)) is not None:
+    if (found := scans_cpu.recurrence(a, b, dim, reverse)) is not None:
         return found
     step = -1 if reverse else 1
     y = np.moveaxis(b, dim, 0).astype(dtypes.F8)
@@ -137,7 +137,7 @@ def recur(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray:
 
 def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple:
     """Running extremes and their places: the latest of equal ones, and from the first NaN on the latest NaN."""
-    if (found := scans.running_extreme(ufunc, x, dim)) is not None:
+    if (found := scans_cpu.running_extreme(ufunc, x, dim)) is not None:
         return found
     values = ufunc.accumulate(x, axis=dim)
     places = np.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))

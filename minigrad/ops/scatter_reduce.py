@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels import places as kernels
-from .families import Operation
+from ..kernels.cpu import index_cpu as kernels
+from .base.families import Operation
+from .base.registry import op
 from .gather import Gather, Scatter, ScatterAdd, along, lined_up
-from .registry import op
 
 
 class ScatterExtreme(Operation):

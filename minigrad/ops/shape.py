@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.arrays import strided
-from ..core.batching import lift
+from ..arrays import dtypes
+from ..arrays.kinds import strided
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
-from . import registry
-from .explain import about
-from .families import View
-from .memory import Alias, Contiguous
+from ..layers.batching import lift
+from .base import registry
+from .base.argument_errors import about
+from .base.families import View
+from .base.registry import op
+from .copy import Alias, Contiguous
 from .reduce import axes, axis
-from .registry import op
 
 
 class Reshape(View):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.context import replacing
 from ..core.edges import Leaf
+from ..core.frames import replacing
 from ..core.hooks import move_retained
 from ..core.inplace import of_leaf, twin
 from ..core.tensor import Box, Tensor, history
 from ..errors import error
-from . import registry
+from .base import registry
 from .shape import squeeze, t, transpose, unsqueeze
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from .explain import sketch
+from .base.argument_errors import sketch
+from .base.registry import op
 from .gather import check_index, check_range, run
 from .index import Put, Take, fitting, is_mask, where_true
 from .reduce import axis
-from .registry import op
 
 
 @op(

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..core import dtypes
-from ..core.arrays import as_array, contiguous, kernels_there, on_device, zeros
-from ..core.batching import front
+from ..arrays import dtypes
+from ..arrays.kinds import as_array, contiguous, kernels_there, on_device, zeros
 from ..core.tensor import Tensor, wrap, wrap_near
 from ..errors import error
-from ..kernels import ranking
+from ..kernels.cpu import topk as ranking
+from ..layers.batching import front
 from ..return_types import Selected
-from .explain import sketch
-from .families import NonDifferentiable
+from .base.argument_errors import sketch
+from .base.families import NonDifferentiable
+from .base.registry import op
 from .gather import Gather
 from .index import data_dependent
 from .join import select
 from .layouts import as_operand
 from .reduce import axis
-from .registry import op
 
 WIDE = (-900.0, 900.0)  # samples in which no two elements are equal, as integers too
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.arrays import kernels_there, on_device
+from ..arrays import dtypes
+from ..arrays.kinds import kernels_there, on_device
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..kernels import reductions
-from .families import Reduce
+from ..kernels.cpu import reductions_cpu
+from .base.families import Reduce
+from .base.registry import op
 from .order import evenly
 from .pointwise import where
 from .reduce import CountNonzero, Mean, add_up, axes, count, floating, reduced
-from .registry import op
 
 TINY = float(np.finfo(np.float32).tiny)
 
@@ -31,7 +31,7 @@ class Var(Reduce):
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
         if on_device(x):
-            return kernels_there("reductions").spread(x, dims, keepdims=keepdim, correction=correction)
+            return kernels_there("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction)
         n = count(x.shape, dims)
         distance = x - add_up(x, dims, True) / n
         return np.divide(add_up(distance * distance, dims, keepdim), x.dtype.type(max(n - correction, 0)))
@@ -45,7 +45,7 @@ class Std(Reduce):
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
         if on_device(x):
-            return kernels_there("reductions").spread(x, dims, keepdims=keepdim, correction=correction, root=True)
+            return kernels_there("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction, root=True)
         squared = Var.impl(x, dims, keepdim, correction)
         if x.dtype == dtypes.F4 and not ((squared > TINY) & (squared < np.inf)).all():  # squares of 1e20, or 1e-30
             squared = Var.impl(x.astype(dtypes.F8), dims, keepdim, correction)
@@ -64,7 +64,7 @@ class Norm(Reduce):
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
         if p == 2:
-            squares = reductions.reduce("squares", x, dims, keepdim)
+            squares = reductions_cpu.reduce("squares", x, dims, keepdim)
             return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares)
         size = np.abs(x)
         if math.isinf(p):

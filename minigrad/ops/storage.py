@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import on_device
-from ..core.convert import address
-from ..core.convert import storage as owner
-from ..core.device import CPU, CUDA, device
+from ..arrays.devices import CPU, CUDA, device
+from ..arrays.kinds import on_device
+from ..arrays.memory import address
+from ..arrays.memory import storage as owner
 from ..core.tensor import Tensor
-from . import devices
-from .strided import memory_of
+from . import transfer
+from .as_strided import memory_of
 
 
 class Storage:
@@ -52,7 +52,7 @@ class Storage:
 
     def cuda(self, device: Any = None) -> Storage:
         """The same elements in a GPU's memory; itself, if they are there."""
-        return self if on_device(self._array) else Storage(devices.upload(self._array))
+        return self if on_device(self._array) else Storage(transfer.upload(self._array))
 
     def tolist(self) -> list:
         """The elements as Python numbers."""

@@ -6,8 +6,8 @@ import bisect
 import math
 from typing import Any
 
+from ..diagnose import optimizers
 from ..errors import error
-from . import oversights
 from .optimizer import Optimizer
 from .rates import LRScheduler
 
@@ -47,7 +47,7 @@ class SequentialLR(LRScheduler):
         """Go on by one epoch."""
         self.last_epoch += 1
         if self.last_epoch == 1 and not self.optimizer._stepped:
-            oversights.warn_schedule_first(type(self).__name__, self.optimizer._all())
+            optimizers.warn_schedule_first(type(self).__name__, self.optimizer._all())
         now = self.schedulers[bisect.bisect_right(self.milestones, self.last_epoch)]
         now.restart() if self.last_epoch in self.milestones else now.step()
         self._last_lr = now.get_last_lr()

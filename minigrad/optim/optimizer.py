@@ -17,9 +17,9 @@ from ..autograd.grad_mode import enable_grad, set_grad_enabled
 from ..core.edges import name_of
 from ..core.hooks import Handle
 from ..core.tensor import Tensor
+from ..diagnose import optimizers
 from ..errors import error, warn
 from ..nn.module import clear_grad
-from . import oversights
 
 
 class Optimizer:
@@ -51,14 +51,14 @@ class Optimizer:
         self._had: set[int] = set()
         self._used: set[int] = set()
         self._models: list = []
-        groups, model = oversights.listed(who := type(self).__name__, params)
+        groups, model = optimizers.listed(who := type(self).__name__, params)
         if not groups:
-            what = "" if model is None else oversights.not_registered(model, ())
+            what = "" if model is None else optimizers.not_registered(model, ())
             raise error(
                 ValueError,
                 who,
                 f"optimizer got an empty parameter list{what and ': '}{what}",
-                oversights.REGISTER
+                optimizers.REGISTER
                 if what
                 else "pass model.parameters() itself; a generator that was used up gives nothing: list(...) keeps it",
             )
@@ -66,7 +66,7 @@ class Optimizer:
             self.add_param_group(group)
         models = [m for m in (model, *self._models) if m is not None]
         del self._models
-        oversights.warn_not_registered(who, models, self._all())
+        optimizers.warn_not_registered(who, models, self._all())
 
     def _all(self) -> list:
         """The parameters of all groups."""
@@ -94,7 +94,7 @@ class Optimizer:
             raise error(
                 TypeError, who, "parameters need an order, which is not the same between runs in a set", "use a list"
             )
-        items, model = ([given], None) if isinstance(given, Tensor) else oversights.listed(who, given)
+        items, model = ([given], None) if isinstance(given, Tensor) else optimizers.listed(who, given)
         self.__dict__.setdefault("_models", []).append(model)
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
         names = [p[0] for p in items if isinstance(p, tuple)]
@@ -172,7 +172,7 @@ class Optimizer:
                 for p in group["params"]:
                     if (g := p.grad) is not None:
                         self.update(p, -g if group.get("maximize") else g, self.state[p], group)
-                        twice += oversights.lend(g)
+                        twice += optimizers.lend(g)
                         self._used.add(id(g))
                     elif p._edge is not None:
                         without.append(p)
@@ -185,15 +185,15 @@ class Optimizer:
         """Warn of what this step has met, if anything: parameters without a gradient, or with one that was used already."""
         who, known = type(self).__name__, self._all() if without or twice else []
         if twice:
-            oversights.warn_not_cleared(who, twice, len(known))
+            optimizers.warn_not_cleared(who, twice, len(known))
         if without and len(without) == len(known):
-            oversights.without_gradients(who, without, self._cleared)
+            optimizers.without_gradients(who, without, self._cleared)
         for p in without:
-            oversights.warn_replaced(who, p, known)
-        if oversights.debugging():
+            optimizers.warn_replaced(who, p, known)
+        if optimizers.debugging():
             self._had |= {id(p) for p in self._all() if p.grad is not None}
             if self._had:
-                oversights.warn_cut_off(who, [p for p in without if id(p) not in self._had])
+                optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._had])
         self._cleared, self._stepped = False, True
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:

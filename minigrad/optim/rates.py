@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..diagnose import optimizers
 from ..errors import error
-from . import oversights
 from .optimizer import Optimizer
 
 
@@ -56,7 +56,7 @@ class LRScheduler:
         """Go on by one epoch."""
         self.last_epoch += 1
         if self.last_epoch == 1 and not self.optimizer._stepped:
-            oversights.warn_schedule_first(type(self).__name__, self.optimizer._all())
+            optimizers.warn_schedule_first(type(self).__name__, self.optimizer._all())
         for i, group in enumerate(self.optimizer.param_groups):
             group["lr"] = self.rate(i, group["lr"], self.base_lrs[i])
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.half import widened
+from ..arrays.halves import widened
 from ..core.tensor import Tensor
 from .operations import operations_table
 
 if TYPE_CHECKING:
-    from .battery import Result
+    from .function_checks import Result
 
 __all__ = ["assert_close", "check", "operations_table"]
 
@@ -86,7 +86,7 @@ def check(function: type, *args: Any, skip: Iterable[str] = ()) -> Result:
     >>> print(result["gradients"].message)
     backward gives 1 for the derivative of output 0 by x, differences of forward give 2: 2 times as much
     """
-    from .battery import run  # needed by those who check only
+    from .function_checks import run  # needed by those who check only
 
     return run(function, args, tuple(skip))
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..kernels import formula
-from ..ops.primitive import Primitive
-from ..ops.registry import TABLE, Entry
+from ..ops.base.primitive import Primitive
+from ..ops.base.registry import TABLE, Entry
 
 # The files of operations in the order in which a reader wants them; what is not named here follows.
 READING = """pointwise elementary rounding compare logic activation reduce order statistics quantiles scan softmax shape join

@@ -1,6 +1,6 @@
 """Calls of the operations' samples, with minigrad or with torch, on the same numbers.
 
-A sample is the text of a call's arguments (minigrad/ops/registry.py); here it is evaluated with `T`, `P`, `I`, `B` and
+A sample is the text of a call's arguments (minigrad/ops/base/registry.py); here it is evaluated with `T`, `P`, `I`, `B` and
 `S` bound to makers of tensors.  The float tensors that it makes are its leaves, by which it can be differentiated.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.registry import Entry
+from ..ops.base.registry import Entry
 
 
 class Maker:

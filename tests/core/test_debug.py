@@ -80,7 +80,7 @@ def test_an_error_in_backward_names_the_forward_line():
 
 
 def test_it_ends_with_its_block_and_can_be_turned_off():
-    from minigrad.core.context import ON, current
+    from minigrad.core.frames import ON, current
 
     with torch.debug():
         assert current() is not ON

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.core import dlpack
+from minigrad.arrays import dlpack
 
 
 class Lender:

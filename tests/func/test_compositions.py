@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 from tests.table import SMOOTH, floats, run
 
 F64 = {"dtype": torch.float64}

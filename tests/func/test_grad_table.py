@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.func import grad
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 from tests.func.test_vmap_table import call
 from tests.table import NAMES
 

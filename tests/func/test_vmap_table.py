@@ -10,7 +10,7 @@ import pytest
 import minigrad as torch
 from minigrad import vmap
 from minigrad.func import grad
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 from tests.table import NAMES, Maker, tensors
 
 SIZE = 3

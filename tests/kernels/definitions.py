@@ -6,11 +6,21 @@ import threading
 import numpy as np
 
 import minigrad
-from minigrad.kernels import channels, columns, places, ranking, reductions, rows, scans, threads, windows
+from minigrad.kernels import threads
+from minigrad.kernels.cpu import (
+    batch_norm,
+    index_cpu,
+    max_pool,
+    reductions_cpu,
+    scans_cpu,
+    softmax_dim,
+    softmax_rows,
+    topk,
+)
 
-MODULES = (channels, columns, places, ranking, reductions, rows, scans, windows)
-THRESHOLDS = ((channels, "NORM_FROM"), (columns, "COLUMNS_FROM"), (places, "PLACES_FROM"), (scans, "SCAN_FROM"),
-              (ranking, "RANK_FROM"), (reductions, "REDUCE_FROM"), (windows, "POOL_FROM"))  # fmt: skip
+MODULES = (batch_norm, softmax_dim, index_cpu, topk, reductions_cpu, softmax_rows, scans_cpu, max_pool)
+THRESHOLDS = ((batch_norm, "NORM_FROM"), (softmax_dim, "COLUMNS_FROM"), (index_cpu, "PLACES_FROM"), (scans_cpu, "SCAN_FROM"),
+              (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"), (max_pool, "POOL_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels import broadcast, run, threads
-from minigrad.ops.activation import LeakyRelu, Prelu
+from minigrad.kernels import select, threads
+from minigrad.kernels.cpu import broadcast_cpu
 from minigrad.ops.compare import Gt, Where
+from minigrad.ops.nn.activation import LeakyRelu, Prelu
 from minigrad.ops.pointwise import Add, Mul, Sub
 
 
@@ -41,12 +42,12 @@ OTHERS = {
 @pytest.fixture(autouse=True)
 def kernels_from_one_element_on(monkeypatch):
     for name in ("FUSE_FROM", "QUICK_FROM", "BROADCAST_FROM"):
-        monkeypatch.setattr(run, name, 1)
+        monkeypatch.setattr(select, name, 1)
 
 
 def seen(*operands):
     shape = np.broadcast_shapes(*[a.shape for a in operands])
-    return broadcast.rows([run.one(a) for a in operands], shape)
+    return broadcast_cpu.rows([select.one(a) for a in operands], shape)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -54,27 +55,27 @@ def test_rows_are_found_and_give_what_numpy_gives(layout):
     x, y = LAYOUTS[layout]
     assert layout == "one element" or seen(x, y) is not None
     for op in (Add, Sub, Mul):
-        out = run.forward(op, (x, y))
+        out = select.forward(op, (x, y))
         assert out.dtype == np.float32 and out.flags.c_contiguous
         np.testing.assert_array_equal(out, op.ufunc(x, y))
-    assert run.forward(Gt, (x, y)).dtype == bool
-    np.testing.assert_array_equal(run.forward(Gt, (x, y)), x > y)
-    np.testing.assert_array_equal(run.forward(Prelu, (x, y)), np.where(x > 0, x, y * x))
+    assert select.forward(Gt, (x, y)).dtype == bool
+    np.testing.assert_array_equal(select.forward(Gt, (x, y)), x > y)
+    np.testing.assert_array_equal(select.forward(Prelu, (x, y)), np.where(x > 0, x, y * x))
 
 
 @pytest.mark.parametrize("layout", OTHERS)
 def test_other_layouts_have_no_rows_and_still_give_what_numpy_gives(layout):
     x, y = OTHERS[layout]
     assert seen(x, y) is None
-    np.testing.assert_array_equal(run.forward(Add, (x, y)), x + y)
-    np.testing.assert_array_equal(run.forward(Prelu, (x, y)), np.where(x > 0, x, y * x))
+    np.testing.assert_array_equal(select.forward(Add, (x, y)), x + y)
+    np.testing.assert_array_equal(select.forward(Prelu, (x, y)), np.where(x > 0, x, y * x))
 
 
 def test_conditions_settings_and_numbers_go_beside_rows():
     x, y, c = rand(30, 21)[:, 1:], rand(30, 1), rand(20) > 0
-    np.testing.assert_array_equal(run.forward(Where, (c, x, y)), np.where(c, x, y))
-    np.testing.assert_array_equal(run.forward(Where, (c, x, 2.0)), np.where(c, x, np.float32(2)))
-    np.testing.assert_array_equal(run.forward(LeakyRelu, (x, 0.5)), np.where(x > 0, x, x * np.float32(0.5)))
+    np.testing.assert_array_equal(select.forward(Where, (c, x, y)), np.where(c, x, y))
+    np.testing.assert_array_equal(select.forward(Where, (c, x, 2.0)), np.where(c, x, np.float32(2)))
+    np.testing.assert_array_equal(select.forward(LeakyRelu, (x, 0.5)), np.where(x > 0, x, x * np.float32(0.5)))
 
 
 def test_rows_are_as_wide_as_can_be():
@@ -85,9 +86,9 @@ def test_rows_are_as_wide_as_can_be():
 def test_threads_share_the_rows(monkeypatch):
     monkeypatch.setattr(threads, "parts", lambda size: 3)
     for x, y in LAYOUTS.values():
-        np.testing.assert_array_equal(run.forward(Mul, (x, y)), x * y)
+        np.testing.assert_array_equal(select.forward(Mul, (x, y)), x * y)
 
 
 def test_integers_stay_with_numpy():
     x, y = np.arange(600).reshape(30, 20), np.arange(20)
-    np.testing.assert_array_equal(run.forward(Add, (x, y)), x + y)
+    np.testing.assert_array_equal(select.forward(Add, (x, y)), x + y)

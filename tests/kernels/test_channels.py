@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import channels
+from minigrad.kernels.cpu import batch_norm
 from tests.floats import FLOATS
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
@@ -68,5 +68,5 @@ def test_several_threads(name, monkeypatch):
 
 
 def test_small_arrays_are_numpys(monkeypatch):
-    monkeypatch.setattr(channels, "module", None)
+    monkeypatch.setattr(batch_norm, "module", None)
     batch(minigrad.ones(10, 6, 5), None, None)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import conv, threads, windows
-from minigrad.ops.conv import Conv, ConvInput, ConvWeight, Geometry
+from minigrad.kernels import threads
+from minigrad.kernels.cpu import conv_cpu, max_pool
+from minigrad.ops.nn.conv import Conv, ConvInput, ConvWeight, Geometry
 from tests.floats import FLOATS
 
 F = minigrad.nn.functional
@@ -21,15 +22,15 @@ def numbers(shape, dtype, seed=0):
 @pytest.fixture
 def always(monkeypatch):
     """Kernels also for small arrays."""
-    monkeypatch.setattr(conv, "CONV_FROM", 0)
-    monkeypatch.setattr(windows, "POOL_FROM", 0)
+    monkeypatch.setattr(conv_cpu, "CONV_FROM", 0)
+    monkeypatch.setattr(max_pool, "POOL_FROM", 0)
 
 
 def defined(monkeypatch, f, *args):
     """The same without kernels."""
     with monkeypatch.context() as m:
-        m.setattr(conv, "GENERIC", True)
-        m.setattr(windows, "GENERIC", True)
+        m.setattr(conv_cpu, "GENERIC", True)
+        m.setattr(max_pool, "GENERIC", True)
         return f(*args)
 
 
@@ -79,7 +80,7 @@ def test_one_and_three_dimensions(always, monkeypatch):
 
 
 def test_more_images_than_are_worked_on_at_once(always, monkeypatch):
-    monkeypatch.setattr(conv, "BLOCK", 1000)
+    monkeypatch.setattr(conv_cpu, "BLOCK", 1000)
     x, w = numbers((7, 3, 10, 10), "float32"), numbers((8, 3, 3, 3), "float32")
     for stride in (1, 2):
         compare(monkeypatch, x, w, Geometry((stride, stride), (1, 1), (1, 1)))
@@ -206,8 +207,8 @@ def test_pooling_over_one_dimension_and_other_layouts(always, monkeypatch):
 
 
 def test_small_arrays_and_integers_are_numpys(monkeypatch):
-    monkeypatch.setattr(conv, "module", None)
-    monkeypatch.setattr(windows, "module", None)
+    monkeypatch.setattr(conv_cpu, "module", None)
+    monkeypatch.setattr(max_pool, "module", None)
     F.conv2d(minigrad.ones(1, 1, 8, 8), minigrad.ones(1, 1, 3, 3))
     F.conv2d(minigrad.ones(8, 8, 16, 16).long(), minigrad.ones(8, 8, 3, 3).long())
     F.max_pool2d(minigrad.ones(1, 1, 8, 8), 2)

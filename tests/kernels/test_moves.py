@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import moves, threads
+from minigrad.kernels import threads
+from minigrad.kernels.cpu import flip_pad
 
 SHAPES = [(6, 7), (7, 6), (2, 5, 4), (3, 1), (1, 9), (8,)]
 DTYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
@@ -12,7 +13,7 @@ DTYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
 
 @pytest.fixture(autouse=True)
 def kernels_from_one_element_on(monkeypatch):
-    monkeypatch.setattr(moves, "MOVES_FROM", 1)
+    monkeypatch.setattr(flip_pad, "MOVES_FROM", 1)
 
 
 def numbers(shape, dtype="float32"):
@@ -25,7 +26,7 @@ def numbers(shape, dtype="float32"):
 def test_flip_is_numpys(shape, dtype):
     x = numbers(shape, dtype)
     for dims in [(x.ndim - 1,), tuple(range(x.ndim)), (0, x.ndim - 1) if x.ndim > 1 else (0,)]:
-        found = moves.flip(x, dims)
+        found = flip_pad.flip(x, dims)
         assert found.dtype == x.dtype and found.flags.c_contiguous and not np.shares_memory(found, x)
         np.testing.assert_array_equal(found, np.flip(x, dims))
 
@@ -36,7 +37,7 @@ def test_triangles_are_numpys(shape, dtype):
     x = numbers(shape, dtype)
     for diagonal in (*range(-9, 10), 10**12, -(10**12)):
         for upper, numpys in ((True, np.triu), (False, np.tril)):
-            found = moves.triangle(x, diagonal, upper)
+            found = flip_pad.triangle(x, diagonal, upper)
             assert found.dtype == x.dtype
             np.testing.assert_array_equal(found, numpys(x, min(max(diagonal, -99), 99)))
 
@@ -59,12 +60,12 @@ def test_surroundings_are_numpys(widths, mode, monkeypatch):
 
 def test_other_layouts_are_left_to_numpy():
     x = numbers((6, 7))
-    assert moves.flip(x.T, (1,)) is None and moves.triangle(x[:, ::2], 0, True) is None
-    assert moves.flip(x, (0,)) is None  # whole rows: NumPy copies them as fast
+    assert flip_pad.flip(x.T, (1,)) is None and flip_pad.triangle(x[:, ::2], 0, True) is None
+    assert flip_pad.flip(x, (0,)) is None  # whole rows: NumPy copies them as fast
 
 
 def test_threads_share_the_rows(monkeypatch):
     monkeypatch.setattr(threads, "parts", lambda size: 3)
     x = numbers((4, 7, 6))
-    np.testing.assert_array_equal(moves.triangle(x, -1, False), np.tril(x, -1))
-    np.testing.assert_array_equal(moves.flip(x, (2,)), np.flip(x, 2))
+    np.testing.assert_array_equal(flip_pad.triangle(x, -1, False), np.tril(x, -1))
+    np.testing.assert_array_equal(flip_pad.flip(x, (2,)), np.flip(x, 2))

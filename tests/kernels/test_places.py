@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import places
+from minigrad.kernels.cpu import index_cpu
 from tests.kernels.definitions import agree, from_several_threads, kernels, numbers
 
 F = minigrad.nn.functional
@@ -114,10 +114,10 @@ def test_kernels_leave_indices_out_of_range_to_numpy(wrong, shape, monkeypatch):
     x, i = numbers(shape), indices(shape, 5)
     i[1, 3, 0] = wrong
     with kernels(monkeypatch, True):
-        assert places.gather(x, 1, i) is None and places.gather(x, 1, np.abs(i) % 5) is not None
-        for how in places.HOW:
-            assert not places.scatter(x.copy(), 1, i, x.copy(), how)
-        assert not places.in_range(i, 5) and places.in_range(np.abs(i) % 5, 5)
+        assert index_cpu.gather(x, 1, i) is None and index_cpu.gather(x, 1, np.abs(i) % 5) is not None
+        for how in index_cpu.HOW:
+            assert not index_cpu.scatter(x.copy(), 1, i, x.copy(), how)
+        assert not index_cpu.in_range(i, 5) and index_cpu.in_range(np.abs(i) % 5, 5)
 
 
 def test_values_that_are_broadcast(monkeypatch):
@@ -145,7 +145,7 @@ def test_several_threads(monkeypatch):
 
 
 def test_small_arrays_and_integers_are_numpys(monkeypatch):
-    monkeypatch.setattr(places, "module", None)
+    monkeypatch.setattr(index_cpu, "module", None)
     F.embedding(minigrad.zeros(10).long(), minigrad.ones(9, 3))
     minigrad.arange(100_000)[minigrad.zeros(50_000).long()]
 
@@ -159,7 +159,7 @@ def test_mean_of_losses_at_classes(dtype, ignore, monkeypatch):
 
 
 def test_classes_out_of_range_raise_from_the_kernel_too(monkeypatch):
-    monkeypatch.setattr(places, "PLACES_FROM", 1)
+    monkeypatch.setattr(index_cpu, "PLACES_FROM", 1)
     x = minigrad.tensor(numbers((3, 5), "float32"))
     for k in (5, -1):
         with pytest.raises(IndexError, match=f"Target {k} is out of bounds for 5 classes"):

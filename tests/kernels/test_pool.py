@@ -7,9 +7,9 @@ import sys
 import pytest
 
 import minigrad
-from minigrad.kernels import pool
+from minigrad.kernels import buffer_pool
 
-glibc = pytest.mark.skipif(pool.library() is None, reason="needs glibc")
+glibc = pytest.mark.skipif(buffer_pool.library() is None, reason="needs glibc")
 
 FAULTS = """
 import resource
@@ -32,7 +32,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 def faults(prepare="", **environment):
-    clean = {k: v for k, v in os.environ.items() if k not in pool.CHOSEN}
+    clean = {k: v for k, v in os.environ.items() if k not in buffer_pool.CHOSEN}
     done = subprocess.run(
         [sys.executable, "-c", FAULTS.format(prepare=prepare)], env=clean | environment, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""kernels/products.py against NumPy, for all layouts and sizes."""
+"""kernels/cpu/gemm.py against NumPy, for all layouts and sizes."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from minigrad.kernels.products import product
+from minigrad.kernels.cpu.gemm import product
 
 
 @njit

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import ranking
+from minigrad.kernels.cpu import topk
 from tests.kernels.definitions import agree, from_several_threads, kernels, numbers
 
 SHAPES = [(3, 40, 1), (2, 50, 3), (1, 64, 17), (5, 33, 16), (1, 1000, 1), (40, 32, 1)]
@@ -23,7 +23,7 @@ def sorted_first(x, k, largest):
 
 def check(monkeypatch, x, largest):
     for share in (1, 4):
-        monkeypatch.setattr(ranking, "SHARE", share)
+        monkeypatch.setattr(topk, "SHARE", share)
         for k in {1, 2, 7, x.shape[1] // share}:
             with kernels(monkeypatch, True):
                 values, places = minigrad.tensor(x).topk(k, 1, largest)
@@ -66,7 +66,7 @@ def test_several_threads(monkeypatch):
 
 
 def test_small_arrays_and_many_of_a_row_are_numpys(monkeypatch):
-    monkeypatch.setattr(ranking, "module", None)
+    monkeypatch.setattr(topk, "module", None)
     minigrad.ones(30, 30).topk(1)
     minigrad.ones(300, 300).topk(200)
     minigrad.ones(300, 300).topk(0)

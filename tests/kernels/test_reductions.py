@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import reductions
+from minigrad.kernels.cpu import reductions_cpu
 from tests.floats import FLOATS
 from tests.kernels.definitions import agree, differentiated, from_several_threads, kernels, numbers
 
@@ -57,7 +57,7 @@ def test_infinities_nan_and_signs_of_zeros(name, dtype, monkeypatch):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_integers_are_added_up_modulo_two_to_the_64(shape, monkeypatch):
-    monkeypatch.setattr(reductions, "REDUCE_FROM", 1)
+    monkeypatch.setattr(reductions_cpu, "REDUCE_FROM", 1)
     x = np.random.default_rng(0).integers(-(2**62), 2**62, shape)
     for n in range(1, 5):
         dims = tuple(range(4 - n, 4))
@@ -65,8 +65,8 @@ def test_integers_are_added_up_modulo_two_to_the_64(shape, monkeypatch):
             found = minigrad.tensor(x).sum(dims, keepdim)
             assert found.dtype == minigrad.int64
             np.testing.assert_array_equal(found.numpy(), x.sum(dims, keepdims=keepdim))
-    assert not x.size or reductions.reduce("sum", x, (3,), False) is not None
-    assert reductions.reduce("sum", x, (0,), False) is None
+    assert not x.size or reductions_cpu.reduce("sum", x, (3,), False) is not None
+    assert reductions_cpu.reduce("sum", x, (0,), False) is None
 
 
 @pytest.mark.parametrize("n", [10_000, 1_000_000])
@@ -90,7 +90,7 @@ def test_several_threads(monkeypatch):
 
 
 def test_long_rows_are_shared_in_pieces(monkeypatch):
-    monkeypatch.setattr(reductions, "GRAIN", 1000)
+    monkeypatch.setattr(reductions_cpu, "GRAIN", 1000)
     for name in REDUCTIONS:
         for n in (8191, 8192, 8193, 3 * 4096 + 17):
             x = np.sign(numbers((n,))) * (1 + numbers((n,), seed=1) / 1000)
@@ -98,6 +98,6 @@ def test_long_rows_are_shared_in_pieces(monkeypatch):
 
 
 def test_small_arrays_and_integers_are_numpys(monkeypatch):
-    monkeypatch.setattr(reductions, "module", None)
+    monkeypatch.setattr(reductions_cpu, "module", None)
     differentiated(lambda x: x.sum(), numbers((100,)))
     differentiated(lambda x: x.sum(), np.arange(100_000))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import rows, threads
+from minigrad.kernels import threads
+from minigrad.kernels.cpu import softmax_rows
 from tests.floats import FLOATS
 
 F = minigrad.nn.functional
@@ -68,15 +69,15 @@ def both(f, x, g=None, create_graph=False):
 @pytest.fixture
 def count(monkeypatch):
     """How many kernels are called."""
-    seen, module = [], rows.module
-    monkeypatch.setattr(rows, "module", lambda dtype: (seen.append(dtype), module(dtype))[1])
+    seen, module = [], softmax_rows.module
+    monkeypatch.setattr(softmax_rows, "module", lambda dtype: (seen.append(dtype), module(dtype))[1])
     return seen
 
 
 def defined(monkeypatch, *args):
     """The same by NumPy and the formulas."""
     with monkeypatch.context() as m:
-        m.setattr(rows, "GENERIC", True)
+        m.setattr(softmax_rows, "GENERIC", True)
         return both(*args, create_graph=True)
 
 

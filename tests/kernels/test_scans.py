@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels import scans
+from minigrad.kernels.cpu import scans_cpu
 from minigrad.ops.scan import Recurrence
 from tests.floats import FLOATS
 from tests.kernels.definitions import agree, differentiated, from_several_threads, kernels, numbers
@@ -84,6 +84,6 @@ def test_several_threads(monkeypatch):
 
 
 def test_small_arrays_and_integers_are_numpys(monkeypatch):
-    monkeypatch.setattr(scans, "module", None)
+    monkeypatch.setattr(scans_cpu, "module", None)
     differentiated(lambda x: x.cumsum(0), numbers((100,)))
     differentiated(lambda x: x.cumsum(0), np.arange(100_000))

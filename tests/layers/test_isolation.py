@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import minigrad as torch
-from minigrad.core.context import current
+from minigrad.core.frames import current
 from minigrad.func import grad, jvp, vmap
 
 

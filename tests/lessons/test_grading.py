@@ -8,8 +8,8 @@ import time
 import pytest
 
 from lessons import lesson
+from lessons.as_notebook import notebook, sources
 from lessons.grading import Limits, grade, grade_folder, write_csv
-from lessons.notebook import notebook, sources
 from lessons.run import TooLong, within
 
 pytest.importorskip("IPython")

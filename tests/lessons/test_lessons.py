@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from lessons import Lesson, lessons
+from lessons.as_notebook import notebook
 from lessons.catalogue import cells
-from lessons.notebook import notebook
 
 from .solved import solutions, solved
 

@@ -5,12 +5,12 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd import grad
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 from tests.floats import FLOATS
 from tests.ops.kernels import check_fused
 from tests.ops.test_pointwise import INF, NAN, T, leaf, same, slope
 
-F = {n: e.function for n, e in TABLE.items() if e.module == "minigrad.ops.activation"}
+F = {n: e.function for n, e in TABLE.items() if e.module == "minigrad.ops.nn.activation"}
 CALLS = {
     **{n: f for n, f in F.items() if n not in ("glu", "prelu", "threshold")},
     "gelu tanh": lambda x: F["gelu"](x, approximate="tanh"),

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import minigrad
+from minigrad import fast as dispatch
 from minigrad.core.node import Full
 from minigrad.nn import functional as F
-from minigrad.ops import dispatch
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 WRITTEN = [n for n, e in sorted(TABLE.items()) if e.cls is not None and dispatch.specialisable(e.cls)]

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd import grad
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 from tests.floats import FLOATS
 from tests.ops.kernels import check_fused
 from tests.ops.test_pointwise import INF, NAN, T, leaf, same, slope

@@ -7,7 +7,7 @@ import pkgutil
 import pytest
 
 import minigrad as torch
-from minigrad.ops.explain import sketch
+from minigrad.ops.base.argument_errors import sketch
 from tests import refusals
 from tests.nn import test_errors_modules
 from tests.ops import (
@@ -54,7 +54,7 @@ def test_every_error_has_a_remedy():
                 continue
             # error(kind, who, what, fix), and the same with a kind of its own: refused(who, what, fix)
             first = {"error": 3, "refused": 2}.get(call.func.id)
-            if first is None or call.func.id == "refused" and module == "minigrad.kernels.run":
+            if first is None or call.func.id == "refused" and module == "minigrad.kernels.select":
                 continue
             fix = call.args[first : first + 1] or [k.value for k in call.keywords if k.arg == "fix"]
             starred = any(isinstance(a, ast.Starred) for a in call.args)  # *no_tensor(...): what, and fix
@@ -65,9 +65,9 @@ def test_every_error_has_a_remedy():
 
 # exceptions that are not built by `error`, and why
 PLAIN = {
-    "minigrad.kernels.run": "no operand: explain.failed says which argument it is",
+    "minigrad.kernels.select": "no operand: explain.failed says which argument it is",
     "minigrad.ops.matmul": "no product: `fit` says what does not fit",
-    "minigrad.ops.memory": "out of range: caught a few lines below",
+    "minigrad.ops.copy": "out of range: caught a few lines below",
     "minigrad.nn.module": "names with an underscore, for which libraries ask every object",
     "minigrad.nn.sequences": "a method that the package's own classes define",
     "minigrad.nn.state": "a method that is only called where a subclass defines it",

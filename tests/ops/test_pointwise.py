@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 import minigrad as torch
 from minigrad.autograd import grad
 from minigrad.kernels import formula
-from minigrad.ops.families import Pointwise
+from minigrad.ops.base.families import Pointwise
 from tests.floats import FLOATS
 from tests.ops.kernels import check_fused
 

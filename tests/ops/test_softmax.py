@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import minigrad as torch
 from minigrad.autograd import forward_ad
-from minigrad.ops.softmax import softmin
+from minigrad.ops.nn.softmax import softmin
 
 INF, NAN = float("inf"), float("nan")
 

@@ -12,7 +12,7 @@ import pytest
 import minigrad
 from minigrad.autograd import forward_ad, grad
 from minigrad.layers.batch import batched
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 from tests.table import NAMES, SMOOTH, floats, run, tensors
 
 STEP = 1e-6

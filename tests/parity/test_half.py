@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
-from minigrad.ops.registry import TABLE  # noqa: E402
+from minigrad.ops.base.registry import TABLE  # noqa: E402
 from tests.parity.test_table import COMPARED, compare, kind, peer  # noqa: E402
 from tests.table import call, floats, tensors  # noqa: E402
 

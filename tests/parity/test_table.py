@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
-from minigrad.ops.registry import TABLE  # noqa: E402
+from minigrad.ops.base.registry import TABLE  # noqa: E402
 from tests.table import NAMES, call, floats, tensors  # noqa: E402
 
 COMPARED = [n for n in NAMES if not TABLE[n].differs]

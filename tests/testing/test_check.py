@@ -224,7 +224,7 @@ def test_a_backward_that_refuses_to_be_differentiated_is_no_failure():
 
 
 def test_the_battery_is_imported_only_when_it_is_used():
-    code = "import sys, minigrad; sys.exit('minigrad.testing.battery' in sys.modules)"
+    code = "import sys, minigrad; sys.exit('minigrad.testing.function_checks' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

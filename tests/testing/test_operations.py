@@ -5,7 +5,7 @@ import functools
 import pytest
 
 import minigrad
-from minigrad.ops.registry import TABLE
+from minigrad.ops.base.registry import TABLE
 from minigrad.testing.operations import operations_table, path, row
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from viz.compare import compare
+from viz.record_diff import compare
 
 from . import records
 from .command import PROGRAM, minigrad, refused

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from minigrad.kernels import warmup
+from minigrad import warmup
 
 
 def minigrad(home, *words, **variables):

@@ -6,7 +6,7 @@ import pytest
 
 import minigrad
 import viz
-from minigrad.derivation.text import labelled
+from minigrad.explain.blackboard import labelled
 from viz.notebook import mimebundle
 
 from .command import minigrad as command

@@ -9,8 +9,8 @@ import pytest
 import minigrad
 import viz
 from minigrad import nn
+from viz.drawn_graph import Graph
 from viz.fold import fold
-from viz.graph import Graph
 
 from . import records
 

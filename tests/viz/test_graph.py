@@ -5,7 +5,7 @@ import pytest
 import minigrad
 import viz
 from viz.cards import card, flow_label
-from viz.graph import Graph
+from viz.drawn_graph import Graph
 
 from . import records
 

@@ -7,7 +7,7 @@ import pytest
 
 import viz
 from viz import layout as layouts
-from viz.ways import WAYS
+from viz.orientation import WAYS
 
 from . import records
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import viz
-from viz.graph import SHOW
+from viz.drawn_graph import SHOW
 
 from . import records
 from .test_pictures import HOSTILE

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .document import TorchRecord
+    from .torch_document import TorchRecord
 
 PASSES = ("forward", "backward", "jvp")
 
@@ -61,10 +61,10 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
         raise error(ModuleNotFoundError, "from_torch", "PyTorch is not installed", "pip install torch") from e
     from torch.utils._pytree import tree_map_only
 
-    from .calls import watching
-    from .document import Builder, TorchRecord
-    from .recorder import Recorder
-    from .words import tensors_in
+    from .torch_calls import watching
+    from .torch_document import Builder, TorchRecord
+    from .torch_recorder import Recorder
+    from .torch_words import tensors_in
 
     if not tracks(fn, args):
         args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
@@ -109,7 +109,7 @@ def surroundings(fn: Any) -> dict[str, Any]:
 
 def tracks(fn: Any, args: tuple) -> bool:
     """Whether anything that fn can see requires grad."""
-    from .words import tensors_in
+    from .torch_words import tensors_in
 
     seen = surroundings(fn)
     modules = [one for one in (*seen.values(), *args) if hasattr(one, "named_parameters")]
@@ -122,7 +122,7 @@ def name_arguments(recorder: Any, fn: Any, args: tuple) -> None:
     """Note the arguments first, under the names of fn's parameters."""
     import torch
 
-    from minigrad.program.passes import parameter_names
+    from minigrad.record.passes import parameter_names
 
     with recorder.aside():
         for name, a in zip(parameter_names(getattr(fn, "forward", fn), len(args)), args):

@@ -17,7 +17,7 @@ from string import Template
 from typing import Any
 
 from .. import text
-from ..graph import Graph
+from ..drawn_graph import Graph
 from .content import content, packed
 
 HERE = Path(__file__).parent

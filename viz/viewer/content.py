@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import formula, text
+from .. import text, user_formula
 from ..cards import partial_of, rule_of, terms_of
-from ..graph import Edge, Graph, Node
+from ..drawn_graph import Edge, Graph, Node
 from .sources import sources
 
 DIGITS = 7  # what float32 holds
@@ -142,7 +142,7 @@ class Teller:
         terms = terms_of(graph, edge.target)
         if partial.endswith(".backward"):
             return {**said, "rule": f"{partial}(g)"}
-        if not partial.startswith("∂") and formula.uses_upstream(partial):
+        if not partial.startswith("∂") and user_formula.uses_upstream(partial):
             return {**said, "rule": terms.words(partial)}
         words = partial if partial.startswith("∂") else terms.words(partial)
         said["partial"] = words
@@ -151,19 +151,19 @@ class Teller:
         figures = self._figures(edge.target, terms, partial)
         return {**said, "figures": figures} if figures not in ("", words) else said
 
-    def _figures(self, node: Node, terms: formula.Terms, partial: str) -> str:
+    def _figures(self, node: Node, terms: user_formula.Terms, partial: str) -> str:
         """A local partial with numbers in the places of the operands, where they are single numbers."""
         if partial.startswith("∂"):
             return ""
         graph = self.graph
         shown = [text.whole(graph.values.get(i), 1) if isinstance(i, int) else "" for i in node.record["inputs"]]
         out = text.whole(graph.values.get(node.outputs[0]), 1) if node.outputs else ""
-        named = formula.mentioned(partial)
+        named = user_formula.mentioned(partial)
         given: dict[str, str] = dict(zip(terms.own, shown)) | {"out": out}
         if not named or not all(given.get(name) for name in named):
             return ""
         bracketed = {name: f"({number})" if number.startswith("-") else number for name, number in given.items()}
-        return formula.Terms(terms.formula, terms.own, shown, out).words(partial, **bracketed)
+        return user_formula.Terms(terms.formula, terms.own, shown, out).words(partial, **bracketed)
 
 
 def described(value: dict, name: str) -> dict:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import OutOfMemoryError, error
-from . import device
+from . import machine
 
 SMALL, LARGE = 512, 2 << 20
 LARGE_FROM = 1 << 20
@@ -81,7 +81,7 @@ class Allocator:
 
     def fresh(self, size: int) -> int:
         """Memory from the device."""
-        place = device.current()
+        place = machine.current()
         try:
             return place.allocate(size)
         except MemoryError:
@@ -123,7 +123,7 @@ class Allocator:
     def empty(self) -> None:
         """Give the free blocks back to the device."""
         with self.lock:
-            place = device.current()
+            place = machine.current()
             place.synchronize()
             for size, addresses in self.free.items():
                 for address in addresses:

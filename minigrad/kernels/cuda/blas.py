@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import error
-from . import device, simulator
+from . import machine, simulator
 
 LIBRARY_FROM = (
     1 << 24
@@ -49,7 +49,7 @@ def handle() -> ctypes.c_void_p:
     if made is None:
         made = _kept.handle = ctypes.c_void_p()
         check("cublasCreate_v2", library().cublasCreate_v2(ctypes.byref(made)))
-    check("cublasSetStream_v2", library().cublasSetStream_v2(made, POINTER(device.current().stream)))
+    check("cublasSetStream_v2", library().cublasSetStream_v2(made, POINTER(machine.current().stream)))
     return made
 
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
-from ...errors import Place
+from ...places import Place
 
 
 class Barrier(NamedTuple):

@@ -6,7 +6,7 @@ library's object, or, for what is lent by DLPack, the record that the two pass o
 The order of work is kept as the protocols say: the lender makes the other's stream wait.  Our stream and the default stream
 wait for each other by themselves, so there is only something to do for a third one.
 
-DLPack's record is in core/dlpack.py.  Source: numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html.
+DLPack's record is in arrays/dlpack.py.  Source: numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dlpack
-from ...core.dlpack import (
+from ...arrays import dlpack
+from ...arrays.dlpack import (
     CUDA,
     KINDS,
     LENT,
@@ -28,11 +28,11 @@ from ...core.dlpack import (
     pointer_in,
     set_name,
 )
-from ...core.dtypes import BF2
+from ...arrays.dtypes import BF2
 from ...errors import error
-from . import device
+from . import machine
 from .allocator import Block
-from .array import DeviceArray, empty, placed
+from .device_array import DeviceArray, empty, placed
 
 DEFAULT_STREAMS = (None, 0, 1)
 NO_WAITING = -1
@@ -52,8 +52,8 @@ def capsule(a: DeviceArray, stream: Any = None, dl_device: Any = None, copy: boo
         return dlpack.lent(a.to_host())
     if copy:
         a = a.copy()
-    if stream not in (*DEFAULT_STREAMS, NO_WAITING, device.current().stream):
-        device.current().synchronize()
+    if stream not in (*DEFAULT_STREAMS, NO_WAITING, machine.current().stream):
+        machine.current().synchronize()
     lent = dlpack.lent(np.asarray(Addresses(a)).view(a.dtype))
     array_in(lent).device.kind = CUDA
     return lent
@@ -81,7 +81,7 @@ def interface(a: DeviceArray) -> dict:
         "typestr": a.dtype.str,
         "data": (a.address if a.size else 0, False),
         "strides": None if a.flags.c_contiguous else a.strides,
-        "stream": device.current().stream or None,
+        "stream": machine.current().stream or None,
         "version": 3,
     }
 
@@ -111,7 +111,7 @@ def from_dlpack(lender: Any) -> DeviceArray:
             f"the array is on DLPack's device {(int(kind), number)}, and tensors are on the first GPU, {(CUDA, 0)}",
             "copy it there, or to the processor, with the library that it comes from",
         )
-    loan = Loan(lender.__dlpack__(stream=device.current().stream or None))
+    loan = Loan(lender.__dlpack__(stream=machine.current().stream or None))
     a = loan.record.array
     letters = {number: letter for letter, number in KINDS.items()}
     dtype = BF2 if is_bfloat16(a) else np.dtype(f"{letters.get(a.dtype.kind, 'V')}{a.dtype.bits // 8}")
@@ -130,8 +130,8 @@ def from_interface(lender: Any) -> DeviceArray:
             f"a masked array of shape {found['shape']}",
             "fill what is masked first",
         )
-    if found.get("stream") not in (*DEFAULT_STREAMS, device.current().stream):
-        device.current().wait_for(found["stream"])
+    if found.get("stream") not in (*DEFAULT_STREAMS, machine.current().stream):
+        machine.current().wait_for(found["stream"])
     dtype = np.dtype(found["typestr"])
     return at_address(found["data"][0], tuple(found["shape"]), dtype, found.get("strides"), lender)
 

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.arrays import near, zeros
-from ...core.dtypes import BF2
+from ...arrays.dtypes import BF2
+from ...arrays.kinds import near, zeros
 from ...errors import error
-from .. import places
-from . import modules, pointwise
-from .array import DeviceArray, empty, full, plain
+from ..cpu import index_cpu
+from . import kernel_modules, pointwise_cuda
+from .device_array import DeviceArray, empty, full, plain
+from .numpy_protocol import FUNCTIONS, copy_to, of_arrays
 from .outside import NONE, later
-from .protocol import FUNCTIONS, copy_to, of_arrays
 
 WHOLE = slice(None)
 
@@ -82,7 +82,7 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
     # x, the indices and the other in the shape of what is selected, then with as few dimensions as do
     own = x.seen(np.lib.stride_tricks.as_strided(x.shadow, at.shape, at.steps))
     arrays = [own, *at.indices, *[other] * is_array]
-    shape, steps = pointwise.walked(at.shape, arrays)
+    shape, steps = pointwise_cuda.walked(at.shape, arrays)
     if not shape:
         shape, steps = (1,), [(0,)] * len(arrays)
     sizes, jumps = [x.shape[d] for d in at.dims], [x.strides[d] for d in at.dims]
@@ -92,7 +92,7 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
     late = later(tuple([f"index for dimension {d} of size {n}" for d, n in zip(at.dims, sizes)])) if checked else None
     wrong = [zeros((len(sizes),), x, np.int64) if late is None else late] * checked
     chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
-    chosen[modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
+    chosen[kernel_modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
     if checked and late is None:
         refuse(wrong[0], at.dims, sizes, signed)
 
@@ -102,7 +102,7 @@ def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, 
     """The kernel for `number` index arrays of `rank` dimensions."""
     args = ["wrong_"] * checked + ["x_", *[f"index{k}_" for k in range(number)], "other_" if is_array else "other"]
     at = ", ".join([f"i{d}" for d in range(rank)])
-    body = [f"        {line}\n" for line in pointwise.coordinates("index0_", rank)]
+    body = [f"        {line}\n" for line in pointwise_cuda.coordinates("index0_", rank)]
     for k in range(number):
         names = {"k": k, "d": rank + k, "at": at, "low": f"-x_.shape[{rank + k}]" if signed else "0"}
         parts = [PLACE] + [COMPLAIN] * checked + [FROM_END] * signed
@@ -112,14 +112,14 @@ def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, 
     does = action.does.format(at=place, other=f"other_[{at}]" if is_array else "other")
     body += [f"            {line}\n" for line in does.splitlines()]
     head = HEAD.format(title=action.title, imports=action.imports, args=", ".join(args))
-    return modules.load("indexing", head + "".join(body)).visit
+    return kernel_modules.load("indexing", head + "".join(body)).visit
 
 
 def refuse(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> None:
     """IndexError for an index that a kernel has left."""
     for found, d, n in zip(wrong.tolist(), dims, sizes):
         if not (-n if signed else 0) <= found < n:
-            raise places.out_of_range(found, d, n)
+            raise index_cpu.out_of_range(found, d, n)
 
 
 # ---------------------------------------------------------------------- what is selected
@@ -216,7 +216,7 @@ def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     if isinstance(value, DeviceArray):
         return np.broadcast_to(value.astype(x.dtype, copy=False), at.shape)
     number = np.asarray(value).astype(x.dtype)
-    return number.view(np.uint16)[()] if x.dtype == BF2 else number.astype(pointwise.computed_in(x.dtype))[()]
+    return number.view(np.uint16)[()] if x.dtype == BF2 else number.astype(pointwise_cuda.computed_in(x.dtype))[()]
 
 
 def take(x: DeviceArray, index: Any) -> DeviceArray:
@@ -269,7 +269,7 @@ def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
     return x, along(x, dim, index)
 
 
-# ---------------------------------------------------------------------- what minigrad/kernels/places.py asks for
+# ---------------------------------------------------------------------- what minigrad/kernels/cpu/index_cpu.py asks for
 def gather(x: DeviceArray, dim: int, index: DeviceArray) -> DeviceArray:
     """The elements at `index` along dim; indices have been looked at before."""
     return read(x, along(x, dim, index), checked=False, signed=False)
@@ -301,5 +301,5 @@ def in_range(index: DeviceArray, n: int) -> bool:
     late = later((f"index for a dimension of size {n}",))
     wrong = full((1,), NONE, np.int64) if late is None else late
     if index.size:
-        modules.load("in_range", IN_RANGE).look[modules.threads(index.size)](n, index.reshape(-1), wrong)
+        kernel_modules.load("in_range", IN_RANGE).look[kernel_modules.threads(index.size)](n, index.reshape(-1), wrong)
     return late is not None or wrong.item() == NONE

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.context import current
+from ...core.frames import current
 from ...core.tensor import Tensor
 from ...errors import error
-from . import modules, simulator
+from . import kernel_modules, simulator
 
 
-class OwnKernel(modules.Kernel):
+class OwnKernel(kernel_modules.Kernel):
     """A function as a kernel: `kernel[grid, block](*args)`, whose arguments are tensors on the device, and numbers."""
 
     def __init__(self, function: Callable):
@@ -56,4 +56,4 @@ class OwnKernel(modules.Kernel):
 
     def machine_code(self, types: tuple, arch: str) -> tuple[str, bytes]:
         """It is compiled anew in each process, since what the function reads from outside may differ."""
-        return modules.machine_code(self.function, types, arch)[:2]
+        return kernel_modules.machine_code(self.function, types, arch)[:2]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import near
-from .array import empty
-from .protocol import of_arrays
+from ...arrays.kinds import near
+from .device_array import empty
+from .numpy_protocol import of_arrays
 
 
 @of_arrays(np.concatenate)

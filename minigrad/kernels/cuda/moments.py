@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from . import modules, pointwise
-from .array import DeviceArray, empty
-from .functions import where
-from .reductions import BLOCK, F8, GRAIN, THREADS, WARP, joined, reduce
+from . import kernel_modules, pointwise_cuda
+from .device_array import DeviceArray, empty
+from .device_functions import where
+from .reductions_cuda import BLOCK, F8, GRAIN, THREADS, WARP, joined, reduce
 
 TERMS = {  # what is read of each element, and the terms of the two sums
     "distances": (("x", "s"), "x - s", "(x - s) * (x - s)"),
@@ -59,7 +59,7 @@ def kernel(name: str) -> Any:
     args, values = ", ".join([f"{n}_" for n in names]), ", ".join([f"float64({n}_[o, i, j])" for n in names])
     reads = f"{', '.join(names)} = {values}"
     text = SOURCE.format(name=name, args=args, leader=names[0], reads=reads, first=first, second=second)
-    return getattr(modules.load(name, text), name)
+    return getattr(kernel_modules.load(name, text), name)
 
 
 def two_sums(name: str, arrays: list, dims: tuple) -> DeviceArray:
@@ -87,7 +87,7 @@ def mean_and_variance(x: DeviceArray, dims: tuple) -> tuple[DeviceArray, DeviceA
     sums, n = two_sums("distances", [x, one], dims), float(math.prod([x.shape[d] for d in dims]))
     mean, variance = empty(one.shape, x.dtype), empty(one.shape, x.dtype)
     values = {"s": one, "one": sums[0], "two": sums[1], "n": n}
-    pointwise.run("mean_and_variance", FORMULAS, values, F8, [mean, variance])
+    pointwise_cuda.run("mean_and_variance", FORMULAS, values, F8, [mean, variance])
     return mean, variance
 
 

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import error
-from . import device
+from . import machine
 from .allocator import Block
-from .array import DeviceArray, placed
+from .device_array import DeviceArray, placed
 
 NONE = np.iinfo(np.int64).min
 
@@ -32,10 +32,10 @@ class Outside:
     @cached_property
     def found(self) -> np.ndarray:
         """The cells as the processor sees them; they are there from the first launch on, as compiling needs no device."""
-        self.address, memory = device.current().shared(8 * len(self.where))
+        self.address, memory = machine.current().shared(8 * len(self.where))
         found = memory.view(np.int64)
         found.fill(NONE)
-        device.watchers.add(self)
+        machine.watchers.add(self)
         return found
 
     @cached_property
@@ -55,7 +55,7 @@ class Outside:
 
 def later(where: tuple[str, ...]) -> DeviceArray | None:
     """Cells to be looked at when a captured program runs, as there is nothing to see before; None outside of a capture."""
-    asked = device.current().asked
+    asked = machine.current().asked
     if asked is None:
         return None
     outside = Outside(where)

@@ -11,8 +11,8 @@ import functools
 import math
 from typing import Any
 
-from . import device, modules, simulator
-from .array import DeviceArray, empty
+from . import kernel_modules, machine, simulator
+from .device_array import DeviceArray, empty
 
 LEAST = 64  # terms that a thread should have before others share its sum
 SHORT = 1024  # elements of a row that a warp goes through alone
@@ -60,7 +60,7 @@ def joined(kind: str, parts: DeviceArray, shape: tuple, dtype: Any) -> DeviceArr
         return parts.reshape(shape)
     out = empty(shape, dtype)
     many = parts.size > 64 * size and not simulator.SMALL
-    grid = min(size, 2 if simulator.SMALL else 32 * device.current().processors)
+    grid = min(size, 2 if simulator.SMALL else 32 * machine.current().processors)
     if size:
         module(kind, parts.dtype.name).join_parts[grid, 256 if many else 32](parts, out.reshape(size))
     return out
@@ -70,7 +70,7 @@ def joined(kind: str, parts: DeviceArray, shape: tuple, dtype: Any) -> DeviceArr
 def module(kind: str, wide: str) -> Any:
     """The kernel's module."""
     start, together = TOGETHER[kind]
-    return modules.load(f"join_{kind}", SOURCE.format(kind=kind, wide=wide, start=start, together=together))
+    return kernel_modules.load(f"join_{kind}", SOURCE.format(kind=kind, wide=wide, start=start, together=together))
 
 
 # ---------------------------------------------------------------------- sizes of launches
@@ -79,12 +79,12 @@ def rows(count: int, width: int) -> tuple[int, tuple[int, int]]:
     if simulator.SMALL:
         return min(count, 2) or 1, (32, 1)
     block = (32, 8) if width <= SHORT else (256, 1)
-    return min(-(-count // block[1]), 32 * device.current().processors) or 1, block
+    return min(-(-count // block[1]), 32 * machine.current().processors) or 1, block
 
 
 def shares(size: int, terms: int) -> int:
     """Into how many parts the terms of each of `size` sums are cut, so that there is work for all of the GPU."""
     if simulator.SMALL:
         return 2 if terms > 4 else 1
-    wanted = 1024 * device.current().processors // max(size, 1)
+    wanted = 1024 * machine.current().processors // max(size, 1)
     return max(1, min(wanted, terms // LEAST))

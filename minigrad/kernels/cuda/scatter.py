@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import near
-from ...core.dtypes import HALVES
+from ...arrays.dtypes import HALVES
+from ...arrays.kinds import near
 from ...errors import error
-from . import indexing, modules
-from .array import DeviceArray, empty
+from . import indexing, kernel_modules
+from .device_array import DeviceArray, empty
 from .indexing import Action, visit
-from .pointwise import computed_in
-from .protocol import SCATTERS, of_arrays
+from .numpy_protocol import SCATTERS, of_arrays
+from .pointwise_cuda import computed_in
 
 COMBINE = {"multiply": "a * b", "maximum": "b if b > a or b != b else a", "minimum": "b if b < a or b != b else a"}
 ADD = Action("adding at indices", "cuda.atomic.add(x_, ({at}), {other})")
 
 IMPORTS = """from numpy import {names}
-from minigrad.kernels.cuda.functions import bits, of_bits
+from minigrad.kernels.cuda.device_functions import bits, of_bits
 
 @cuda.jit(device=True)
 def combine(a, b):
@@ -137,8 +137,8 @@ def histogram(a: Any, bins: int = 10, range: Any = None) -> tuple:
     counts, scale = empty(bins, np.int64), dtype.type(bins / (high - low))
     counts.fill(0)
     if flat.size:
-        kernel = modules.load("histogram", HISTOGRAM).histogram
-        kernel[modules.threads(flat.size)](
+        kernel = kernel_modules.load("histogram", HISTOGRAM).histogram
+        kernel[kernel_modules.threads(flat.size)](
             flat.astype(dtype, copy=False), near(edges.astype(dtype), flat), scale, counts
         )
     return counts, edges

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import near
-from ...core.half import widened
-from . import modules, pointwise
-from .array import DeviceArray, empty
-from .protocol import of_arrays
-from .scans import running
+from ...arrays.halves import widened
+from ...arrays.kinds import near
+from . import kernel_modules, pointwise_cuda
+from .device_array import DeviceArray, empty
+from .numpy_protocol import of_arrays
+from .scans_cuda import running
 
 HEAD = '''"""The places of what holds, by a running sum of how many came before."""
 
@@ -55,9 +55,9 @@ def bisect(right, rows_, values_, out_):
 def collector(rank: int) -> Any:
     """The kernel for masks of so many dimensions."""
     at = ", ".join([f"i{d}" for d in range(rank)])
-    lines = [*pointwise.coordinates("mask_", rank), f"if mask_[{at}]:"]
+    lines = [*pointwise_cuda.coordinates("mask_", rank), f"if mask_[{at}]:"]
     lines += [f"    places_[until_[i] - 1, {d}] = i{d}" for d in range(rank)]
-    return modules.load("collect", HEAD + "".join([f"        {line}\n" for line in lines])).collect
+    return kernel_modules.load("collect", HEAD + "".join([f"        {line}\n" for line in lines])).collect
 
 
 @of_arrays(np.argwhere)
@@ -69,7 +69,7 @@ def argwhere(a: Any) -> Any:
     until = running(np.add, mask.reshape(-1), 0, dtype=np.int64)
     places = empty((int(until[-1]) if until.size else 0, mask.ndim), np.int64)
     if places.size:
-        collector(mask.ndim)[modules.threads(mask.size)](mask, until, places)
+        collector(mask.ndim)[kernel_modules.threads(mask.size)](mask, until, places)
     return places
 
 
@@ -88,10 +88,10 @@ def flatnonzero(a: Any) -> Any:
 def bisected(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
     """Where values (r, m) belong in sorted rows (r, n)."""
     out = empty(values.shape, np.int64)
-    dtype = pointwise.computed_in(np.result_type(rows.dtype, values.dtype))
+    dtype = pointwise_cuda.computed_in(np.result_type(rows.dtype, values.dtype))
     if out.size:
         rows, values = rows.astype(dtype, copy=False), values.astype(dtype, copy=False)
-        modules.load("bisect", BISECT).bisect[modules.threads(out.size)](right, rows, values, out)
+        kernel_modules.load("bisect", BISECT).bisect[kernel_modules.threads(out.size)](right, rows, values, out)
     return out
 
 

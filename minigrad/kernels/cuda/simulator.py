@@ -25,8 +25,8 @@ import numpy as np
 
 from ...errors import error
 from . import watch
+from .barriers import waiting
 from .block import Block, Divergence
-from .generators import waiting
 
 if TYPE_CHECKING:
     from .fake import Outside

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from . import modules, simulator
-from .array import DeviceArray, empty
-from .protocol import of_arrays
+from . import kernel_modules, simulator
+from .device_array import DeviceArray, empty
+from .numpy_protocol import of_arrays
 
 TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
 SORTED_AS = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}  # what threads exchange and compare
@@ -114,7 +114,7 @@ def module(dtype: np.dtype, tile: int, descending: bool) -> Any:
     rows = max(THREADS // (tile // 2), 1)
     order = "the largest" if descending else "the smallest"
     source = SOURCE.format(real=dtype.name, tile=tile, rows=rows, order=order, operator=operator, odd=odd)
-    return modules.load("sorting", source)
+    return kernel_modules.load("sorting", source)
 
 
 def tile_for(n: int) -> int:
@@ -143,7 +143,7 @@ def ordered(x: DeviceArray, descending: bool = False) -> tuple:
     run = tile_for(n)
     while run < n:
         merged = empty(x.shape, x.dtype), empty(x.shape, np.int64)
-        module(x.dtype, tile_for(n), descending).merge[modules.threads(x.size)](run, values, places, *merged)
+        module(x.dtype, tile_for(n), descending).merge[kernel_modules.threads(x.size)](run, values, places, *merged)
         (values, places), run = merged, 2 * run
     return values, places
 

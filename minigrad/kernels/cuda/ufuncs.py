@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 
 from ..formula import OPERATIONS
-from .functions import digamma, erf, erfc, erfinv, exp, lgamma, log1p, where
+from .device_functions import digamma, erf, erfc, erfinv, exp, lgamma, log1p, where
 
 WHERE = lambda c, x, y: where(c, x, y)
 LOG_TWO = 0.6931471805599453

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .array import DeviceArray
-from .protocol import of_arrays
+from .device_array import DeviceArray
+from .numpy_protocol import of_arrays
 
 
 def on_shadows(function: Any) -> Any:

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import Place, error
+from ...errors import error
+from ...places import Place
 
 Index = tuple[int, ...]
 FEW = 5  # races in the text of a launch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from .exponential import LN2, LN2_LOW, NEGLIGIBLE, TINY
-from .lanes import (  # fmt: skip
+from .lanes import (
     BIAS,
     INF,
     MANTISSA,

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from .exponential import TINY
-from .lanes import (  # fmt: skip
+from .lanes import (
     F32,
     F64,
     INF,

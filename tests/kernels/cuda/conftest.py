@@ -5,6 +5,6 @@
 Where there is neither they are left out; `make test` runs them in a process of their own.
 """
 
-from minigrad.kernels.cuda.device import count
+from minigrad.kernels.cuda.machine import count
 
 collect_ignore_glob = [] if count() else ["test_*.py"]

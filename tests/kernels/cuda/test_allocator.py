@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import device
+from minigrad.kernels.cuda import machine
 from minigrad.kernels.cuda.allocator import LARGE, Allocator, rounded
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda.device_array import to_device
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_no_memory_is_lost_by_a_training_step():
 
 
 def test_free_blocks_go_back_before_memory_runs_out(monkeypatch):
-    allocator, place, room = Allocator(), device.current(), [2]
+    allocator, place, room = Allocator(), machine.current(), [2]
     real = place.allocate
 
     def allocate(size):

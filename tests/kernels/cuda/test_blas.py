@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda import blas, matmul
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda import blas, matmul_cuda
+from minigrad.kernels.cuda.device_array import to_device
 
 random = np.random.default_rng(0)
 
@@ -26,7 +26,7 @@ def gemm(memory, turns, sizes, a_steps, b_steps, c_steps, count):
 def told(x, y):
     """The arguments for the product of two arrays on the device, and the memory that they are about."""
     out = to_device(np.zeros((len(x), x.shape[1], y.shape[2])))
-    operands = [matmul.matrices(a, 0, a.strides[0]) for a in (x, y, out)]
+    operands = [matmul_cuda.matrices(a, 0, a.strides[0]) for a in (x, y, out)]
     given = blas.arguments(*operands, (1, len(x)), x.shape[1], y.shape[2], x.shape[2])
     return given, [operands[k].memory.to_host() for k in (1, 0, 2)], out.shape
 
@@ -60,5 +60,5 @@ def test_it_is_not_asked_for_what_it_cannot_be_told():
 
 
 def test_without_the_library_nothing_is_asked_of_it():
-    x = matmul.matrices(to_device(np.zeros((2, 2))), 0, 0)
+    x = matmul_cuda.matrices(to_device(np.zeros((2, 2))), 0, 0)
     assert not blas.product(x, x, x, (1, 1), 1 << 10, 1 << 10, 1 << 10)

@@ -10,17 +10,17 @@ from importlib.util import find_spec
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import matmul, modules
-from minigrad.ops.registry import TABLE
-from minigrad.testing import cuda_build as build
-from minigrad.testing import cuda_collect as collect
+from minigrad.kernels.cuda import kernel_modules, matmul_cuda
+from minigrad.ops.base.registry import TABLE
+from tools import cuda_build as build
+from tools import cuda_collect as collect
 
 
 @pytest.fixture
 def launched(monkeypatch):
     """What is launched in a test."""
     found = {}
-    monkeypatch.setattr(modules, "launched", found)
+    monkeypatch.setattr(kernel_modules, "launched", found)
     return found
 
 
@@ -36,7 +36,7 @@ def test_products_are_collected_in_the_tiles_of_a_gpu_and_not_in_the_simulators(
     with minigrad.device("cuda"), collect.products() as found:
         collect.forward_and_backward(minigrad, TABLE["matmul"], "T(3, 4), T(4, 2)", "float32")
     assert found
-    for tile in (matmul.LARGE, matmul.MEDIUM, matmul.FLAT):
+    for tile in (matmul_cuda.LARGE, matmul_cuda.MEDIUM, matmul_cuda.FLAT):
         sizes = f"TILE_M, TILE_N, TILE_K, THREAD_M, THREAD_N = {', '.join(map(str, tile))}"
         assert any(sizes in k.source for k in found), tile
     assert not {k.source for k in found} & {k.source for k in launched.values()}
@@ -61,7 +61,7 @@ def test_families_count_kernels_and_show_the_largest_figures():
 
 def test_a_kernel_that_does_not_compile_is_shown_with_its_text():
     broken = build.Result("k", "k", "int64", "sm_80", error="TypingError: no")
-    kernel = modules.Launched("minigrad_cuda_k_0", "the text", "k", ("int64",))
+    kernel = kernel_modules.Launched("minigrad_cuda_k_0", "the text", "k", ("int64",))
     assert list(build.failed([broken], [kernel])) == [
         "\nk(int64) does not compile for sm_80:\nTypingError: no\nthe text"
     ]
@@ -69,7 +69,7 @@ def test_a_kernel_that_does_not_compile_is_shown_with_its_text():
 
 GOOD = """
 from numba import cuda
-from minigrad.kernels.cuda.functions import sigmoid
+from minigrad.kernels.cuda.device_functions import sigmoid
 
 
 @cuda.jit
@@ -80,7 +80,7 @@ def k(x, out):
 PROGRAM = """
 import json, sys
 from minigrad.kernels.cuda import modules
-from minigrad.testing import cuda_build as build
+from tools import cuda_build as build
 kernel = modules.Launched(sys.argv[1], sys.argv[2], "k", ("float32[::1]", "float32[::1]"))
 print(json.dumps([r._asdict() for r in build.compile_one(kernel, build.ARCHITECTURES)]))
 """

@@ -5,10 +5,10 @@ import pytest
 
 import minigrad as torch
 from minigrad.func.tree import flatten
-from tests.program.both import T
-from tests.program.test_compile import PROGRAMS, F
-from tests.program.test_compile_half import HALVES, check
-from tests.program.test_compile_random import SHAPES, Program, arguments, compare, moved, outcome
+from tests.compile.both import T
+from tests.compile.test_compile import PROGRAMS, F
+from tests.compile.test_compile_half import HALVES, check
+from tests.compile.test_compile_random import SHAPES, Program, arguments, compare, moved, outcome
 
 
 def same(here, there, tolerance=1e-4):

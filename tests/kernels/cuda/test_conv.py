@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.kernels.cuda import conv
-from minigrad.kernels.cuda.array import to_device
-from minigrad.ops.conv import Conv, ConvBias, ConvInput, ConvWeight, Geometry
+from minigrad.kernels.cuda import conv_cuda
+from minigrad.kernels.cuda.device_array import to_device
+from minigrad.ops.nn.conv import Conv, ConvBias, ConvInput, ConvWeight, Geometry
 
 random = np.random.default_rng(0)
 
@@ -86,7 +86,7 @@ def test_places_behind_the_last_window_get_zeros():
 
 def test_tables_are_made_once_for_a_shape():
     x, w, geometry = to_device(numbers(1, 1, 4)), to_device(numbers(1, 1, 2)), Geometry((1,), (0,), (1,))
-    conv.forward(x, w, None, (3,), geometry)
-    made = conv.table.cache_info().misses
-    conv.forward(x, w, None, (3,), geometry)
-    assert conv.table.cache_info().misses == made
+    conv_cuda.forward(x, w, None, (3,), geometry)
+    made = conv_cuda.table.cache_info().misses
+    conv_cuda.forward(x, w, None, (3,), geometry)
+    assert conv_cuda.table.cache_info().misses == made

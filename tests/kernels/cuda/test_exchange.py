@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import device, exchange
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda import exchange, machine
+from minigrad.kernels.cuda.device_array import to_device
 from tests.core.test_dlpack import VIEWS as PARTS
 
 DTYPES = [
@@ -78,7 +78,7 @@ def test_tensors_share_memory_by_dlpack():
     assert x.__dlpack_device__() == (2, 0)
     lender = Lender(x)
     y = minigrad.from_dlpack(lender)
-    assert lender.streams == [device.current().stream or None]
+    assert lender.streams == [machine.current().stream or None]
     y[0, 0] = 5.0
     assert y.is_cuda and x[0, 0].item() == 5.0 and minigrad.from_dlpack(x).data_ptr() == x.data_ptr()
     assert minigrad.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
@@ -227,7 +227,7 @@ def test_what_tensors_do_not_support_is_refused(changes, kind, text):
 
 
 def test_other_streams_are_waited_for(monkeypatch):
-    waited, place, a = [], device.current(), to_device(values())
+    waited, place, a = [], machine.current(), to_device(values())
     monkeypatch.setattr(place, "wait_for", waited.append)
     monkeypatch.setattr(place, "synchronize", lambda: waited.append("all"))
     for stream in (None, 1, 77):

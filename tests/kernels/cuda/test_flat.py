@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import minigrad as torch
-from minigrad.kernels.cuda import flat, functions, modules, simulator
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda import device_functions, flat, kernel_modules, simulator
+from minigrad.kernels.cuda.device_array import to_device
 
 DTYPES = ["float16", "float32", "float64", "int8", "int64", "bool"]
 
@@ -15,20 +15,20 @@ def reads(monkeypatch):
     """Where kernels read four elements at once."""
     if not simulator.SIMULATED:
         pytest.skip("only the simulator calls what a test puts in a function's place")
-    found, load = [], functions.load4
-    monkeypatch.setattr(functions, "load4", lambda a, i: found.append(i) or load(a, i))
-    monkeypatch.setattr(modules, "_modules", {})
+    found, load = [], device_functions.load4
+    monkeypatch.setattr(device_functions, "load4", lambda a, i: found.append(i) or load(a, i))
+    monkeypatch.setattr(kernel_modules, "_modules", {})
     return found
 
 
 def kernel():
     """out = x * 2 - y, above = x > y, of modules of their own, as `reads` puts another function in its place."""
     names = ", ".join(flat.IMPORTS)
-    head = f"from minigrad.kernels.cuda.functions import {names}\nfrom numba import cuda\n\n\n"
+    head = f"from minigrad.kernels.cuda.device_functions import {names}\nfrom numba import cuda\n\n\n"
     parameters = {"x": ("{}", "x_"), "y": ("{}", "y_"), "s": ("s", "")}
     results = {"out_": "double - y", "above_": "x > y"}
     text = flat.text("k", ["x_", "y_", "s", "out_", "above_"], parameters, ["double = x * s"], results)
-    return modules.load("k", head + text).k
+    return kernel_modules.load("k", head + text).k
 
 
 def check(size):

@@ -5,10 +5,10 @@ import threading
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda import graph
+from minigrad.kernels.cuda import launch_graph
 from minigrad.kernels.cuda.allocator import ALLOCATOR
-from minigrad.kernels.cuda.array import to_device
-from minigrad.kernels.cuda.graph import Launches
+from minigrad.kernels.cuda.device_array import to_device
+from minigrad.kernels.cuda.launch_graph import Launches
 
 
 def arrays(*shapes):
@@ -110,7 +110,7 @@ def test_what_waits_for_the_device_is_launched_as_it_is(reads):
 
 
 def test_large_results_are_not_copied_at_each_call(monkeypatch):
-    monkeypatch.setattr(graph, "LARGE", 100)
+    monkeypatch.setattr(launch_graph, "LARGE", 100)
     step, (x,) = Launches(lambda x: (x * 2,), set()), arrays((100,))
     for _ in range(3):
         np.testing.assert_allclose(step(x)[0].to_host(), x.to_host() * 2)

@@ -7,11 +7,11 @@ import pytest
 import minigrad
 from minigrad import bfloat16, float16
 from minigrad.autograd import grad
-from minigrad.kernels.cuda import modules
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda import kernel_modules
+from minigrad.kernels.cuda.device_array import to_device
+from minigrad.ops.base.registry import TABLE
 from minigrad.ops.create import UNSET
 from minigrad.ops.random import DRAWN
-from minigrad.ops.registry import TABLE
 from tests.table import NAMES, call, floats, tensors
 
 HELD = [n for n in NAMES if TABLE[n].differs not in (UNSET, DRAWN)]
@@ -165,16 +165,16 @@ def test_reductions_of_arrays_as_they_stand(dtype):
 def test_reductions_need_one_kernel(name, dtype):
     x = minigrad.tensor([[1.5, -2.0, 3.0], [0.5, 3.0, 0.25]], dtype=dtype, device="cuda")
     function = getattr(minigrad, name)
-    here, modules.launched = function(x.cpu()), {}
+    here, kernel_modules.launched = function(x.cpu()), {}
     try:
-        there, kernels = function(x), list(modules.launched.values())
+        there, kernels = function(x), list(kernel_modules.launched.values())
     finally:
-        modules.launched = None
+        kernel_modules.launched = None
     assert there.dtype is here.dtype and there.tolist() == here.tolist()
-    assert len(kernels) == 1 and kernels[0].signature[0] == f"{modules.element(dtype.to_numpy())}[:, :, ::1]"
+    assert len(kernels) == 1 and kernels[0].signature[0] == f"{kernel_modules.element(dtype.to_numpy())}[:, :, ::1]"
 
 
 def test_kernels_get_no_elements_that_they_do_not_know():
     with pytest.raises(AssertionError, match="by their bits"):
-        modules.type_name(to_device(np.zeros(2, bfloat16.to_numpy())))
-    assert modules.element(bfloat16.to_numpy()) == "uint16"
+        kernel_modules.type_name(to_device(np.zeros(2, bfloat16.to_numpy())))
+    assert kernel_modules.element(bfloat16.to_numpy()) == "uint16"

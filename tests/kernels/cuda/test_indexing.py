@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minigrad.kernels.cuda import indexing
-from minigrad.kernels.cuda.array import DeviceArray, to_device
+from minigrad.kernels.cuda.device_array import DeviceArray, to_device
 
 random = np.random.default_rng(0)
 X = random.standard_normal((3, 4, 2, 5))

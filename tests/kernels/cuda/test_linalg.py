@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda.array import DeviceArray, to_device
+from minigrad.kernels.cuda.device_array import DeviceArray, to_device
 
 random = np.random.default_rng(0)
 a, b = random.standard_normal((2, 3, 3)) + 3 * np.eye(3), random.standard_normal((2, 3, 2))

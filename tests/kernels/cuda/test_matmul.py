@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.kernels.cuda import matmul, simulator
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda import matmul_cuda, simulator
+from minigrad.kernels.cuda.device_array import to_device
 from minigrad.kernels.cuda.watch import watch
 
 random = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def test_nan_and_infinity_stay_in_their_rows():
 
 def test_vector_loads_only_where_all_groups_begin_at_a_multiple():
     def width(there, rows, columns):
-        return matmul.vector(matmul.matrices(there, 0, 0), there.dtype, rows, columns)
+        return matmul_cuda.vector(matmul_cuda.matrices(there, 0, 0), there.dtype, rows, columns)
 
     there = to_device(numbers((8, 8), "float32"))
     assert width(there, 8, 8) == 4 and width(there.T, 8, 8) == 4
@@ -127,22 +127,22 @@ def test_vector_loads_only_where_all_groups_begin_at_a_multiple():
 
 
 def test_large_products_have_large_tiles(monkeypatch):
-    monkeypatch.setattr(matmul.simulator, "SMALL", False)
+    monkeypatch.setattr(matmul_cuda.simulator, "SMALL", False)
     float32 = np.dtype("float32")
-    assert matmul.chosen_tile(float32, 4096, 4096, 1) is matmul.LARGE
-    assert matmul.chosen_tile(np.dtype("float64"), 4096, 4096, 1) is matmul.MEDIUM
-    assert matmul.chosen_tile(float32, 100, 100, 1) is matmul.MEDIUM
-    assert matmul.chosen_tile(float32, 1, 4096, 1) is matmul.FLAT
-    for tile in (matmul.LARGE, matmul.MEDIUM, matmul.FLAT, matmul.SMALL):
+    assert matmul_cuda.chosen_tile(float32, 4096, 4096, 1) is matmul_cuda.LARGE
+    assert matmul_cuda.chosen_tile(np.dtype("float64"), 4096, 4096, 1) is matmul_cuda.MEDIUM
+    assert matmul_cuda.chosen_tile(float32, 100, 100, 1) is matmul_cuda.MEDIUM
+    assert matmul_cuda.chosen_tile(float32, 1, 4096, 1) is matmul_cuda.FLAT
+    for tile in (matmul_cuda.LARGE, matmul_cuda.MEDIUM, matmul_cuda.FLAT, matmul_cuda.SMALL):
         assert tile.threads <= 256 and tile.m % tile.thread_m == 0 == tile.n % tile.thread_n
 
 
 @pytest.mark.parametrize(
-    "tile", [matmul.Tile(16, 16, 8, 4, 4), matmul.Tile(8, 32, 16, 2, 4), matmul.Tile(4, 4, 4, 4, 4)]
+    "tile", [matmul_cuda.Tile(16, 16, 8, 4, 4), matmul_cuda.Tile(8, 32, 16, 2, 4), matmul_cuda.Tile(4, 4, 4, 4, 4)]
 )
 def test_tiles_of_other_sizes(tile, monkeypatch):
     """The shapes of a GPU's tiles: groups of four rows and columns, more than one group, tiles that are not square."""
-    monkeypatch.setattr(matmul, "SMALL", tile)
+    monkeypatch.setattr(matmul_cuda, "SMALL", tile)
     for dtype in ("float32", "float64"):
         check(numbers((20, 12), dtype), numbers((12, 36), dtype))
         x, y = numbers((20, 33), dtype), numbers((33, 8), dtype)

@@ -5,31 +5,31 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda import device, modules
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda import kernel_modules, machine
+from minigrad.kernels.cuda.device_array import to_device
 
-KERNEL = modules.Kernel("minigrad_cuda_k_0", "", "k", None)
+KERNEL = kernel_modules.Kernel("minigrad_cuda_k_0", "", "k", None)
 
 
 @pytest.fixture
 def told(monkeypatch):
     """What a driver hears that only listens; in place of the simulator."""
-    if not modules.simulator.SIMULATED:
+    if not kernel_modules.simulator.SIMULATED:
         pytest.skip("a driver is there, which does more than listen")
-    heard, place = [], device.current()
+    heard, place = [], machine.current()
     code = SimpleNamespace(get_kernel=lambda entry: entry)
     driver = SimpleNamespace(
         LaunchConfig=lambda grid, block: heard.append("a shape") or (grid, block),
         ObjectCode=SimpleNamespace(from_cubin=lambda cubin: code),
         launch=lambda *args: heard.append(args),
     )
-    monkeypatch.setattr(modules.simulator, "SIMULATED", False)
-    monkeypatch.setattr(modules, "core", lambda: driver)
+    monkeypatch.setattr(kernel_modules.simulator, "SIMULATED", False)
+    monkeypatch.setattr(kernel_modules, "core", lambda: driver)
     monkeypatch.setattr(place, "queue", "queue", raising=False)
-    monkeypatch.setattr(modules.Kernel, "machine_code", lambda self, signature, arch: (signature, b""))
-    modules.shape_of_launch.cache_clear()
+    monkeypatch.setattr(kernel_modules.Kernel, "machine_code", lambda self, signature, arch: (signature, b""))
+    kernel_modules.shape_of_launch.cache_clear()
     yield heard
-    modules.shape_of_launch.cache_clear()
+    kernel_modules.shape_of_launch.cache_clear()
 
 
 def test_arguments_come_as_their_types_and_fields(told):
@@ -42,7 +42,7 @@ def test_arguments_come_as_their_types_and_fields(told):
     assert fields[:9] == [0, 0, 24, 4, x.address, 4, 6, 24, 4]
     assert fields[9:18] == [0, 0, 9, 4, x.address + 24, 3, 3, 24, 8]
     assert fields[18:] == [0, 0, 3, 1, mask.address, 3, 1, 2, 0.5, 3, True]
-    assert len(modules.widths(signature)) == len(fields)
+    assert len(kernel_modules.widths(signature)) == len(fields)
 
 
 def test_an_array_without_dimensions_is_one_of_one_element(told):

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.kernels.cuda import moments
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda.device_array import to_device
 
 RANDOM = np.random.default_rng(0)
 OVER = [

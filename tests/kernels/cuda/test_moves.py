@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.kernels.cuda import moves
-from minigrad.kernels.cuda.array import empty, to_device
+from minigrad.kernels.cuda import moves_cuda
+from minigrad.kernels.cuda.device_array import empty, to_device
 
 random = np.random.default_rng(0)
 
@@ -30,9 +30,9 @@ def test_transposed_copies(order, shape, dtype):
 
 def test_only_what_is_transposed_goes_by_tiles():
     x, out = to_device(random.standard_normal((2, 16, 24))), empty((2, 24, 16), np.float64)
-    assert moves.transpose(out, x.transpose(0, 2, 1))
-    assert not moves.transpose(empty(x.shape, np.float64), x)
-    assert not moves.transpose(empty((24, 2, 1), np.float64), x[:, :1].transpose(2, 0, 1))  # tiles nearly empty
+    assert moves_cuda.transpose(out, x.transpose(0, 2, 1))
+    assert not moves_cuda.transpose(empty(x.shape, np.float64), x)
+    assert not moves_cuda.transpose(empty((24, 2, 1), np.float64), x[:, :1].transpose(2, 0, 1))  # tiles nearly empty
 
 
 @pytest.mark.parametrize("diagonal", [-9, -1, 0, 2, 9])

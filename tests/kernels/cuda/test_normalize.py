@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import normalize, rows
+from minigrad.kernels.cuda import normalize_cuda, rows_cuda
 from tests.kernels.cuda.both import check, numbers
 
 F = minigrad.nn.functional
@@ -33,9 +33,9 @@ def test_rms_norm(shape, dtype):
 
 @pytest.mark.parametrize("most", [64, 32])  # with 32 threads for 50 elements, the memory is read again
 def test_long_rows_are_shared_by_a_block(most, monkeypatch):
-    monkeypatch.setattr(rows, "MOST", most)
-    monkeypatch.setattr(rows, "FEW", 1)
-    monkeypatch.setattr(rows, "MANY", 1)
+    monkeypatch.setattr(rows_cuda, "MOST", most)
+    monkeypatch.setattr(rows_cuda, "FEW", 1)
+    monkeypatch.setattr(rows_cuda, "MANY", 1)
     check(lambda x, w, b: F.layer_norm(x, (50,), w, b), numbers((2, 50)), numbers(50, seed=2), numbers(50, seed=3))
     check(lambda x, w: F.rms_norm(x, (50,), w), numbers((2, 50)), numbers(50, seed=2))
 
@@ -51,8 +51,8 @@ def test_over_several_dimensions_and_of_other_layouts():
 @pytest.mark.parametrize("shape", [(4, 3), (3, 2, 4), (2, 3, 2, 3)])
 def test_batch_norm(shape, monkeypatch):
     weight, bias = numbers(shape[1], seed=2), numbers(shape[1], seed=3)
-    called, backward = [], normalize.norm_backward
-    monkeypatch.setattr(normalize, "norm_backward", lambda *args: called.append(backward(*args)) or called[-1])
+    called, backward = [], normalize_cuda.norm_backward
+    monkeypatch.setattr(normalize_cuda, "norm_backward", lambda *args: called.append(backward(*args)) or called[-1])
     check(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), numbers(shape), weight, bias)
     assert len(called) == 1 and called[0] is not None
     check(lambda x: F.batch_norm(x, None, None, training=True), numbers(shape))
@@ -86,6 +86,6 @@ def test_an_offset_costs_no_digits():
 
 
 def test_many_rows_share_the_gradients_of_weights(monkeypatch):
-    monkeypatch.setattr(normalize, "THREADS", 64)
+    monkeypatch.setattr(normalize_cuda, "THREADS", 64)
     shape = (100, 3)
     check(lambda x, w, b: F.layer_norm(x, (3,), w, b), numbers(shape), numbers(3, seed=2), numbers(3, seed=3))

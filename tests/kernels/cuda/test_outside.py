@@ -5,10 +5,10 @@ import gc
 import pytest
 
 import minigrad as torch
-from minigrad.kernels.cuda import device
+from minigrad.compile import specialization
+from minigrad.kernels.cuda import machine
 from minigrad.kernels.cuda.outside import NONE, Outside, OutsideError
 from minigrad.kernels.cuda.simulator import SIMULATED
-from minigrad.program import specialise
 
 F = torch.nn.functional
 
@@ -58,7 +58,7 @@ def test_what_eager_code_cannot_repeat_is_an_earlier_calls(program, monkeypatch)
     for _ in range(3):
         compiled(x, there(1, 0, 2))
     with monkeypatch.context() as late:  # a GPU that has not come so far when the processor looks
-        late.setattr(device, "look", lambda: None)
+        late.setattr(machine, "look", lambda: None)
         compiled(x, there(1, 77, 2))
     with pytest.raises(OutsideError, match="index 77 is out of bounds, and was not followed"):
         compiled(x, there(1, 0, 2))
@@ -81,7 +81,7 @@ def test_the_place_in_the_program_is_said(monkeypatch):
     compiled, x = torch.compile(loss), torch.randn(3, 5, device="cuda")
     compiled(x, there(1, 0, 2))
     monkeypatch.setattr(
-        specialise.Specialisation, "failed", lambda program, owner, e, args, kwargs: pytest.fail(str(e))
+        specialization.Specialisation, "failed", lambda program, owner, e, args, kwargs: pytest.fail(str(e))
     )
     with pytest.raises(
         pytest.fail.Exception, match=r"test_outside.py:\d+  return F.cross_entropy\(x \* 2, y\): index 77 is"
@@ -91,7 +91,7 @@ def test_the_place_in_the_program_is_said(monkeypatch):
 
 @pytest.mark.skipif(not SIMULATED, reason="the blocks of a GPU's memory cannot be listed")
 def test_its_memory_is_given_back():
-    place = device.current()
+    place = machine.current()
     before = set(place.blocks)
     outside = Outside(("here",))
     cells = outside.cells

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda import modules, places
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda import argmax, kernel_modules
+from minigrad.kernels.cuda.device_array import to_device
 
 RANDOM = np.random.default_rng(0)
 SHAPES = [
@@ -57,18 +57,18 @@ def test_the_smallest_and_largest_integers(name):
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize("shape, axis", [((300,), 0), ((2, 90), 1), ((90, 2), 0)])
 def test_parts(name, shape, axis, monkeypatch):
-    monkeypatch.setattr(places, "GRAIN", 2)
+    monkeypatch.setattr(argmax, "GRAIN", 2)
     same(name, RANDOM.integers(0, 3, shape).astype(np.float32), axis)
 
 
 def test_elements_are_read_once(monkeypatch):
-    seen, launched = [], modules.Kernel.launch
+    seen, launched = [], kernel_modules.Kernel.launch
     x = to_device(RANDOM.standard_normal((4, 6)))
 
     def noted(kernel, grid, block, *args):
         seen.extend([kernel.name for a in args if getattr(a, "address", None) == x.address])
         return launched(kernel, grid, block, *args)
 
-    monkeypatch.setattr(modules.Kernel, "launch", noted)
+    monkeypatch.setattr(kernel_modules.Kernel, "launch", noted)
     np.argmax(x, 1)
     assert seen == ["argmax"]

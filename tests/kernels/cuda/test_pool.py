@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.kernels.cuda import pool as there
-from minigrad.kernels.cuda.array import to_device
-from minigrad.ops.pool import MaxPool, SpreadWindows, WindowSum
-from minigrad.ops.sliding import count
+from minigrad.kernels.cuda import pool_cuda as there
+from minigrad.kernels.cuda.device_array import to_device
+from minigrad.ops.nn.pool import MaxPool, SpreadWindows, WindowSum
+from minigrad.ops.windows import count
 
 random = np.random.default_rng(0)
 

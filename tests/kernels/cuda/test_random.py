@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad
-from minigrad.kernels import noise
-from minigrad.kernels.cuda.random import Stream
+from minigrad.kernels.cpu import normal_rng
+from minigrad.kernels.cuda.random_cuda import Stream
 
 DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
 
@@ -46,11 +46,11 @@ def test_uniform_numbers_of_any_shape(size, dtype):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("size", [(), (9,), (41, 3), (2, 0)], ids=str)
 def test_normal_numbers_are_the_processors(dtype, size, monkeypatch):
-    monkeypatch.setattr(noise, "NOISE_FROM", 100)
+    monkeypatch.setattr(normal_rng, "NOISE_FROM", 100)
     here, there = both()
     for rng in (here, there):
         rng.random(3, np.float32)
-    found, expected = noise.normal(there, size, dtype), noise.normal(here, size, dtype)
+    found, expected = normal_rng.normal(there, size, dtype), normal_rng.normal(here, size, dtype)
     assert found.dtype == dtype and found.shape == size
     np.testing.assert_allclose(found.to_host(), expected, rtol=1e-5, atol=16 * np.finfo(dtype).eps)
     check_place(here, there)

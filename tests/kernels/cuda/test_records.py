@@ -2,7 +2,7 @@
 
 import minigrad
 import viz
-from minigrad.program import record
+from minigrad.record import record
 
 
 def recorded():

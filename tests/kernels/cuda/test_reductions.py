@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.kernels.cuda import reductions
-from minigrad.kernels.cuda.array import DeviceArray, to_device
+from minigrad.kernels.cuda import reductions_cuda
+from minigrad.kernels.cuda.device_array import DeviceArray, to_device
 
 random = np.random.default_rng(0)
 LAYOUTS = {
@@ -49,7 +49,7 @@ def test_all_layouts_and_axes(ufunc, layout):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "int8", "uint8", "bool"])
-@pytest.mark.parametrize("ufunc", reductions.UFUNCS, ids=lambda u: u.__name__)
+@pytest.mark.parametrize("ufunc", reductions_cuda.UFUNCS, ids=lambda u: u.__name__)
 def test_all_dtypes(ufunc, dtype):
     a = numbers(dtype)
     if ufunc.__name__.startswith("bitwise") and a.dtype.kind == "f":
@@ -91,7 +91,7 @@ def test_sums_are_as_accurate_as_double_precision_makes_them():
     "shape, axis", [((2100,), 0), ((3, 1100), 1), ((1100, 3), 0), ((2, 300, 2), 1), ((40, 2, 40), (0, 2))]
 )
 def test_long_dimensions_are_reduced_in_parts(shape, axis, monkeypatch):
-    monkeypatch.setattr(reductions, "THREADS", 1 << 10)
+    monkeypatch.setattr(reductions_cuda, "THREADS", 1 << 10)
     a = numbers("float64", shape)
     a.flat[[1, 7]] = np.nan, 100
     for ufunc in (np.add, np.maximum, np.minimum, np.logical_and):
@@ -153,7 +153,7 @@ def test_variance_does_not_lose_digits_to_an_offset():
 def test_what_is_read_beside_the_elements_is_broadcast():
     x, m = numbers("float32"), numbers("float32", (5, 1))
     spread = ((x.astype("float64") - m) ** 2).sum((0, 2)).astype("float32")
-    same(spread, reductions.reduce("spread", [*map(to_device, (x, m))], (0, 2), False), 1e-5)
+    same(spread, reductions_cuda.reduce("spread", [*map(to_device, (x, m))], (0, 2), False), 1e-5)
 
 
 @settings(max_examples=30, deadline=None)

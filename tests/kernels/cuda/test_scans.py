@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad.kernels.cuda import scans
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda import scans_cuda
+from minigrad.kernels.cuda.device_array import to_device
 
 random = np.random.default_rng(0)
 SHAPES = [
@@ -35,7 +35,7 @@ def test_running(ufunc, shape, dim):
     x = random.standard_normal(shape)
     close(ufunc.accumulate(to_device(x), axis=dim), ufunc.accumulate(x, axis=dim))
     backwards = np.flip(ufunc.accumulate(np.flip(x, dim), axis=dim), dim)
-    close(scans.running(ufunc, to_device(x), dim, reverse=True), backwards)
+    close(scans_cuda.running(ufunc, to_device(x), dim, reverse=True), backwards)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "uint8", "bool"])
@@ -58,7 +58,7 @@ def test_extremes_and_their_places(shape, dim, dtype):
     if dtype.startswith("float"):
         x[random.random(shape) < 0.02] = np.nan
     for ufunc in (np.maximum, np.minimum):
-        values, places = scans.running_extreme(ufunc, to_device(x), dim)
+        values, places = scans_cuda.running_extreme(ufunc, to_device(x), dim)
         close(values, ufunc.accumulate(x, axis=dim))
         order = np.arange(shape[dim]).reshape((-1,) + (1,) * (len(shape) - dim - 1))
         latest = np.where((x == values.to_host()) | (x != x), order, 0)
@@ -72,7 +72,7 @@ def test_recurrence(n, width, reverse):
     here, last, order = np.empty(b.shape), np.zeros((2, width)), range(n)[:: -1 if reverse else 1]
     for i in order:
         here[:, i] = last = a[:, i] * last + b[:, i]
-    close(scans.recurrence(to_device(a), to_device(b), 1, reverse), here)
+    close(scans_cuda.recurrence(to_device(a), to_device(b), 1, reverse), here)
 
 
 def test_strided_operands():

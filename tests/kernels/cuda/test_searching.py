@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minigrad.kernels.cuda import searching
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda.device_array import to_device
 
 random = np.random.default_rng(0)
 

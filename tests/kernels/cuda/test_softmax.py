@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import rows, softmax
+from minigrad.kernels.cuda import rows_cuda, softmax_cuda
 from tests.kernels.cuda.both import check, numbers
 
 F = minigrad.nn.functional
@@ -30,8 +30,8 @@ LAYOUTS = {"transposed": lambda x: x.mT, "every other": lambda x: x[:, ::2], "re
 @pytest.fixture
 def launches(monkeypatch):
     """How many kernels of rows and columns are launched."""
-    seen, run = [], softmax.run
-    monkeypatch.setattr(softmax, "run", lambda *args: (seen.append(args[0]), run(*args))[1])
+    seen, run = [], softmax_cuda.run
+    monkeypatch.setattr(softmax_cuda, "run", lambda *args: (seen.append(args[0]), run(*args))[1])
     return seen
 
 
@@ -46,9 +46,9 @@ def test_values_and_gradients(name, shape, dim, dtype, launches):
 @pytest.mark.parametrize("most", [64, 32])  # with 32 threads for 50 elements, the memory is read again
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_long_rows_are_shared_by_a_block(name, most, monkeypatch):
-    monkeypatch.setattr(rows, "MOST", most)
-    monkeypatch.setattr(rows, "FEW", 1)
-    monkeypatch.setattr(rows, "MANY", 1)
+    monkeypatch.setattr(rows_cuda, "MOST", most)
+    monkeypatch.setattr(rows_cuda, "FEW", 1)
+    monkeypatch.setattr(rows_cuda, "MANY", 1)
     check(lambda x: FUNCTIONS[name](x, 1), numbers((2, 50)))
     check(lambda x: FUNCTIONS[name](x, 0), numbers((5, 2)))
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minigrad.kernels.cuda import sorting
-from minigrad.kernels.cuda.array import to_device
+from minigrad.kernels.cuda.device_array import to_device
 
 random = np.random.default_rng(0)
 DTYPES = ("float16", "float32", "float64", "int64", "int32", "uint8", "bool")

@@ -6,9 +6,9 @@ import pytest
 
 import minigrad
 from minigrad.autograd import forward_ad, grad
+from minigrad.ops.base.registry import TABLE
 from minigrad.ops.create import UNSET
 from minigrad.ops.random import DRAWN
-from minigrad.ops.registry import TABLE
 from tests.table import NAMES, SMOOTH, floats, run, tensors
 
 

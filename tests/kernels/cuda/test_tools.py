@@ -5,7 +5,7 @@ import pytest
 
 import minigrad
 import viz
-from minigrad.program import record
+from minigrad.record import record
 
 F = minigrad.nn.functional
 

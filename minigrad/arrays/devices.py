@@ -1,0 +1,161 @@
+"""Where memory lies (device), the shape of what lies there (Size), and the orders in which it may (layout, memory_format)."""
+
+from __future__ import annotations
+
+import math
+from contextvars import ContextVar
+from typing import Any
+
+from ..errors import error
+
+
+class Size(tuple):
+    """A shape: a tuple of integers.
+
+    >>> Size((2, 3)).numel()
+    6
+    """
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"minigrad.Size({list(self)})"
+
+    def __add__(self, other: tuple) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: tuple) -> Size:
+        return Size(tuple.__add__(tuple(other), self))
+
+    def __mul__(self, n: Any) -> Size:
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, i):
+        found = tuple.__getitem__(self, i)
+        return Size(found) if isinstance(i, slice) else found
+
+
+_defaults: ContextVar[tuple] = ContextVar("minigrad.device", default=())  # the last one is where new tensors go
+
+
+class device:
+    """A place for memory: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`.
+
+    In `with device("cuda"):` tensors are made there, unless they are told otherwise.
+
+    >>> import minigrad
+    >>> minigrad.device("cpu")
+    device(type='cpu')
+    >>> minigrad.ones(2).device == minigrad.device("cpu")
+    True
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: str | device | int, index: int | None = None):
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        if isinstance(type, int) and not isinstance(type, bool):  # PyTorch's word for a GPU
+            type, index = "cuda", type
+        if not isinstance(type, str):
+            raise error(TypeError, "device", f"{type!r} is no device", "use 'cpu' or 'cuda'")
+        name, colon, number = type.partition(":")
+        if name not in ("cpu", "cuda") or colon and not number.isdecimal():
+            raise error(RuntimeError, "device", f"{type!r} is no device", "use 'cpu', 'cuda' or 'cuda:0'")
+        self.type, self.index = name, int(number) if number else index
+
+    def __enter__(self) -> device:
+        _defaults.set((*_defaults.get(), self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _defaults.set(_defaults.get()[:-1])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
+
+
+def default_device() -> device | None:
+    """Where tensors are made that are not told; None is the computer's own memory."""
+    chosen = _defaults.get()
+    return chosen[-1] if chosen else None
+
+
+def get_default_device() -> device:
+    """Where tensors are made that are not told where.
+
+    >>> get_default_device()
+    device(type='cpu')
+    """
+    return default_device() or CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Make tensors there from now on, unless they are told otherwise; None is the computer's own memory.
+
+    >>> set_default_device("cpu")
+    """
+    from ..ops.copy import on_device
+
+    _defaults.set(() if device is None else (on_device(device),))
+
+
+class Word:
+    """A constant that PyTorch's signatures name."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"minigrad.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout(Word):
+    """How a tensor's elements are stored: `strided`, there is no other.
+
+    >>> import minigrad
+    >>> minigrad.ones(2).layout
+    minigrad.strided
+    """
+
+
+class memory_format(Word):
+    """An order of elements in memory: row-major (`contiguous_format`), or as in the input (`preserve_format`).
+
+    >>> import minigrad
+    >>> minigrad.ones(2, 3).t().contiguous(memory_format=minigrad.contiguous_format).stride()
+    (2, 1)
+    """
+
+
+CPU, CUDA = device("cpu"), device("cuda", 0)
+strided = layout("strided")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+
+
+def row_major(order: Any, who: str) -> bool:
+    """Whether `memory_format=` asks for row-major order; without it the input's is kept."""
+    if order is not None and not isinstance(order, memory_format):
+        raise error(
+            TypeError,
+            who,
+            f"memory_format={order!r} is none of the orders that there are",
+            "pass minigrad.contiguous_format or minigrad.preserve_format, or permute the dimensions",
+        )
+    return order is contiguous_format

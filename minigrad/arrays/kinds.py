@@ -1,0 +1,69 @@
+"""The kinds of arrays that tensors hold: NumPy's, and, once minigrad/kernels/cuda is loaded, those in a GPU's memory."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+KINDS: set[type] = {np.ndarray}
+
+
+def zeros(shape: tuple, like: Any, dtype: Any = None) -> Any:
+    """Zeros where `like` is, of its dtype if no other is named."""
+    dtype = like.dtype if dtype is None else dtype
+    return np.zeros_like(like, dtype, shape=shape) if on_device(like) else np.zeros(shape, dtype)
+
+
+def one(like: Any) -> Any:
+    """The number 1 where `like` is, of its dtype."""
+    return np.ones_like(like, shape=()) if on_device(like) else np.array(1, like.dtype)
+
+
+def strided(a: Any, shape: tuple, strides: tuple) -> Any:
+    """The memory of an array from its first element on, with other steps, in bytes."""
+    if on_device(a):
+        return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, strides))
+    return np.lib.stride_tricks.as_strided(a, shape, strides)
+
+
+def contiguous(a: Any) -> Any:
+    """The array in row-major order: itself, where it lies so."""
+    return np.ascontiguousarray(a) if type(a) is np.ndarray else a if a.flags.c_contiguous else a.copy("C")
+
+
+def as_array(raw: Any) -> Any:
+    """What a calculation gave as an array: NumPy's scalars become 0-d ones."""
+    return raw if type(raw) in KINDS else np.asarray(raw)
+
+
+def host(a: Any) -> np.ndarray:
+    """The array in the computer's memory: itself, or a copy of what is on the device."""
+    return a.to_host() if on_device(a) else a
+
+
+def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple) -> Any:
+    """The array that lies so in the bytes of another."""
+    if on_device(memory):
+        return memory.seen(np.ndarray(shape, dtype, memory.shadow, offset, strides))
+    return np.ndarray(shape, dtype, memory, offset, strides)
+
+
+def on_device(a: Any) -> bool:
+    """Whether it is an array in a GPU's memory."""
+    return type(a) is not np.ndarray and type(a) in KINDS
+
+
+@cache
+def kernels_there(name: str) -> Any:
+    """The file of that name in minigrad/kernels/cuda, which nobody loads who stays on the processor."""
+    return import_module(f"minigrad.kernels.cuda.{name}")
+
+
+def near(a: Any, like: Any) -> Any:
+    """What was made beside a calculation, indices say, as an array where `like` is."""
+    if type(like) is np.ndarray or on_device(a) or not on_device(like):
+        return a
+    return kernels_there("device_array").to_device(a)

@@ -1,0 +1,198 @@
+"""compile: a function that is captured once for each kind of arguments, generated as one Numba module, and run from there.
+
+`Compiled.__call__` finds the specialisation for its arguments by their dtypes, sizes and layouts, and checks its guards; a
+new one is made (specialise.py): captured (capture.py), lowered to simple operations (rules.py), fused (fuse.py), written
+(codegen.py).  Other sizes are captured anew, so that nothing is assumed about them, but give the same text, which is compiled
+once.  Whatever cannot be right compiled runs eagerly: `explain()` says why.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..arrays.dtypes import default
+from ..config import GENERIC
+from ..core.frames import OFF, ON, current
+from ..errors import error, warn
+from ..func.tree import check_function, flatten
+from .captured_steps import Refused
+from .fast_call import MISS, road
+from .guards import Unwatched
+from .specialization import Eager, Specialisation, kind
+
+ROADS = 4  # short roads that are tried before the general way
+MANY = 256  # specialisations of one function; beyond, the function runs eagerly
+KINDS = {  # what a group becomes
+    "loop": "one loop over {}",
+    "rows": "one loop over the rows of {}",
+    "elements": "one kernel over {}",
+    "columns": "one kernel for sums over {}",
+}
+_capture_lock = threading.RLock()
+
+
+def compile(f: Callable | None = None, *, fullgraph: bool = False) -> Any:
+    """The function `f` compiled: a call captures what it computes, generates one readable Numba module and runs that.
+
+    For functions of tensors, whose results can be differentiated, and for whole steps: loss, gradients, update.  Also as a
+    decorator.  A call is captured again for other dtypes, sizes, layouts and Python values; what cannot be compiled runs
+    eagerly with one MinigradWarning, or with `fullgraph` raises RuntimeError naming the line.  `f.source()` is the text,
+    `f.explain()` what was fused and what was not, `f.graph()` the record.
+
+    >>> import minigrad
+    >>> @minigrad.compile
+    ... def wave(x, y):
+    ...     return (x * y).sin() + x
+    >>> wave(minigrad.tensor([0., 1.]), minigrad.tensor([2., 0.]))
+    tensor([0., 1.])
+    """
+    if f is None:
+        return functools.partial(compile, fullgraph=fullgraph)
+    check_function("compile", f)
+    return f if isinstance(f, Compiled) else Compiled(f, fullgraph)
+
+
+class Compiled:
+    """A compiled function; see `compile`."""
+
+    __wrapped_by_compile__ = True
+
+    def __init__(self, f: Callable, fullgraph: bool):
+        functools.update_wrapper(self, f)
+        self.function, self.fullgraph = f, fullgraph
+        self.name = getattr(f, "__name__", type(f).__name__)
+        self._table: dict[tuple, list] = {}
+        self._count, self._last = 0, None
+        self._reasons: dict[str, None] = {}
+        self.roads: list[Callable] = []  # what is tried first (road.py)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<minigrad.compile of {self.name}, {self._counted()}>"
+
+    def _counted(self) -> str:
+        return f"{self._count} specialisation{'s' * (self._count != 1)}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            for short in self.roads:
+                if (result := short(self, args)) is not MISS:
+                    return result
+        frame = current()
+        if frame is not ON and frame is not OFF or GENERIC:
+            return self.function(*args, **kwargs)
+        if kwargs or any([isinstance(a, (tuple, list, dict)) or type(a).__module__ == "collections" for a in args]):
+            leaves, spec = flatten((args, kwargs))
+        else:
+            leaves, spec = args, len(args)
+        key = (spec, frame is ON, default(), *[kind(a, frame is ON) for a in leaves])
+        for found in self._table.get(key, ()):
+            if (tensors := found.tensors(leaves)) is not None:
+                self.pave(found, args, kwargs, tensors)
+                return found.run(self, tensors, leaves, args, kwargs)
+        return self._first(key, leaves, spec, args, kwargs)
+
+    def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict) -> Any:
+        """A call of a kind that is not known yet."""
+        if self._count >= MANY:
+            return self._eagerly(Eager(f"it was called in more than {MANY} different ways", None, False), args, kwargs)
+        with _capture_lock:
+            try:
+                made = Specialisation(self, leaves, spec, args, kwargs)
+            except Refused as e:
+                made = Eager(e.why, e.place, e.loud, e.fix)
+            except Unwatched as e:
+                made = Eager(str(e), None, True)
+            except Exception as e:  # the program's own error, or one of ours: eager code tells
+                result = self.function(*args, **kwargs)
+                what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__
+                made = Eager(f"its capture failed: {what}", getattr(e, "place", None), True, getattr(e, "remedy", ""))
+                self._add(key, made)
+                if self.fullgraph:
+                    raise self.refused(made) from None
+                self._reasons[made.why] = None
+                made.say(self)
+                return result
+            self._add(key, made)
+        tensors = made.tensors(leaves)
+        if tensors is None:
+            return self.function(*args, **kwargs)
+        return made.run(self, tensors, leaves, args, kwargs)
+
+    def pave(self, found: Any, args: tuple, kwargs: dict, tensors: list) -> None:
+        """Write the short road of a specialisation that is used again; the latest few are kept."""
+        if not kwargs and isinstance(found, Specialisation) and not found.paved:
+            found.paved = True
+            if (made := road(found, args, tensors)) is not None:
+                self.roads.insert(0, made)
+                del self.roads[ROADS:]
+
+    def _add(self, key: tuple, made: Any) -> None:
+        self._table.setdefault(key, []).insert(0, made)
+        self._count += 1
+        if isinstance(made, Specialisation):
+            self._last = made
+
+    def _eagerly(self, made: Eager, args: tuple, kwargs: dict) -> Any:
+        """Run the function itself, and say so once."""
+        if self.fullgraph and made.loud:
+            raise self.refused(made)
+        if made.why not in self._reasons:
+            self._reasons[made.why] = None
+            if made.loud:
+                at = f"\n  at {made.place}" if made.place is not None else ""
+                warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {made.why}{at}", made.fix)
+        return self.function(*args, **kwargs)
+
+    def refused(self, made: Eager) -> Exception:
+        """The error for what cannot be compiled, with fullgraph=True."""
+        fix = f"{made.fix or 'change that'}; or compile it without fullgraph=True: then it runs eagerly"
+        return error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {made.why}", fix, made.place)
+
+    # ------------------------------------------------------------------ what it shows
+    def source(self, part: str = "forward") -> str:
+        """The generated text of the latest specialisation: "forward" (or the whole step), or "backward"."""
+        if part not in ("forward", "backward"):
+            raise error(ValueError, "source", f"{part!r} is no part", "use 'forward' or 'backward'")
+        made = self._made("source")
+        program = made.forward if part == "forward" else made.backward
+        if program is None:
+            raise error(RuntimeError, "source", f"{self.name} has no backward: none of its results requires grad")
+        return program.text
+
+    def graph(self) -> Any:
+        """The record (minigrad.record/1) of the function on the arguments of its latest specialisation."""
+        from ..record.passes import record
+
+        made = self._made("graph")
+        args, kwargs = made.example()
+        f = functools.partial(self.function, **kwargs) if kwargs else self.function
+        return record(f, *args, name=self.name)
+
+    def explain(self) -> str:
+        """What was fused, what was not, and why."""
+        lines = [f"{self.name}: {self._counted()}"]
+        if self._last is not None:
+            for title, program, loaded in self._last.told():
+                lines.append(f"{title}:")
+                for group in program.groups:
+                    names = ", ".join([op.name or op.data.get("tree") and "map" or op.kind for op in group.ops])
+                    what = f"{KINDS.get(group.kind, group.kind).format(group.shape)}: "
+                    lines.append(f"  {what}{names}")
+                lines += [f"  note: {n}" for n in dict.fromkeys(program.notes)]
+                if program.on_device:
+                    lines.append(f"  its kernels are {loaded.entry.told()}")
+        lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
+        return "\n".join(lines)
+
+    def _made(self, who: str) -> Any:
+        if self._last is None:
+            why = "; ".join(self._reasons) or "it has not been called yet"
+            raise error(RuntimeError, who, f"{self.name} has no compiled program: {why}", "call it first")
+        return self._last

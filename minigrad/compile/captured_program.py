@@ -1,0 +1,195 @@
+"""What one capture of a function has found: steps, results, and the backward program that differentiates them.
+
+The function runs once under a Trace (capture.py), with its tensors as inputs and its floats as Numbers.  Whatever it returns
+is an output, one of its inputs or a plain value; tracked outputs are differentiated at once, so that the backward is steps
+of the same kind.  specialise.py captures twice and compares (`fingerprint`) before it believes what it sees.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import optree
+
+from ..core.edges import Leaf
+from ..core.tensor import Box, Tensor, history
+from ..func.tree import flatten, rebuild
+from .captured_steps import Refused, Step, Value
+from .guards import PLAIN
+from .trace import Trace, tracing
+from .value_reads import Number
+
+if TYPE_CHECKING:
+    from .specialization import Specialisation
+
+RETURN = "return what is to be kept, and let the caller store it"
+
+
+class Captured:
+    """What one capture has found."""
+
+    def __init__(self, program: Specialisation, leaves: Any):
+        self.touched: set[str] = set()  # floats that were computed or decided with
+        self.trace = trace = Trace(program.environment)
+        self.forward_steps: list[Step] = trace.steps
+        self.backward_steps: list[Step] = []
+        self.seeds: list = []
+        self.grads: list = []
+        self.freed: Any = None
+        full = self.take_arguments(program, leaves)
+        args, kwargs = rebuild(program.tree, full)
+        with tracing(trace, program.grad):
+            result = program.owner.function(*args, **kwargs)
+            trace.phase = "forward"
+            if program.environment.restore():
+                raise Refused("it changes a list, dictionary or attribute that outlives the call", None, True, RETURN)
+            after, tree = flatten((args, kwargs))
+            if tree != program.tree or any(a is not b for a, b in zip(after, full)):
+                raise Refused("it changes a list or dictionary that it was given", None, True, RETURN)
+            self.take_results(trace, result, full)
+            boxes = trace.input_boxes()
+            self.tracked = [program.grad and history(o) is not None for o in self.outs]
+            self.by = [k for k, b in enumerate(boxes) if history(b) is not None]
+            if any(type(history(boxes[k])) is not Leaf for k in self.by):
+                raise Refused("it writes to an input in a way that is tracked", None, False)
+            if any(self.tracked):
+                self.run_backward(trace, boxes)
+        if touched := [t for t in trace.outside if type(t._grad) is Box]:
+            for t in touched:
+                t._grad = None
+            raise Refused(
+                "it accumulates gradients into .grad", None, True, "return what minigrad.autograd.grad(loss, x) gives"
+            )
+
+    def take_arguments(self, program: Specialisation, leaves: Any) -> list:
+        """The arguments as the function gets them: boxes for tensors, Numbers for floats."""
+        full, self.places = list(leaves), []
+        seen: set[int] = set()
+        for i, a in enumerate(leaves):
+            if isinstance(a, Tensor):
+                if type(a) is Box or a.is_inference():
+                    raise Refused("an argument is an inference tensor or belongs to a transform", None, False)
+                if id(a) in self.trace._outside or id(a) in seen and history(a) is not None:
+                    raise Refused("an argument is also another argument, or read from a variable", None, False)
+                seen.add(id(a))
+                full[i] = self.trace.argument(a, program.names[i])
+                self.places.append(i)
+            elif i in program.floats:
+                full[i] = Number(a, program.names[i], self.touched)
+        return full
+
+    def take_results(self, trace: Trace, result: Any, full: list) -> None:
+        """The outputs, and what else is returned."""
+        flat, self.result_tree = ([result], None) if isinstance(result, Tensor) else flatten(result)
+        self.outs: list[Box] = []
+        self.results: list[tuple[str, Any]] = []
+        for o in flat:
+            if isinstance(o, Tensor):
+                o = trace.own(o)
+                if (k := place(o, trace.input_boxes())) is not None:
+                    self.results.append(("input", k))
+                    continue
+                if place(o, self.outs) is None:
+                    self.outs.append(o)
+                self.results.append(("out", place(o, self.outs)))
+            elif isinstance(o, Number):
+                self.results.append(("leaf", place(o, full)))
+            elif isinstance(o, PLAIN):
+                self.results.append(("value", o))
+            else:
+                raise Refused(f"it returns a {type(o).__name__}", None, True, "return tensors, numbers, text or None")
+        memories = [b._value._a for b in trace.input_boxes()]
+        for o in self.outs:
+            v = trace.value(o)
+            if v.kind != "computed" or any(np.may_share_memory(o._value._a, m) for m in memories):
+                raise Refused("it returns a view of an argument, or a tensor that it did not compute", None, False)
+            memories.append(o._value._a)
+
+    def run_backward(self, trace: Trace, boxes: list) -> None:
+        """The backward program, from seeds for the tracked outputs."""
+        before = len(trace.steps)
+        outs = [o for o, t in zip(self.outs, self.tracked) if t]
+        try:
+            self.seeds, self.grads = trace.differentiate(outs, [boxes[k] for k in self.by])
+        except Refused:
+            raise
+        except RuntimeError as e:  # the function has freed its graph itself
+            self.freed = RuntimeError(str(e))
+            del trace.steps[before:]
+            return
+        self.forward_steps, self.backward_steps = trace.steps[:before], trace.steps[before:]
+
+    def needed(self) -> tuple[list[Value], list[Step]]:
+        """The forward values that the backward program reads, and the views among them, which it takes again."""
+        maker = {o: s for s in self.forward_steps for o in s.outs}
+        made = {o for s in self.backward_steps for o in s.outs} | set(self.seeds)
+        saved: dict[Value, None] = {}
+        again: list[Step] = []
+
+        def need(v: Any) -> None:
+            if not isinstance(v, Value) or v in made or v in saved or v.kind in ("number", "constant"):
+                return
+            step = maker.get(v)
+            if step is not None and step.cls.primitive and step.cls.view and step.written is None:
+                need(step.args[0])
+                again.append(step)
+                made.add(v)
+            else:
+                saved[v] = None
+                v.name = v.name or (step.cls.name + "_result" if step is not None else "")
+
+        for v in [*[a for s in self.backward_steps for a in s.args], *self.grads]:
+            need(v)
+        return list(saved), again
+
+    def fingerprint(self) -> list:
+        """The program as plain data, equal for equal programs."""
+        numbers: dict[Value, int] = {}
+
+        def seen(a: Any) -> Any:
+            if isinstance(a, types.FunctionType):
+                return (a.__code__, [repr(c.cell_contents) for c in a.__closure__ or ()])
+            if not isinstance(a, Value):
+                return ("float", a.name) if isinstance(a, Number) else (type(a).__name__, repr(a))
+            if a.kind == "number":
+                return ("number", a.content.name if isinstance(a.content, Number) else repr(a.content))
+            if a.kind == "constant":
+                return ("constant", a.dtype, a.shape, a.content.tobytes())
+            return (numbers.setdefault(a, len(numbers)), a.shape, a.dtype.str)
+
+        made = [
+            (s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs)) for s in self.trace.steps
+        ]
+        ends = [seen(self.trace.value(o)) for o in self.outs]
+        rest = [(k, x if k != "value" else repr(x)) for k, x in self.results]
+        return [made, ends, rest, self.tracked, self.by, [seen(g) for g in self.grads]]
+
+
+def place(a: Any, among: list) -> int | None:
+    """Where an object stands in a list; tensors and floats are compared by identity."""
+    return next((k for k, b in enumerate(among) if b is a), None)
+
+
+def argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
+    """A name for each leaf of the arguments."""
+    try:
+        parameters = inspect.signature(f).parameters
+        names = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        star = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), "args")
+    except (TypeError, ValueError):
+        names, star = [], "args"
+    found, used = [], set()
+    for path in optree.tree_paths((args, kwargs), none_is_leaf=True):
+        first = (
+            path[1] if path[0] == 1 else names[path[1]] if path[1] < len(names) else f"{star}_{path[1] - len(names)}"
+        )
+        name = "_".join([str(first), *[str(p) for p in path[2:]]])
+        while name in used:
+            name += "_"
+        used.add(name)
+        found.append(name)
+    return found

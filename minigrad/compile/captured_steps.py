@@ -1,0 +1,54 @@
+"""A captured program as plain data: primitives that ran (Step) on values (Value), in the order in which they ran.
+
+Each array has a new value whenever something is written to it, so that the steps are a program without writes.  capture.py
+fills them in; lowered.py and rules.py turn them into what can be fused.  `Refused` says why there is no such program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays.kinds import as_array
+from ..places import Place
+
+
+class Refused(RuntimeError):
+    """What the function does cannot be compiled.  `loud`: the user should be told; `fix` what he could do."""
+
+    def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = ""):
+        super().__init__(f"{why}" + (f"\n  at {place}" if place else ""))
+        self.why, self.place, self.loud, self.fix = why, place, loud, fix
+
+
+VALUES = "use minigrad.where(condition, a, b) in place of `if` and of masks, and keep numbers as tensors"
+
+
+class Value:
+    """One array of the program at one moment."""
+
+    __slots__ = ("array", "born", "content", "dtype", "kind", "name", "shape")
+
+    def __init__(self, kind: str, array: Any, born: int, name: str = ""):
+        self.kind, self.array, self.born, self.name = kind, array, born, name  # input | number | constant | computed
+        self.shape, self.dtype = array.shape, array.dtype
+        self.content: Any = None  # of a number, or a constant
+
+
+class Step:
+    """One primitive that ran.  `written`: the value whose memory it wrote its result to, in place."""
+
+    __slots__ = ("args", "cls", "outs", "phase", "place", "written")
+
+    def __init__(self, cls: Any, args: list, outs: list, place: Any, phase: str, written: Any = None):
+        self.cls, self.args, self.outs, self.place, self.phase, self.written = cls, args, outs, place, phase, written
+
+
+class Draw:
+    """A draw of random numbers as a step."""
+
+    name, primitive, view = "draw", True, False
+
+    @staticmethod
+    def compute(sample: Any, generator: Any, size: tuple) -> Any:
+        """Numbers of the generator's stream."""
+        return as_array(sample(generator._rng, size))

@@ -1,0 +1,138 @@
+"""How the results of a compiled call are differentiated: they get one node, whose backward is the other generated program.
+
+Where gradients are to be differentiated again, or not all outputs were used, the function itself is run under a Grad layer
+(`recompute`): that is right for any order, and no slower than eager code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.kinds import KINDS
+from ..core.edges import Leaf, Port
+from ..core.frames import OFF, Frame, current, push
+from ..core.function import Function, describe
+from ..core.saved import save
+from ..core.tensor import Box, Tensor, history, version, wrap
+from ..errors import error
+from ..func.reverse import pull
+from ..func.tree import flatten, rebuild
+from ..layers.grad import Grad
+
+if TYPE_CHECKING:
+    from .specialization import Specialisation
+
+
+def track(program: Specialisation, tensors: list, outs: list, made: list, leaves: Any) -> Any:
+    """Give the results their node; `made` are the values that the program has computed for its backward."""
+    tracked = [o for o, t in zip(outs, program.out_tracked) if t]
+    if not program.described:  # sizes and dtypes are those of every call
+        needs = tuple([k in program.by for k in range(len(tensors))])
+        program.described = needs, describe(tuple(tracked)), describe(tuple(tensors))
+    needs, meta, given = program.described
+    ctx = CompiledFunction.Node(None, needs)
+    ctx.program, ctx.tensors, ctx.leaves = program, tensors, leaves
+    ctx.versions = [0 if t._ver is None else t._ver.n for t in tensors]
+    ctx._materialize, ctx._meta, ctx._given = False, meta, given
+    ctx._edges = tuple([history(t) if need else None for t, need in zip(tensors, needs)])
+    if program.backward is not None:
+        rest = iter(made)
+        ctx._saved = tuple([save(tensors[k] if what == "input" else next(rest)) for what, k in program.saved_order])
+        ctx._places = tuple([k if what == "input" else None for what, k in program.saved_order])
+    for i, o in enumerate(tracked):
+        o._edge = ctx if len(tracked) == 1 else Port(ctx, i)
+    return ctx
+
+
+class CompiledFunction(Function):
+    """The node of a compiled call."""
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        program = ctx.program
+        if program.backward is None:
+            raise program.freed
+        saved = ctx.saved_tensors
+        if current() is not OFF or any([g is None or type(g) is Box for g in grads]):
+            return recompute(program, ctx, grads)
+        arrays = [t._a for t in saved] + [g._a if g._a.flags.c_contiguous else g._a.copy() for g in grads]
+        try:
+            raw = iter(program.pull(arrays, ctx.leaves))
+        except Exception as e:
+            program.give_up(program.owner, e)
+            return recompute(program, ctx, grads)
+        found: list = [None] * len(ctx._edges)
+        for k, known in zip(program.by, program.grads_known):
+            if known:
+                g = next(raw)
+                found[k] = wrap(g if type(g) in KINDS else np.asarray(g, ctx.tensors[k]._a.dtype))
+        return tuple(found)
+
+
+# ---------------------------------------------------------------------- by eager code
+def recompute(program: Specialisation, ctx: Any, grads: tuple) -> tuple:
+    """The gradients by eager code: where they are to be differentiated again, or not all outputs were used."""
+    check_unchanged(program, ctx)
+    n = program.n_args
+    with push(Again(ctx.tensors[n:])) as layer:
+        boxes = [layer.variable(t) if k in program.by else layer.box(t) for k, t in enumerate(ctx.tensors[:n])]
+        flat = run_again(program, ctx, boxes)
+    outs = {i: o for o, (k, i) in zip(flat, program.results) if k == "out"}
+    tracked = [outs[i] for i, t in enumerate(program.out_tracked) if t]
+    pairs = [(o, g) for o, g in zip(tracked, grads) if g is not None]
+    variables = [boxes[k] if k < n else layer.mapped(ctx.tensors[k]) for k in program.by]
+    found = pull(layer, [o for o, _ in pairs], [g for _, g in pairs], variables, False, current().grad)
+    by_place = dict(zip(program.by, found))
+    return tuple([by_place.get(k) for k in range(len(ctx.tensors))])
+
+
+def check_unchanged(program: Specialisation, ctx: Any) -> None:
+    """What the function is to be run on again has to be what it was run on."""
+    where = f"compile({program.owner.name})"
+    if any(version(t) != n for t, n in zip(ctx.tensors, ctx.versions)):
+        what = "an input was modified in place after the call: its gradient cannot be computed again for create_graph"
+        raise error(RuntimeError, where, what, "clone() it before")
+    if program.environment.guards and not program.environment.holds():
+        what = "what the function reads besides its arguments has changed since the call"
+        raise error(RuntimeError, where, what, "call backward before changing it")
+
+
+def run_again(program: Specialisation, ctx: Any, boxes: list) -> list:
+    """The leaves of the function's result on other tensors, with the random numbers of the first run."""
+    full = list(ctx.leaves)
+    for place, box in zip(program.arg_places, boxes):
+        full[place] = box
+    args, kwargs = rebuild(program.tree, full)
+    now = [g.get_state() for g in program.generators]
+    for g, state in zip(program.generators, ctx.states):
+        g.set_state(state)
+    result = program.owner.function(*args, **kwargs)
+    for g, state in zip(program.generators, now):
+        g.set_state(state)
+    return [result] if program.result_tree is None else flatten(result)[0]
+
+
+class Again(Grad):
+    """A Grad layer that differentiates by captured tensors too."""
+
+    def __init__(self, captured: list):
+        self.captured = {id(t): self.shared(t) for t in captured}
+
+    def shared(self, t: Tensor) -> Box:
+        """A box with the tensor's own end of the graph, so that the function may name the tensor."""
+        b = self.box(t)
+        edge = history(t)
+        b._edge = None if edge is None else edge if type(edge) is Leaf else Leaf(b)
+        return b
+
+    def mapped(self, a: Any) -> Any:
+        return self.captured.get(id(a), a)
+
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        return super().process(frame, cls, tuple([self.mapped(a) for a in args]))
+
+    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        x, *others = [self.mapped(a) for a in (x, *others)]
+        return super().inplace(frame, fn, x, tuple(others))

@@ -1,0 +1,285 @@
+"""The text of a fused loop: maps and reductions over one shape, each element computed in one go.
+
+A map is a line of the loop's body, or where it is read once it stands in the formula that reads it.  A reduction over the
+innermost dimensions is a running number, with a line before its loop and one after it; over others, a running array.  Where
+all arrays lie in memory in the loop's order, one flat loop does, which the compiler vectorises best.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from ..fuse import Group, extent, loop_index, operand_index, over, reduced
+from ..ir import F4, F8, Names, Op, V
+from .names import Spelling, cast, grouped
+
+PLUS = '''\
+@njit(error_model="numpy", fastmath={"reassoc", "nsz"})
+def plus(total, x):
+    """One more term of a sum, in any order: a loop over it is vectorised."""
+    return total + x
+'''
+
+HIGHER = '''\
+@njit(nogil=True)
+def higher{bits}(top, x):
+    """The larger of a running maximum and x; NaN, if x is.  As integers of that order, for these vectorise."""
+    whole = np.float{bits}(x).view(np.int{bits})
+    turned = whole ^ ((whole >> np.int{bits}({sign})) & np.int{bits}({mask}))
+    return np.int{bits}(max(top, np.int{bits}(turned - np.int{bits}({nans}))))  # -nan turns into the largest
+
+
+@njit(nogil=True)
+def peak{bits}(top):
+    """The float of a running maximum."""
+    turned = np.int{bits}(top + np.int{bits}({nans}))
+    return np.int{bits}(turned ^ ((turned >> np.int{bits}({sign})) & np.int{bits}({mask}))).view(np.float{bits})
+'''
+HIGHER32 = HIGHER.format(bits=32, sign=31, mask="0x7FFFFFFF", nans="0x7FFFFF")
+HIGHER64 = HIGHER.format(bits=64, sign=63, mask="0x7FFFFFFFFFFFFFFF", nans="0xFFFFFFFFFFFFF")
+
+
+class Loop:
+    """The text of one group.  `stored`: what gets memory; `direct`: values that are computed into an input (memory.py)."""
+
+    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
+        self.spelling, self.low, self.group, self.stored, self.direct = spelling, spelling.low, group, stored, direct
+        self.shape = group.shape
+        self.live = [i for i in loop_index(self.shape) if i != "0"]  # the variables of the loops
+        self.flat = self.is_flat()
+        self.uses = self.count_uses()
+        self.overwritten = self.find_overwritten()
+        self.texts: dict[V, ast.expr] = {}  # what stands for a map's result in this loop
+        self.flats: dict[str, str] = {}  # arrays -> their flat views
+        self.before: list[str] = []
+        self.body: list[str] = []
+        self.after: list[str] = []
+        self.starts: dict[int, list] = {}  # lines before the loop of a level, and after it
+        self.ends: dict[int, list] = {}
+
+    def lines(self) -> list[str]:
+        """The loop with all around it."""
+        for op in self.group.ops:
+            if op.kind == "map":
+                self.map(op)
+            else:
+                self.reduce(op)
+        views = [f"{short} = {name}.reshape({name}.size)" for name, short in self.flats.items() if short != name]
+        return [*self.before, *views, *nested(self.counters(), self.body, self.starts, self.ends), *self.after]
+
+    def counters(self) -> list:
+        """The variables of the loops, outermost first, each with how far it counts."""
+        if self.flat:
+            return [("i", f"{next(iter(self.flats.values()))}.size")]
+        return list(zip(self.live, self.spelling.extent(self.group.like())))
+
+    # ------------------------------------------------------------------ operands
+    def operand(self, a: Any, kind: np.dtype, op: Op) -> ast.expr:
+        """What an operation reads at this element, in the dtype that it wants."""
+        if not isinstance(a, V):
+            return parse(self.spelling.literal(a, kind, op))
+        base, at = self.low.resolve(a, operand_index(a, loop_index(over(op))))
+        if base.kind == "uniform":
+            return parse(self.spelling.literal(base.content, kind, op))
+        if base in self.texts:
+            made = self.texts[base]
+            return made if base.dtype == kind else parse(cast(ast.unparse(made), base.dtype, kind))
+        one = all(n == 1 for n in base.shape)
+        text = self.spelling.element(base, at) if one else self.access(self.spelling.name(base), at)
+        if base in self.overwritten:
+            text = self.loaded(self.spelling.name(base), text)
+        return parse(cast(text, base.dtype, kind))
+
+    def loaded(self, name: str, element: str) -> str:
+        """A variable for an element of an array that this loop writes to: read first."""
+        if (line := f"{name}_was = {element}") not in self.body:
+            self.body.insert(0, line)
+        return f"{name}_was"
+
+    def access(self, name: str, at: list) -> str:
+        """An element of an array."""
+        if not self.flat:
+            return f"{name}[{', '.join(at)}]"
+        self.flats[name] = f"{name}_flat" if len(at) > 1 else name
+        return f"{self.flats[name]}[i]"
+
+    def formula(self, op: Op) -> str:
+        """A map's formula with its operands in place."""
+        given = {p: self.operand(a, k, op) for p, a, k in zip(op.data["params"], op.ins, op.data["kinds"])}
+        made = Names(given).visit(parse(ast.unparse(op.data["tree"])))
+        return cast(ast.unparse(made), op.data["natural"], op.outs[0].dtype)
+
+    def place(self, op: Op) -> str:
+        """Where in a reduction's result this element is counted."""
+        keepdim, dims = op.data["keepdim"], op.data["dims"]
+        return ", ".join(
+            ["0" if d in dims else i for d, i in enumerate(loop_index(over(op))) if keepdim or d not in dims]
+        )
+
+    # ------------------------------------------------------------------ operations
+    def map(self, op: Op) -> None:
+        """One formula: put where it is read, if that is in one place; else a variable; and stored, if need be."""
+        out, text = op.outs[0], self.formula(op)
+        if self.uses.get(out, 0) == 1 and not out.name and out not in self.stored:
+            self.texts[out] = parse(text)
+            return
+        name = self.spelling.name(out, op.name)
+        local = f"{name}_i" if out.shape else name
+        if self.uses.get(out, 0) or not out.shape:
+            self.body.append(f"{local} = {text}")
+            self.texts[out] = parse(local)
+            text = local
+        if out.shape and out in self.stored:
+            if out not in self.direct.values():
+                self.before.append(f"{name} = {self.spelling.memory(out)}")
+            self.body.append(f"{self.access(name, loop_index(out.shape))} = {text}")
+
+    def reduce(self, op: Op) -> None:
+        """A sum or maximum: of nothing, in a running number where the last loops are reduced, else in a running array."""
+        x, out = op.ins[0], op.outs[0]
+        term = ast.unparse(self.operand(x, x.dtype, op))
+        name = self.spelling.name(out, op.name)
+        at, dims = self.place(op), reduced(op)
+        if not dims:  # only sizes of 1 are reduced
+            self.keep(out, f"{name}[{at}]", cast(term, x.dtype, out.dtype), self.body)
+        elif dims[0] == len(self.live) - len(dims):
+            self.running_number(op, at, term, 0 if self.flat else len(self.live) - len(dims))
+        else:
+            self.running_array(op, at, term)
+
+    def keep(self, out: V, element: str, text: str, lines: list) -> None:
+        """Put a result where it belongs: into its array, which is made before the loop, or into its variable."""
+        name = self.spelling.name(out)
+        if out.shape:
+            self.before.append(f"{name} = {self.spelling.empty(out)}")
+        lines.append(f"{element if out.shape else name} = {text}")
+
+    def running_number(self, op: Op, at: str, term: str, level: int) -> None:
+        """A reduction over the loops from `level` on."""
+        x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), wider(op)
+        running = f"{name}_sum" if out.shape or wide != out.dtype else name
+        first, last = self.starts.setdefault(level, []), self.ends.setdefault(level, [])
+        if op.name == "max":
+            top = open_peak(first, name, x.dtype)
+            self.body += peak(top, term, x.dtype)
+            last += close_peak(running, top, x.dtype)
+        else:
+            first.append(f"{running} = {start(op)}")
+            self.body.append(f"{running} = {plus(running, term, x.dtype, wide)}")
+        if running != name:
+            text = running if out.shape else cast(running, wide, out.dtype)
+            self.keep(out, f"{name}[{at}]", text, last)
+
+    def running_array(self, op: Op, at: str, term: str) -> None:
+        """A reduction over outer loops: each element of the result is added to again and again."""
+        x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), wider(op)
+        running = f"{name}_sum" if wide != out.dtype else name
+        shape = self.spelling.shape(out)
+        zeros = op.name == "sum" and wide.kind == "f"
+        self.before.append(f"{running} = np.zeros({shape}, np.{wide.name})" if zeros else
+                           f"{running} = np.full({shape}, {start(op)})")  # fmt: skip
+        if op.name == "max":
+            place = f"{running}[{at}]"
+            self.body += [f"term = {term}", f"{place} = term if term > {place} or term != term else {place}"]
+        else:
+            self.body.append(f"{running}[{at}] += {cast(term, x.dtype, wide)}")
+        if running != name:
+            self.after.append(f"{name} = {running}.astype(np.{out.dtype.name})")
+
+    # ------------------------------------------------------------------ decided beforehand
+    def is_flat(self) -> bool:
+        """Whether all that a loop reads and writes lies in memory element by element in the loop's order."""
+        if not self.live:
+            return False
+        seen = False
+        for op in self.group.ops:
+            if op.kind == "reduce" and len(reduced(op)) < len(self.live):
+                return False
+            for a in [a for a in op.ins if isinstance(a, V)]:
+                base, at = self.low.resolve(a, operand_index(a, loop_index(over(op))))
+                if base.kind == "uniform" or all(n == 1 and i == "0" for n, i in zip(base.shape, at)):
+                    continue
+                if at != loop_index(base.shape) or extent(base.shape) != self.shape or base.layout != "C":
+                    return False
+                seen = True
+            seen = seen or op.kind == "map" and op.outs[0] in self.stored
+            if any(v in op.outs and p.layout != "C" for p, v in self.direct.items()):
+                return False
+        return seen
+
+    def find_overwritten(self) -> set:
+        """The arrays that the loop reads and writes, unless all that is read goes into one result."""
+        made = {o for op in self.group.ops for o in op.outs}
+        results = [o for o in made if o in self.stored or o.name or self.uses.get(o, 0) != 1]
+        if len(results) < 2:
+            return set()
+        old = [p for p, v in self.direct.items() if v in made]
+        return {*old, *[d for v, d in self.spelling.taken.items() if v in made]}
+
+    def count_uses(self) -> dict:
+        """How often each map's result is read in its own loop; a formula that reads an operand twice counts twice."""
+        uses: dict[V, int] = {}
+        for op in self.group.ops:
+            for k, a in enumerate(op.ins):
+                if isinstance(a, V):
+                    times = 1
+                    if op.kind == "map":
+                        p = op.data["params"][k]
+                        times = sum(isinstance(n, ast.Name) and n.id == p for n in ast.walk(op.data["tree"]))
+                    base = self.low.base(a)
+                    uses[base] = uses.get(base, 0) + times
+        return uses
+
+
+def nested(
+    counters: list, body: list, starts: dict | None = None, ends: dict | None = None, level: int = 0
+) -> list[str]:
+    """Loops around some lines; `starts[level]` and `ends[level]` stand before and after the loop of a level."""
+    if level == len(counters):
+        return body
+    i, n = counters[level]
+    inner = ["    " + line for line in nested(counters, body, starts, ends, level + 1)]
+    return [*(starts or {}).get(level, []), f"for {i} in range({n}):", *inner, *(ends or {}).get(level, [])]
+
+
+def wider(op: Op) -> np.dtype:
+    """The dtype that a reduction runs in: float32 is summed in float64."""
+    dtype = op.outs[0].dtype
+    return F8 if dtype == F4 and op.name == "sum" else dtype
+
+
+def start(op: Op) -> str:
+    """What a reduction starts from."""
+    wide = wider(op)
+    zero = "-np.inf" if op.name == "max" else "0" if wide.kind == "i" else "0.0"
+    return cast(zero, F8, wide) if wide == F4 else zero
+
+
+def plus(running: str, term: str, dtype: np.dtype, wide: np.dtype) -> str:
+    """One more term of a sum."""
+    return f"plus({running}, {cast(term, dtype, wide)})" if wide.kind == "f" else f"{running} + {grouped(term)}"
+
+
+def open_peak(lines: list, name: str, dtype: np.dtype) -> str:
+    """Begin a running maximum of floats: its variable."""
+    bits = 8 * dtype.itemsize
+    lines.append(f"{name}_top = np.int{bits}({-(1 << (bits - 1))})")  # -inf
+    return f"{name}_top"
+
+
+def peak(running: str, term: str, dtype: np.dtype) -> list[str]:
+    """One more term of it."""
+    return [f"{running} = higher{8 * dtype.itemsize}({running}, {term})"]
+
+
+def close_peak(name: str, running: str, dtype: np.dtype) -> list[str]:
+    """The maximum as a float, in a variable."""
+    return [f"{name} = peak{8 * dtype.itemsize}({running})"]
+
+
+def parse(text: str) -> ast.expr:
+    """An expression as a tree."""
+    return ast.parse(text, mode="eval").body

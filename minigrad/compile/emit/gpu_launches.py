@@ -1,0 +1,11 @@
+"""What the function of a generated module for a GPU calls: memory, the sizes of launches, and calls of operations."""
+
+from __future__ import annotations
+
+from ...kernels.cuda.device_array import empty, full
+from ...kernels.cuda.kernel_modules import threads
+from ...kernels.cuda.outside import Outside
+from ...kernels.cuda.parts import joined, parts, rows, shares
+from .module_text import call
+
+__all__ = ["Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads"]

@@ -1,0 +1,335 @@
+"""The text of kernels for a GPU: a loop of the program, of which each thread computes some elements.
+
+Loops are those of loops.py, and so are the formulas in them.  What differs is who runs them: `Elements` gives each thread
+one element after another, `Columns` one sum after another.  A sum that many threads add to has parts, one for each that kept
+its own, and a second kernel puts them together (kernels/cuda/parts.py).  Each writer gives the kernel's text and the lines
+that launch it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from ...arrays.dtypes import BF2
+from ...kernels.cuda import flat
+from ..fuse import Group, loop_index, reduced
+from ..ir import Op, V
+from .cpu_loops import Loop, start, wider
+from .names import Spelling, cast, grouped
+
+BLOCK = '''\
+@cuda.jit(device=True)
+def higher_{dtype}(x, y):
+    """The larger of two numbers; NaN, if one is."""
+    return x if x > y or x != x else y
+
+
+@cuda.jit(device=True)
+def block_{kind}_{dtype}(x):
+    """The {kind} of x over the threads of a row: those of a warp exchange it, then, in a block of one row, its warps do."""
+    for lanes in (16, 8, 4, 2, 1):
+        other = cuda.shfl_xor_sync(0xFFFFFFFF, x, lanes)
+        x = {together}
+    if cuda.blockDim.x == 32:
+        return x
+    of_warps = cuda.shared.array(32, np.{dtype})
+    if cuda.threadIdx.x % 32 == 0:
+        of_warps[cuda.threadIdx.x // 32] = x
+    cuda.syncthreads()
+    x = of_warps[0]
+    for warp in range(1, cuda.blockDim.x // 32):
+        other = of_warps[warp]
+        x = {together}
+    cuda.syncthreads()  # the next call writes there again
+    return x
+'''
+TOGETHER = {"sum": "x + other", "max": "higher_{dtype}(x, other)"}
+SIZE = r"\b(\w+)\.(?:size|shape\[0\])"  # of flat memory
+SLOT = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"  # which part is this row of threads'
+
+
+def block_function(kind: str, dtype: str) -> str:
+    """The text of block_<kind>_<dtype>, with what it needs."""
+    text = BLOCK.format(kind=kind, dtype=dtype, together=TOGETHER[kind].format(dtype=dtype))
+    return text if kind == "max" else text[text.index("@cuda.jit", 1) :]
+
+
+class Kernel(Loop):
+    """One kernel; `before` and `after` are the lines around its launch, `first` and `last` those around its loop."""
+
+    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
+        super().__init__(spelling, group, stored, direct)
+        self.first: list[str] = []
+        self.last: list[str] = []
+
+    def write(self, name: str) -> tuple[str, list]:
+        """The kernel's text, and the lines that launch it."""
+        for op in self.group.ops:
+            self.map(op) if op.kind == "map" else self.reduce(op)
+        return self.finished(name, [*self.first, *self.loop(), *self.last], self.shape_of_launch())
+
+    def finished(self, name: str, lines: list, shape: list) -> tuple[str, list]:
+        """The kernel around its lines; `shape` are the lines that set `grid` and `block`."""
+        given = self.arguments(lines)
+        head = f"@cuda.jit\ndef {name}({', '.join(given)}):\n"
+        launch = f"{name}[grid, block]({', '.join(given.values())})"
+        return head + "\n".join(["    " + line for line in lines]), [*shape, *self.before, launch, *self.after]
+
+    def arguments(self, lines: list) -> dict[str, str]:
+        """The arrays and numbers that lines name, each with what the launch gives for it."""
+        bits = {n: f"{n}.view(np.uint16)" for v, n in self.spelling.names.items() if v.dtype == BF2}
+        flat = {short: f"{bits.get(n, n)}.reshape({n}.size)" for n, short in self.flats.items()}
+        given = {**bits, **flat, "outside": "outside.cells"}
+        known = {*self.spelling.names.values(), *self.spelling.numbers.values()}
+        found = dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", re.sub(r"#.*", "", "\n".join(lines))))
+        return {n: given.get(n, n) for n in found if n in given or n in known or n.endswith("_parts")}
+
+    # ------------------------------------------------------------------ operations
+    def map(self, op: Op) -> None:
+        """One formula: put where it is read, if that is in one place; else a variable; and stored, if need be."""
+        out, text = op.outs[0], self.formula(op)
+        if self.uses.get(out, 0) == 1 and not out.name and out not in self.stored:
+            self.texts[out] = ast.parse(text, mode="eval").body
+            return
+        name = self.spelling.name(out, op.name)
+        if self.uses.get(out, 0):
+            text = self.variable(out, text)
+        if out in self.stored:
+            if out not in self.direct.values():
+                self.before.append(f"{name} = {self.spelling.empty(out)}")
+            self.store(self.access(name, loop_index(out.shape) or ["0"]), text)
+
+    def variable(self, out: V, text: str) -> str:
+        """A variable for a map's result."""
+        name = f"{self.spelling.name(out)}_i"
+        self.body.append(f"{name} = {text}")
+        self.texts[out] = ast.parse(name, mode="eval").body
+        return name
+
+    def store(self, element: str, text: str) -> None:
+        """Write an element of a result."""
+        self.body.append(f"{element} = {text}")
+
+    def reduce(self, op: Op) -> None:
+        """Each thread has a running number; those of a block are put together at the end, and kept as a part."""
+        name, kind, wide = self.running(op, self.first, self.body), kind_of_reduction(op), wider(op).name
+        total = f"block_{kind}_{wide}({name}_running)"
+        self.last += [
+            f"{name}_running = {total}",
+            "if cuda.threadIdx.x == 0:",
+            f"    {name}_parts[{SLOT}] = {name}_running",
+        ]
+        self.parts(op, self.slots(), "1")
+
+    def running(self, op: Op, first: list, body: list) -> str:
+        """Begin and continue a running number; the name of the result."""
+        x, wide = op.ins[0], wider(op)
+        name, term = self.spelling.name(op.outs[0], op.name), ast.unparse(self.operand(x, x.dtype, op))
+        first.append(f"{name}_running = {start(op)}")
+        body.append(f"{name}_running = {more(op, f'{name}_running', cast(term, x.dtype, wide))}")
+        return name
+
+    def parts(self, op: Op, count: str, size: str) -> None:
+        """Memory for the parts of a result, and what puts them together behind the kernel."""
+        out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
+        dtype = f"np.{out.dtype.name}"
+        self.before.append(f"{name}_parts = parts({count}, {size}, {dtype}, np.{wide.name})")
+        self.after.append(
+            f'{name} = joined("{kind_of_reduction(op)}", {name}_parts, {self.spelling.shape(out)}, {dtype})'
+        )
+
+    # ------------------------------------------------------------------ what kinds of kernels say
+    def loop(self) -> list[str]:
+        """The loop of one thread."""
+        raise NotImplementedError
+
+    def shape_of_launch(self) -> list[str]:
+        """The lines that set `grid` and `block`."""
+        raise NotImplementedError
+
+    def slots(self) -> str:
+        """How many rows of threads there are, of which each has a part."""
+        raise NotImplementedError
+
+
+class Elements(Kernel):
+    """Each thread computes one element, then that which lies as many on as there are threads: neighbours touch neighbours."""
+
+    def write(self, name: str) -> tuple[str, list]:
+        for op in self.group.ops:
+            self.map(op) if op.kind == "map" else self.reduce(op)
+        if self.flat and not self.first:
+            return self.by_four(name)
+        return self.finished(name, [*self.first, *self.loop(), *self.last], self.shape_of_launch())
+
+    def by_four(self, name: str) -> tuple[str, list]:
+        """The kernel over flat memory without sums: the loop's body is a function of one element (kernels/cuda/flat.py)."""
+        given, lines, results = self.arguments(self.body), [], {}
+        for line in self.body:
+            array, assigns, text = line.partition("[i] = ")
+            if assigns:
+                results[array] = text
+            else:
+                lines.append(line)
+        texts = "\n".join([*lines, *results.values()])
+        read = set(re.findall(r"(\w+)\[i\]", texts))
+        parameters = {n: ("{}", n) if n in read else (n, "") for n in given if re.search(rf"\b{n}\b", texts)}
+        # an element cannot be asked for the size of its array
+        sizes = {n: self.spelling.free(f"{n}_size") for n in sorted(read) if re.search(rf"\b{n}\.", texts)}
+        parameters |= {short: (f"{n}.size", "") for n, short in sizes.items()}
+        of_one = lambda text: re.sub(SIZE, lambda m: sizes.get(m[1], m[0]), text.replace("[i]", ""))
+        lines, made = [of_one(line) for line in lines], {array: of_one(text) for array, text in results.items()}
+        size = f"-(-{product(self.spelling.extent(self.group.like()))} // 4)"
+        launch = f"{name}[grid, block]({', '.join(given.values())})"
+        text = flat.text(name, list(given), parameters, lines, made).rstrip()
+        return text, [f"grid, block = threads({size})", *self.before, launch, *self.after]
+
+    def loop(self) -> list[str]:
+        if self.flat:
+            return ranged("i", f"{next(iter(self.flats.values()))}.size", self.body)
+        sizes = self.spelling.extent(self.group.like())
+        return counted(self.live, sizes, self.body)
+
+    def shape_of_launch(self) -> list[str]:
+        return [f"grid, block = threads({product(self.spelling.extent(self.group.like()))})"]
+
+    def slots(self) -> str:
+        return "grid"
+
+
+class Columns(Kernel):
+    """Sums over outer or scattered dimensions: a thread for each, so that neighbours read neighbours.
+
+    Where there are few sums of many terms, several threads share one, each with a part of the terms.
+    """
+
+    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
+        super().__init__(spelling, group, stored, direct)
+        self.flat = False
+        over = reduced(next(op for op in group.ops if op.kind == "reduce"))
+        sizes = spelling.extent(group.like())
+        self.kept = [(i, n) for k, (i, n) in enumerate(zip(self.live, sizes)) if k not in over]
+        self.over = [(i, n) for k, (i, n) in enumerate(zip(self.live, sizes)) if k in over]
+        self.size = product([n for _, n in self.kept])
+        self.results: list[str] = []
+
+    def reduce(self, op: Op) -> None:
+        name = self.running(op, self.first, self.body)
+        self.parts(op, "count", self.size)
+        self.results.append(name)
+
+    def write(self, name: str) -> tuple[str, list]:
+        for op in self.group.ops:
+            self.map(op) if op.kind == "map" else self.reduce(op)
+        first = f"{self.results[0]}_parts"
+        terms = product([n for _, n in self.over])
+        body = [
+            *decoded("i", self.kept, outermost="part"),
+            *self.first,
+            f"for term in range(part, {terms}, {first}.size // ({self.size})):",
+            *["    " + line for line in [*decoded("term", self.over), *self.body]],
+            *[f"{n}_parts[i] = {n}_running" for n in self.results],
+        ]
+        count = f"count = shares({self.size}, {terms})"
+        return self.finished(
+            name, ranged("i", f"{first}.size", body), [count, f"grid, block = threads(count * {self.size})"]
+        )
+
+
+class Picks(Kernel):
+    """The negative of each row's element at its class; NaN for a class that there is not, which is left in `outside`."""
+
+    def write(self, name: str) -> tuple[str, list]:
+        (op,), s = self.group.ops, self.spelling
+        (x, target), out = op.ins, op.outs[0]
+        index = loop_index(target.shape)
+        self.before.append(f"{s.name(out, 'loss')} = {s.empty(out)}")
+        body = [
+            *picked(s, op, s.at(target, index), s.at(x, [*index, "k"])),
+            f"{s.name(out)}[{', '.join(index) or '0'}] = {s.name(out)}_i",
+        ]
+        return of_each(self, name, target, body)
+
+
+class Adds(Kernel):
+    """Numbers added at places of each row; two of a row may meet at one place, so the additions are atomic."""
+
+    def write(self, name: str) -> tuple[str, list]:
+        (op,), s = self.group.ops, self.spelling
+        x, places, src = op.ins
+        out = s.name(op.outs[0], "scatter")
+        index = loop_index(places.shape)
+        if not op.data["inside"]:
+            self.before.append(f"{out} = {s.copied(x)}")
+        body = [
+            f"k = {s.at(places, index)}",
+            f"if 0 <= k and k < {s.sizes(x)[-1]}:",
+            f"    cuda.atomic.add({out}, ({', '.join([*index[:-1], 'k'])}), {s.at(src, index)})",
+            "else:",
+            f"    {s.outside(op)} = k",
+        ]
+        return of_each(self, name, places, body)
+
+
+def of_each(kernel: Kernel, name: str, v: V, body: list) -> tuple[str, list]:
+    """A kernel that runs some lines for each element of v."""
+    live = [i for i in loop_index(v.shape) if i != "0"]
+    sizes = kernel.spelling.extent(v)
+    return kernel.finished(name, counted(live, sizes, body), [f"grid, block = threads({product(sizes)})"])
+
+
+def picked(s: Spelling, op: Op, target: str, element: str, inside: tuple = ()) -> list[str]:
+    """Lines that put the loss of a row into a variable; `inside` are those that compute the element at k."""
+    name, dtype, classes = s.name(op.outs[0]), f"np.{op.outs[0].dtype.name}", s.sizes(op.ins[0])[-1]
+    return [
+        f"k = {target}",
+        f"{name}_i = {dtype}(0)",
+        f"if k != {op.data['ignore']}:",
+        f"    {name}_i = {dtype}(np.nan)",
+        f"    if 0 <= k and k < {classes}:",
+        *["        " + line for line in [*inside, f"{name}_i = -{element}"]],
+        "    else:",
+        f"        {s.outside(op)} = k",
+    ]
+
+
+# ---------------------------------------------------------------------- lines
+def ranged(i: str, size: str, body: list) -> list[str]:
+    """A loop of a thread over its elements."""
+    return [f"for {i} in range(cuda.grid(1), {size}, cuda.gridsize(1)):", *["    " + line for line in body]]
+
+
+def counted(live: list, sizes: list, body: list) -> list[str]:
+    """The loop of a thread over elements of several dimensions, which are counted out of the element's number."""
+    if len(live) == 1:
+        return ranged(live[0], sizes[0], body)
+    return ranged("i", product(sizes), [*decoded("i", list(zip(live, sizes))), *body])
+
+
+def decoded(number: str, counters: list, outermost: str = "") -> list[str]:
+    """Lines that take an element's number apart; what is left goes to `outermost`, if there is such a variable."""
+    counters = [*([(outermost, "")] if outermost else []), *counters]
+    if len(counters) < 2:
+        return [f"{i} = {number}" for i, _ in counters]
+    lines, rest = [], number
+    for i, n in counters[:0:-1]:
+        lines += [f"{i} = {rest} % {grouped(n)}", f"rest = {rest} // {grouped(n)}"]
+        rest = "rest"
+    return [*lines, f"{counters[0][0]} = rest"]
+
+
+def product(sizes: list) -> str:
+    """The number of elements as text."""
+    return " * ".join(sizes) or "1"
+
+
+def kind_of_reduction(op: Op) -> str:
+    """sum or max."""
+    return "max" if op.name == "max" else "sum"
+
+
+def more(op: Op, running: str, term: Any) -> str:
+    """One more term of a reduction."""
+    return f"higher_{wider(op).name}({running}, {term})" if op.name == "max" else f"{running} + {grouped(term)}"

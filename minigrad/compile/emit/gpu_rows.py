@@ -1,0 +1,152 @@
+"""The text of a kernel for rows: the threads of a warp, or of a block, share a row, and go on with another one.
+
+The parts of a group of rows (rowloops.py) follow each other on the row that the threads have in their hands.  A sum of the row
+is known to all of them at once.  What one part has computed of an element, and another reads, is computed again: the numbers
+that it comes from are in the nearest memory, and arithmetic costs less than the way to any other.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..fuse import Group, loop_index, reduced
+from ..ir import Op, V
+from .cpu_loops import parse, wider
+from .gpu_loops import Kernel, decoded, kind_of_reduction, picked, product
+from .names import Spelling, cast
+
+FIRST, STEP = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y", "cuda.gridDim.x * cuda.blockDim.y"
+
+
+class RowKernel(Kernel):
+    """One kernel for a group of rows."""
+
+    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
+        super().__init__(spelling, group, stored, direct)
+        self.flat = False
+        self.locals: dict[V, str] = {}  # one number for each row
+        self.makers = {o: op for part in group.parts for op in part.ops if op.kind == "map" for o in op.outs}
+        self.elsewhere: set[V] = set()  # what is read in another part than its own
+        made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
+        for k, part in enumerate(group.parts):
+            read = [spelling.low.base(v) for op in part.ops for v in op.ins if isinstance(v, V)]
+            self.elsewhere.update([v for v in read if made.get(v, k) != k])
+
+    def write(self, name: str) -> tuple[str, list]:
+        body = [line for part in self.group.parts for line in WRITERS[part.kind](self, part).lines()]
+        *sizes, width = self.spelling.extent(self.group.like())
+        row = self.live[0] if len(sizes) == 1 else "row"
+        head = f"for {row} in range({FIRST}, {product(sizes)}, {STEP}):"
+        places = decoded(row, list(zip(self.live[:-1], sizes))) if len(sizes) > 1 else []
+        rows = ["    " + line for line in [*places, *body]]
+        shape = [f"grid, block = rows({product(sizes)}, {width})"]
+        return self.finished(name, [*self.first, head, *rows, *self.last], shape)
+
+    def slots(self) -> str:
+        return "grid * block[1]"
+
+
+class Part(Kernel):
+    """A loop of the threads over one row, or, where `narrow`, what each of them computes once for a row."""
+
+    def __init__(self, kernel: RowKernel, group: Group):
+        super().__init__(kernel.spelling, group, kernel.stored, kernel.direct)
+        self.kernel, self.flat = kernel, False
+        self.narrow = self.shape != kernel.group.shape
+        self.before, self.after = kernel.before, kernel.after
+        self.starts_here: list[str] = []
+        self.ends_here: list[str] = []
+        self.first, self.last = kernel.first, kernel.last
+
+    def lines(self) -> list[str]:
+        """The lines for one row."""
+        for op in self.group.ops:
+            self.map(op) if op.kind == "map" else self.reduce(op)
+        if not self.narrow and self.body:
+            width = self.spelling.extent(self.kernel.group.like())[-1]
+            loop = f"for {self.live[-1]} in range(cuda.threadIdx.x, {width}, cuda.blockDim.x):"
+            self.body = [loop, *["    " + line for line in self.body]]
+        return [*self.starts_here, *self.body, *self.ends_here]
+
+    def operand(self, a: object, kind, op: Op) -> ast.expr:
+        """What an operation reads: numbers of the row are in variables, elements of other parts are computed again."""
+        base = self.low.base(a) if isinstance(a, V) else None
+        if base in self.kernel.locals:
+            return parse(cast(self.kernel.locals[base], base.dtype, kind))
+        if base in self.kernel.makers and base not in self.texts:
+            maker = self.kernel.makers[base]
+            self.spelling.name(base, maker.name)
+            self.variable(base, self.formula(maker))
+        return super().operand(a, kind, op)
+
+    def map(self, op: Op) -> None:
+        """One formula; of numbers of the row it stays in a variable, which all threads have."""
+        out = op.outs[0]
+        if out in self.texts:  # another formula has wanted it already
+            return
+        if self.narrow:
+            self.spelling.name(out, op.name)
+            self.kernel.locals[out] = self.variable(out, self.formula(op))
+            if out in self.stored:
+                self.allocate(out)
+                self.store(
+                    f"{self.spelling.name(out)}[{', '.join(loop_index(out.shape))}]", f"{self.kernel.locals[out]}"
+                )
+        elif self.uses.get(out, 0) or out in self.stored:
+            super().map(op)
+
+    def store(self, element: str, text: str) -> None:
+        """Write an element of a result; of the row's numbers one thread does."""
+        if self.narrow:
+            self.body += ["if cuda.threadIdx.x == 0:", f"    {element} = {text}"]
+        else:
+            super().store(element, text)
+
+    def allocate(self, out: V) -> None:
+        """Memory for the numbers of all rows."""
+        self.before.append(f"{self.spelling.name(out)} = {self.spelling.empty(out)}")
+
+    def reduce(self, op: Op) -> None:
+        """Of this row, in all of its threads; or of everything, as a running number of each thread."""
+        out = op.outs[0]
+        if not self.narrow and reduced(op) == [len(self.live) - 1]:
+            name = self.running(op, self.starts_here, self.body)
+            total = f"block_{kind_of_reduction(op)}_{wider(op).name}({name}_running)"
+            self.ends_here.append(f"{name}_i = {cast(total, wider(op), out.dtype)}")
+            self.kernel.locals[out] = f"{name}_i"
+            if out in self.stored:
+                self.allocate(out)
+                self.ends_here += ["if cuda.threadIdx.x == 0:", f"    {name}[{self.place(op)}] = {name}_i"]
+            return
+        super().reduce(op)
+        if self.narrow:
+            self.body[-1:] = ["if cuda.threadIdx.x == 0:", f"    {self.body[-1]}"]
+
+    def slots(self) -> str:
+        return self.kernel.slots()
+
+
+class Pick(Part):
+    """The negative of each row's element at its class, which every thread computes for itself."""
+
+    def lines(self) -> list[str]:
+        (op,), s = self.group.ops, self.spelling
+        (x, target), out = op.ins, op.outs[0]
+        row, base = loop_index(target.shape), s.low.base(x)
+        name, inside, element = s.name(out, "loss"), [], ""
+        if base in self.kernel.makers:
+            s.name(base, self.kernel.makers[base].name)
+            self.body.append(f"{self.kernel.live[-1]} = k")
+            element = self.variable(base, self.formula(self.kernel.makers[base]))
+            inside = self.body
+        else:
+            element = s.at(x, [*row, "k"])
+        lines = picked(s, op, s.at(target, row), element, tuple(inside))
+        self.kernel.locals[out] = f"{name}_i"
+        if out in self.stored:
+            self.allocate(out)
+            lines += ["if cuda.threadIdx.x == 0:", f"    {name}[{', '.join(row)}] = {name}_i"]
+        return lines
+
+
+WRITERS = {"loop": Part, "pick": Pick}

@@ -1,0 +1,224 @@
+"""The text of what is not fused: products of matrices, reshapes, classes picked or added to by index, calls of operations.
+
+These need whole arrays, where a loop reads elements: a view is given as `x.T` or copied first (`whole`).  STATEMENTS has the
+function for each kind of group; the loops themselves are written in loops.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..fuse import loop_index, operand_index
+from ..ir import Op, V
+from ..value_reads import Number
+from .cpu_loops import nested
+from .names import Spelling
+
+
+def dot(s: Spelling, op: Op) -> list[str]:
+    """A product of matrices or vectors, by BLAS (kernels/cpu/gemm.py)."""
+    (x, y), out = op.ins, op.outs[0]
+    name = s.name(out, "dot")
+    if min(len(x.shape), len(y.shape)) > 1 and not (len(y.shape) == 2 and x.shape[:-1] == out.shape[:-1]):
+        return each_matrix(s, op, name)
+    first, left = contiguous(s, x)
+    more, right = contiguous(s, y)
+    if len(out.shape) < 2:
+        return [*first, *more, f"{name} = np.dot({left}, {right})"]
+    made = name
+    if len(x.shape) > 2:  # all rows of the batch are those of one matrix
+        rows = " * ".join([n for n in s.sizes(x)[:-1] if n != "1"]) or "1"
+        left, made = f"{left}.reshape(({rows}, {s.sizes(x)[-1]}))", f"{name}.reshape(({rows}, {s.sizes(y)[1]}))"
+    return [*first, *more, f"{name} = {s.empty(out)}", f"product({left}, {right}, {made})"]
+
+
+def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
+    """The products of batches of matrices, one after the other."""
+    out, lines, texts = op.outs[0], [], []
+    index = loop_index(out.shape)[:-2]
+    for v in op.ins:
+        more, text = matrix(s, v, operand_index(v, [*index, "row", "column"])[:-2])
+        lines += more
+        texts.append(text)
+    counters = [(i, n) for i, n in zip(index, s.sizes(out)) if i != "0"]
+    line = f"product({', '.join(texts)}, {name}[{', '.join(index)}])"
+    return [*lines, f"{name} = {s.empty(out)}", *nested(counters, [line])]
+
+
+def matrix(s: Spelling, v: V, index: list) -> tuple[list, str]:
+    """The matrix of a batch that lies at an index: lines to run before all, and its text."""
+    base, at = s.low.resolve(v, [*index, "row", "column"])
+    if base.kind != "uniform" and base.layout == "C" and at[-1:] in (["row"], ["column"]) and min(v.shape[-2:]) > 1:
+        other = "column" if at[-1] == "row" else "row"
+        if at.count(other) == at.count(at[-1]) == 1:
+            return [], f"{s.name(base)}{part(at)}{'.T' if other == 'column' else ''}"
+    lines, text = contiguous(s, v)
+    if not text.isidentifier():
+        name = s.name(s.low.new(v.shape, v.dtype), "matrices")
+        lines, text = [*lines, f"{name} = {text}"], name
+    return lines, text + part([*index, "row", "column"])
+
+
+def part(at: list) -> str:
+    """An index that leaves rows and columns as they are; nothing, if that is all there is."""
+    texts = [":" if i in ("row", "column") else i for i in at]
+    while texts and texts[-1] == ":":
+        texts.pop()
+    return f"[{', '.join(texts)}]" if texts else ""
+
+
+def reshape(s: Spelling, op: Op) -> list[str]:
+    """The elements in order under another shape."""
+    x = op.ins[0]
+    lines, text = whole(s, x)
+    if not lines and (s.low.base(x).layout != "C" or text.endswith(".T")) and x.kind != "uniform":
+        text = f"{text}.copy()" if not text.endswith(".T") else f"np.ascontiguousarray({text})"
+        if s.low.base(x).layout != "C" and not text.startswith("np."):
+            text = f"np.ascontiguousarray({s.array(x)})"
+    return [*lines, f"{s.name(op.outs[0], 'reshape')} = {text}.reshape({s.shape(op.outs[0])})"]
+
+
+def pick(s: Spelling, op: Op) -> list[str]:
+    """The negative of each row's element at its class."""
+    x, target = op.ins
+    lines, text = whole(s, x)
+    name, index = s.name(op.outs[0], "loss"), loop_index(target.shape)
+    element = f"{name}[{', '.join(index)}]"
+    body = [
+        f"k = {s.at(target, index)}",
+        f"if k == {op.data['ignore']}:",
+        f"    {element} = 0",
+        f"elif k < 0 or k >= {s.sizes(x)[-1]}:",
+        '    raise IndexError("class out of bounds")',
+        "else:",
+        f"    {element} = -{text}[{', '.join([*index, 'k'])}]",
+    ]
+    return [*lines, f"{name} = {s.empty(op.outs[0])}", *around(s, target, body)]
+
+
+def scatter(s: Spelling, op: Op) -> list[str]:
+    """x with numbers added at places of each row."""
+    x, places, src = op.ins
+    lines, text = whole(s, x)
+    name, index = s.name(op.outs[0], "scatter"), loop_index(places.shape)
+    body = [
+        f"k = {s.at(places, index)}",
+        f"if k < 0 or k >= {s.sizes(x)[-1]}:",
+        '    raise IndexError("index out of bounds")',
+        f"{name}[{', '.join([*index[:-1], 'k'])}] += {s.at(src, index)}",
+    ]
+    start = f"{name} = {text}" if x.kind == "uniform" else f"{name} = {text}.copy()"
+    return [*lines, *([] if op.data["inside"] else [start]), *around(s, places, body)]
+
+
+def fill(s: Spelling, op: Op) -> list[str]:
+    """Zeros with parts of them filled in."""
+    out = op.outs[0]
+    name = s.name(out, "unindex")
+    lines = [f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"]
+    for x, place in zip(op.ins, op.data["places"]):
+        index = loop_index(x.shape)
+        _, at = s.low.resolve(place, index)
+        lines += around(s, x, [f"{name}[{', '.join(at)}] = {s.at(x, index)}"])
+    return lines
+
+
+def call(s: Spelling, op: Op) -> list[str]:
+    """A call of the operation itself."""
+    texts = []
+    for a in op.data["args"]:
+        if isinstance(a, Number):
+            texts.append(s.numbers[a.name])
+        elif not isinstance(a, V):
+            texts.append(s.static(a))
+        elif a.kind == "uniform":
+            texts.append(s.static(np.full(a.shape, a.content, a.dtype)))
+        else:
+            texts.append(viewed(s, a))
+    outs = [s.name(o, op.name) for o in op.outs]
+    cls = s.static((op.data["cls"], op.data["dtype"]))
+    return [f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = call({cls}, {', '.join(texts)})  # {op.name}"]
+
+
+STATEMENTS = {"dot": dot, "reshape": reshape, "pick": pick, "scatter": scatter, "fill": fill, "call": call}
+
+
+# ---------------------------------------------------------------------- whole arrays
+def whole(s: Spelling, v: V) -> tuple[list, str]:
+    """v as an array in memory: lines to run before, and its text."""
+    if not v.shape:
+        return [], s.at(v, [])
+    if s.low.base(v) is v or v.kind == "uniform":
+        return [], s.array(v)
+    if text := as_it_lies(s, v):
+        return [], text
+    name = s.name(s.low.new(v.shape, v.dtype), "copy")
+    index = loop_index(v.shape)
+    body = [f"{name}[{', '.join(index)}] = {s.at(v, index)}"]
+    return [f"{name} = {s.empty(v)}", *around(s, v, body)], name
+
+
+def as_it_lies(s: Spelling, v: V) -> str:
+    """A view that needs no copy, as text: a matrix transposed, sizes of 1 put in or taken out; nothing for others."""
+    index = loop_index(v.shape)
+    base, at = s.low.resolve(v, index)
+    sizes = {**dict(zip(index, v.shape)), "0": 1}
+    if base.kind == "uniform" or base.shape != tuple([sizes.get(i) for i in at]):
+        return ""
+    name, order = s.name(base), [i for i in at if i != "0"]
+    if order == [i for i in index if i != "0"]:
+        return name if base.shape == v.shape else f"{name}.reshape({s.shape(v)})" if base.layout == "C" else ""
+    if order == index[::-1] and len(order) == 2:
+        rows, columns = s.sizes(v)
+        return f"{name}.T" if len(at) == 2 else f"{name}.reshape(({columns}, {rows})).T" if base.layout == "C" else ""
+    return ""
+
+
+def contiguous(s: Spelling, v: V) -> tuple[list, str]:
+    """v as an array that lies in memory in rows, or, where it is a matrix, in columns."""
+    lines, text = whole(s, v)
+    fine = lines or s.low.base(v).layout == "C" or s.low.base(v).layout == "F" and len(v.shape) == 2
+    return lines, text if fine else f"np.ascontiguousarray({text})"
+
+
+def around(s: Spelling, v: V, body: list) -> list[str]:
+    """Loops over v around some lines."""
+    return nested([(i, n) for i, n in zip(loop_index(v.shape), s.sizes(v)) if i != "0"], body)
+
+
+def viewed(s: Spelling, a: V) -> str:
+    """A view for a call: the index arithmetic of views by NumPy."""
+    chain, v = [], a
+    while v in s.low.aliases:
+        chain.append(v)
+        v = s.low.aliases[v][0]
+    text = s.name(v)
+    for w in reversed(chain):
+        text = view_of(s, text, w)
+    return text
+
+
+def cut(part: Any) -> str:
+    """One entry of an index as text."""
+    if not isinstance(part, slice):
+        return str(part)
+    ends = ["" if p is None else str(p) for p in (part.start, part.stop, part.step)]
+    return ":".join(ends if ends[2] else ends[:2])
+
+
+def view_of(s: Spelling, text: str, w: V) -> str:
+    """One step of a chain of views, as NumPy's call."""
+    x, f = s.low.aliases[w]
+    if w in s.low.cuts:
+        return f"{text}[{', '.join([cut(p) for p in s.low.cuts[w]] or ['...'])}]"
+    index = [f"i{d}" for d in range(len(w.shape))]
+    at = f(index)
+    named = [i for i in at if i != "0"]
+    if len(at) == len(index) and sorted(at) == sorted(index):
+        return f"np.transpose({text}, {tuple(at.index(i) for i in index)!r})"
+    if math.prod(x.shape) == math.prod(w.shape) and named == sorted(named):
+        return f"np.reshape({text}, {s.shape(w)})"
+    return f"np.broadcast_to({text}, {s.shape(w)})"

@@ -1,0 +1,289 @@
+"""The text of a compiled program: one Numba module, written to be read.
+
+Variables are called what the user calls them, each loop has the user's lines above it, and sizes come from the arrays'
+shapes, so that the text does not change with the batch.  Where an operation has no rule, the entry is a plain Python
+function that calls it between compiled parts.  Here the module is put together; the lines of a loop are written in loops.py,
+those of everything else in statements.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from typing import Any
+
+import numpy as np
+
+from ...arrays.dtypes import HALVES
+from ...arrays.kinds import as_array
+from ...kernels.formula import CPU, CUDA
+from ..buffers import stored, taken_over, written_directly
+from ..captured_steps import Refused, Step, Value
+from ..fuse import Group, schedule
+from ..ir import Lowering, Op, V
+from ..rules import lower
+from ..value_reads import Number
+from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
+from .cpu_rows import ROW_SUM, Rows
+from .library_calls import STATEMENTS, whole
+from .names import Spelling
+
+HELPERS = PLUS, ROW_SUM, HIGHER32, HIGHER64
+JIT = '@njit(nogil=True, error_model="numpy")'
+
+
+class Program:
+    """A generated module and how it is called."""
+
+    def __init__(
+        self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list, on_device: bool = False
+    ):
+        self.text, self.name, self.params, self.statics = text, name, params, statics
+        self.groups, self.notes, self.on_device = groups, notes, on_device
+
+
+def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool) -> Program:
+    """The program for some steps of a capture; `writes`: inputs and the values that are written to them."""
+    low = Lowering(CUDA if on_device else CPU)
+    given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
+    low.values.update(zip(inputs, given))
+    lower(low, steps)
+    outs = [low.stored(v) for v in outputs]
+    if any(not isinstance(o, V) for o in outs):
+        raise Refused("it returns a number as a tensor", None, False)
+    pairs = [(low.v(p), low.stored(w)) for p, w in writes]
+    wanted = [*outs, *[w for _, w in pairs]]
+    low.drop_unused(wanted)
+    low.join_fills(wanted)
+    outs += [w for p, w in pairs if not p.shape]
+    if not on_device:
+        return Writer(low, given, outs, pairs, name).write()
+    from .gpu_module import DeviceWriter
+
+    return DeviceWriter(low, given, outs, pairs, name).write()
+
+
+class Writer:
+    """Writes the module for one lowered program."""
+
+    spelled, reserved = Spelling, set[str]()  # how values are written, and names that the module has besides
+
+    def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
+        self.low, self.inputs, self.outputs, self.writes = low, inputs, outputs, writes
+        self.needs: dict = {}  # what formulas need: (module, name) to import, or the text of a definition
+        for op in low.ops:
+            self.needs.update(op.data.get("needs", {}))
+        self.spelling = self.spelled(low, inputs, {*self.reserved, *defined(self.needs)})
+        self.entry = self.spelling.free(name)  # another one where a program is called exp, and computes exp
+
+    def write(self) -> Program:
+        """The text, from the groups in their order."""
+        self.name_inputs()
+        kept = {self.low.base(v) for v in [*self.outputs, *[w for _, w in self.writes]]}
+        self.groups = schedule(self.low, {*self.inputs, *self.low.constants}, kept)
+        self.name_results()
+        self.stored = stored(self.low, self.groups, self.outputs, self.writes)
+        self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
+        self.spelling.taken = taken_over(self.low, self.groups, self.stored, kept, self.direct)
+        for p, v in self.direct.items():
+            self.spelling.names[v] = self.spelling.names[p]
+        blocks = [(g.kind == "call", self.group(g)) for g in self.groups]
+        for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
+            lines, text = whole(self.spelling, v)
+            blocks.append((False, [*lines, f"{self.spelling.array(p)}[...] = {text}"]))
+        results, given = [], set()
+        for v in self.outputs:
+            lines, text = whole(self.spelling, v)
+            base = self.low.base(v)
+            results.append(f"{text}.copy()" if base in given and v.shape and self.low.is_same(v) else text)
+            given.add(base)
+            blocks.append((False, lines))
+        body = self.assemble(blocks, results)
+        text = f"{self.head()}\n\n\n{body}"
+        check(text)
+        statics = tuple(self.spelling.statics)
+        return Program(text, self.entry, self.parameters(), statics, self.groups, self.low.notes)
+
+    # ------------------------------------------------------------------ names
+    def name_inputs(self) -> None:
+        """The variables of the arguments, and their sizes."""
+        s = self.spelling
+        for a in [a for op in self.low.ops for a in (*op.ins, *op.data.get("args", ())) if isinstance(a, Number)]:
+            if a.name not in s.numbers:
+                s.numbers[a.name] = s.free(a.name)
+        for v in [*self.inputs, *self.low.constants]:
+            s.name(v, v.name or "constant")
+            v.dims = [f"{s.names[v]}.shape[{d}]" for d in range(len(v.shape))]
+        self.known = [s.names[v] for v in [*self.inputs, *self.low.constants]] + [*s.numbers.values()]
+
+    def name_results(self) -> None:
+        """The variables that the user has named, and the sizes of all that is computed."""
+        for v in [o for op in self.low.ops for o in op.outs if o.name]:
+            self.spelling.name(v, v.name)
+        for op in self.low.ops:
+            self.spelling.measure(op)
+            if op.data.get("inside"):
+                self.spelling.names[op.ins[0]] = self.spelling.name(op.outs[0], "scatter")
+
+    def parameters(self) -> list:
+        """What the entry takes: (kind, which)."""
+        names = self.spelling.names
+        made = [("input", i) for i, v in enumerate(self.inputs) if names[v] in self.read]
+        made += [("constant", v.content) for v in self.low.constants if names[v] in self.read]
+        return made + [("number", n) for n in self.spelling.numbers]
+
+    def arguments(self) -> list:
+        """The variables for that; arrays that are not read are left out."""
+        return [n for n in self.known if n in self.read or n in self.spelling.numbers.values()]
+
+    # ------------------------------------------------------------------ lines
+    def group(self, g: Group) -> list[str]:
+        """The lines of one group."""
+        comments = list(dict.fromkeys([comment(op) for op in g.ops if op.place is not None]))
+        if g.kind == "loop":
+            return ["", *comments, *Loop(self.spelling, g, self.stored, self.direct).lines()]
+        if g.kind == "rows":
+            return ["", *comments, *Rows(self.spelling, g, self.stored, self.direct).lines()]
+        return ["", *comments, *STATEMENTS[g.kind](self.spelling, g.ops[0])]
+
+    def head(self) -> str:
+        """The module's first lines: what it is, imports, constants, helpers."""
+        imports: dict[str, list] = {}
+        for module, name in sorted(k for k in self.needs if isinstance(k, tuple)):
+            imports.setdefault(module, []).append(name)
+        definitions = [k for k in self.needs if isinstance(k, str)]
+        title = (
+            f'"""{self.entry}, compiled by minigrad: each loop below stands for the lines of the program above it."""'
+        )
+        lines = [title, "", "import numpy as np", "from numba import njit"]
+        lines += [f"from {module} import {', '.join(names)}" for module, names in sorted(imports.items())]
+        if any(g.kind == "call" for g in self.groups):
+            lines.append("from minigrad.compile.emit.module_text import call")
+        if definitions:
+            lines += ["", *[k if k.startswith("\n\n@") else k.strip("\n") for k in definitions]]
+        for text in HELPERS:
+            if self.read & set(re.findall(r"^def (\w+)", text, re.M)):
+                lines += ["", "", text.rstrip()]
+        return "\n".join(lines)
+
+    # ------------------------------------------------------------------ functions
+    def assemble(self, blocks: list, results: list) -> str:
+        """The functions of the module: one, or parts with calls between them."""
+        body = [line for _, lines in blocks for line in lines]
+        returns = f"return {', '.join(results)}{',' if len(results) == 1 else ''}" if results else "return ()"
+        self.read = set(words([*body, returns]))
+        halves = [v for v in self.inputs if v.dtype in HALVES and self.spelling.name(v) in self.read]
+        if halves or any(is_call for is_call, _ in blocks):
+            return self.in_parts(merged(blocks), returns)
+        return "\n".join([JIT, f"def {self.entry}({', '.join(self.arguments())}):", *indent([*body, returns])]) + "\n"
+
+    def in_parts(self, parts: list, returns: str) -> str:
+        """Compiled parts, and a plain function that calls them and the operations without a rule in turn."""
+        texts, driver, have = [], [], list(self.known)
+        arrays = {n: v for v, n in self.spelling.names.items()}
+        for k, (is_call, lines) in enumerate(parts):
+            made = [n for n in assigned(lines) if n in arrays]
+            if is_call:
+                driver += lines
+                have += [n for n in made if n not in have]
+                continue
+            here, later = (
+                set(words(lines)),
+                set(words([line for _, rest in parts[k + 1 :] for line in rest] + [returns])),
+            )
+            takes = [n for n in have if n in here and n not in assigned(lines)]
+            gives = [n for n in made if n in later]
+            returned = ", ".join(gives) + ("," if len(gives) == 1 else "")
+            body = [*indent(lines), f"    return {returned or '()'}"]
+            texts.append("\n".join([JIT, f"def part_{k}({', '.join(takes)}):", *body]))
+            given = [self.given(n, arrays[n]) if n in arrays else n for n in takes]
+            driver.append(f"{returned + ' = ' if gives else ''}part_{k}({', '.join(given)})")
+            driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in gives if not arrays[n].shape]
+            have += [n for n in gives if n not in have]
+        head = f"def {self.entry}({', '.join([*self.arguments(), *['statics'] * bool(self.spelling.statics)])}):"
+        return "\n\n\n".join([*texts, "\n".join([head, *indent([*driver, returns])])]) + "\n"
+
+    def given(self, n: str, v: V) -> str:
+        """What a compiled part is given of an array; of halves, which the compiler does not know, it reads only sizes."""
+        if v.dtype in HALVES:
+            return f"{n}.view(np.uint16)"
+        return n if v.shape or n in self.known else f"{n}[()]"
+
+
+def call(which: tuple, *args: Any) -> tuple:
+    """Run an operation on arrays, as eager code does; a write gives what the memory holds afterwards."""
+    cls, dtype = which
+    arrays = [np.asarray(a) if isinstance(a, np.generic) else a for a in args]
+    raw = cls.compute(*arrays)
+    outs = [as_array(o) for o in (raw if type(raw) is tuple else (raw,))]
+    if dtype is not None:
+        return tuple([np.broadcast_to(o, arrays[0].shape).astype(dtype, order="C") for o in outs])
+    return tuple([o if o.flags.c_contiguous else o.copy() for o in outs])
+
+
+def check(text: str) -> None:
+    """Every name in a generated module is defined there: a slip of ours must not wait for the compiler."""
+    module = ast.parse(text)
+    known = {n.id for n in ast.walk(module) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    known |= {n.name for n in ast.walk(module) if isinstance(n, ast.FunctionDef)}
+    known |= {
+        a.asname or a.name for n in ast.walk(module) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names
+    }
+    for f in (n for n in module.body if isinstance(n, ast.FunctionDef)):
+        own = {a.arg for a in f.args.args}
+        for n in ast.walk(f):
+            if isinstance(n, ast.Name) and n.id not in known | own and not hasattr(builtins, n.id):
+                raise NameError(f"{n.id} is not defined in the generated {f.name}")
+
+
+def layout(v: Value) -> str:
+    """How an input lies in memory: in rows (C), in columns (F) or otherwise (A); what programs make lies in rows."""
+    if v.kind != "input" or v.name.startswith("grad_") or v.array.flags.c_contiguous:
+        return "C"
+    return "F" if v.array.flags.f_contiguous else "A"
+
+
+def defined(needs: dict) -> set:
+    """The names that a module has from what formulas need."""
+    texts = "\n".join([k for k in needs if isinstance(k, str)])
+    imported = {k[1] for k in needs if isinstance(k, tuple)}
+    return imported | set(re.findall(r"^def (\w+)", texts, re.M)) | set(re.findall(r"^(\w+) =", texts, re.M))
+
+
+def merged(blocks: list) -> list:
+    """Blocks with neighbours that are compiled put together."""
+    parts: list[tuple[bool, list]] = []
+    for is_call, lines in blocks:
+        if parts and not is_call and not parts[-1][0]:
+            parts[-1][1].extend(lines)
+        elif lines:
+            parts.append((is_call, list(lines)))
+    return parts
+
+
+def words(lines: list) -> list:
+    """The names in some lines, comments left out."""
+    return re.findall(r"[A-Za-z_]\w*", re.sub(r"#.*", "", "\n".join(lines)))
+
+
+def assigned(lines: list) -> list:
+    """The variables that lines assign."""
+    found = []
+    for line in lines:
+        if m := re.match(r"\s*([A-Za-z_][\w, ]*?),? = ", line):
+            found += [n.strip() for n in m[1].split(",")]
+    return list(dict.fromkeys(found))
+
+
+def indent(lines: list) -> list:
+    """Lines one level further in."""
+    while lines and not lines[0]:
+        lines = lines[1:]
+    return ["    " + line if line else "" for line in lines]
+
+
+def comment(op: Op) -> str:
+    """The user's line."""
+    code = op.place.code
+    return f"# {op.place.short}  {code if len(code) <= 100 else code[:97] + '...'}".rstrip()

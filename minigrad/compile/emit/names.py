@@ -1,0 +1,220 @@
+"""How the values of a program are spelled in its text: variables, sizes, numbers, elements of arrays.
+
+A variable is called what the user calls it.  A size is the `.shape[d]` of some input, so that the text is the same for every
+batch; a number stands as the user wrote it, in the dtype that it is used in.  What is done with them is written in loops.py
+and statements.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ...arrays.dtypes import BF2, HALVES
+from ..ir import F4, F8, Count, Lowering, Op, V
+from ..value_reads import Number
+
+LOOP = {"i", "k", "term", *[f"i{d}" for d in range(32)]}
+HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
+TAKEN = {
+    "np",
+    "njit",
+    *HELPERS,
+    "statics",
+    "call",
+    "range",
+    *LOOP,
+    *dir(builtins),
+    *keyword.kwlist,
+    *keyword.softkwlist,
+}
+
+
+class Spelling:
+    """The names of one program, and how its values are written with them."""
+
+    def __init__(self, low: Lowering, inputs: list[V], reserved: set):
+        self.low, self.inputs = low, inputs
+        self.used: set[str] = {*TAKEN, *reserved}
+        self.names: dict[V, str] = {}
+        self.numbers: dict[str, str] = {}  # arguments that are floats -> their variables
+        self.taken: dict[V, V] = {}  # results in the memory of others (memory.py)
+        self.statics: list = []  # what the text cannot hold: operations that are called, and their arguments
+
+    # ------------------------------------------------------------------ variables
+    def name(self, v: V, wish: str = "") -> str:
+        """The variable that holds v."""
+        if v not in self.names:
+            self.names[v] = self.free(wish if v.name else f"{wish}_1")
+        return self.names[v]
+
+    def free(self, wish: str) -> str:
+        """A variable that is not taken, called as wished if that can be."""
+        wish = re.sub(r"\W", "_", wish)
+        wish = wish if wish.isidentifier() and not wish.startswith("__") else "v_" + wish
+        stem = wish.removesuffix("_1")
+        found, k = wish, 2
+        while found in self.used or found + "_i" in self.used:
+            found, k = f"{stem}_{k}", k + 1
+        self.used |= {found, *[f"{found}_{s}" for s in ("i", "was", "flat", "sum", "row", "top")]}
+        return found
+
+    def static(self, a: Any) -> str:
+        """Something that is handed to the program as it is."""
+        self.statics.append(a)
+        return f"statics[{len(self.statics) - 1}]"
+
+    # ------------------------------------------------------------------ arrays and elements
+    def array(self, v: V) -> str:
+        """Text for the whole of v: an array, or a number where it has no dimensions."""
+        if v.kind != "uniform":
+            return self.name(v)
+        number = self.literal(v.content, v.dtype)
+        return f"np.full({self.shape(v)}, {number})" if v.shape else number
+
+    def memory(self, v: V) -> str:
+        """Memory for a result: new, or that of an array that is not needed any more."""
+        return self.name(self.taken[v]) if v in self.taken else self.empty(v)
+
+    def empty(self, v: V) -> str:
+        """New memory for v."""
+        return f"np.empty({self.shape(v)}, np.{v.dtype.name})"
+
+    def at(self, v: V, index: list) -> str:
+        """One element of any value."""
+        return self.element(*self.low.resolve(v, index))
+
+    def element(self, base: V, at: list) -> str:
+        """One element of what is in memory."""
+        if base.kind == "uniform":
+            return self.literal(base.content, base.dtype)
+        return f"{self.name(base)}[{', '.join(at)}]" if base.shape else self.name(base)
+
+    # ------------------------------------------------------------------ sizes
+    def shape(self, v: V) -> str:
+        """The shape of v as text."""
+        return f"({', '.join(self.sizes(v))}{',' if len(v.shape) == 1 else ''})"
+
+    def sizes(self, v: V) -> list:
+        """The text of each size."""
+        if len(v.dims) != len(v.shape):
+            v.dims = [self.size(n) for n in v.shape]
+        return ["1" if n == 1 else d for n, d in zip(v.shape, v.dims)]
+
+    def extent(self, v: V) -> list:
+        """The text of the sizes that a loop over v counts through."""
+        return [text for n, text in zip(v.shape, self.sizes(v)) if n != 1]
+
+    def size(self, n: int) -> str:
+        """A number that is a size of some input, or made of such, else the number itself."""
+        if n <= 1:
+            return str(n)
+        named = [(v.shape, self.names[v]) for v in self.inputs]
+        for shape, x in named:
+            if n in shape:
+                return f"{x}.shape[{shape.index(n)}]"
+        for shape, x in named:
+            if len(shape) > 1 and math.prod(shape) == n:
+                return f"{x}.size"
+        for shape, x in named:
+            for d in range(len(shape) - 1):
+                if shape[d] * shape[d + 1] == n:
+                    return f"{x}.shape[{d}] * {x}.shape[{d + 1}]"
+        for shape, x in named:
+            for d, m in enumerate(shape):
+                if m > 1 and n % m == 0:
+                    return f"{x}.shape[{d}] * {n // m}"
+        return str(n)
+
+    def measure(self, op: Op) -> None:
+        """The text of the sizes of what an operation makes."""
+        out, ins = op.outs[0], [v for v in op.ins if isinstance(v, V)]
+        if op.kind == "alias":
+            own = self.sizes(ins[0])
+            out.dims = [self.size(n) if s is None else own[s] for n, s in zip(out.shape, op.data["dims"])]
+        elif op.kind == "map":
+            out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape)]
+        elif op.kind == "reduce":
+            own = self.sizes(ins[0])
+            out.dims = [own[d] for d in range(len(own)) if op.data["keepdim"] or d not in op.data["dims"]]
+        elif op.kind == "dot":
+            x, y = ins
+            rows, columns = self.sizes(x)[-2:-1], self.sizes(y)[-1:] if len(y.shape) > 1 else []
+            lead = len(out.shape) - len(rows) - len(columns)
+            out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape[:lead])]
+            out.dims += [*rows, *columns]
+        elif op.kind == "pick":
+            out.dims = self.sizes(ins[0])[:-1]
+        elif op.kind == "scatter":
+            out.dims = self.sizes(ins[0])
+        elif op.kind in ("reshape", "fill"):
+            out.dims = [self.size(n) for n in out.shape]
+        else:
+            for o in op.outs:
+                o.dims = [f"{self.name(o, op.name)}.shape[{d}]" for d in range(len(o.shape))]
+
+    def size_among(self, ins: list, n: int, d: int) -> str:
+        """Dimension d, counted from the end, of operands that are broadcast: the size that one of them has there."""
+        for v in ins:
+            if v.kind != "uniform" and len(v.shape) >= -d and v.shape[d] == n:
+                return self.sizes(v)[d]
+        return self.size(n)
+
+    # ------------------------------------------------------------------ numbers
+    def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
+        """A number in a dtype; of halves one that becomes that when it is written."""
+        dtype = F4 if dtype in HALVES else dtype
+        if isinstance(a, Number):
+            return cast(self.numbers[a.name], F8, dtype)
+        if isinstance(a, Count):
+            return f"np.{dtype.name}({' * '.join([self.sizes(a.x)[d] for d in a.dims]) or '1'})"
+        if dtype.kind == "b":
+            return str(bool(a))
+        if dtype.kind == "i":
+            return str(int(a))
+        a = float(a)
+        if op is not None and op.name in ("div", "mul") and math.isfinite(a) and a == int(a) > 1 and not said(op, a):
+            text = self.size(int(a))  # no number of the user's: a size, as in a mean
+            if ".s" in text:
+                return f"np.{dtype.name}({text})"
+        text = repr(a) if math.isfinite(a) else "np.nan" if a != a else "np.inf" if a > 0 else "-np.inf"
+        return text if dtype == F8 else f"np.{dtype.name}({text})"
+
+
+def cast(text: str, own: np.dtype, dtype: np.dtype) -> str:
+    """A number of one dtype in another; of and to halves by way of float32."""
+    if own == dtype:
+        return text
+    if {own, dtype} & HALVES and F4 not in (own, dtype):
+        return cast(cast(text, own, F4), F4, dtype)
+    if own == BF2:
+        return f"of_bfloat16({text})"
+    if dtype == BF2:
+        return f"to_bfloat16({text})"
+    return f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"
+
+
+def dtype_text(dtype: np.dtype) -> str:
+    """The dtype itself."""
+    return "bfloat16" if dtype == BF2 else f"np.{dtype.name}"
+
+
+def grouped(text: str) -> str:
+    """An expression as an operand."""
+    single = isinstance(
+        ast.parse(text, mode="eval").body, (ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript)
+    )
+    return text if single else f"({text})"
+
+
+def said(op: Op, a: float) -> bool:
+    """Whether the number stands in the user's line."""
+    if op.place is None or not op.place.code:
+        return True
+    return re.search(rf"(?<![\w.]){int(a)}(\.0*)?(?![\w.])", op.place.code) is not None

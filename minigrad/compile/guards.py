@@ -1,0 +1,292 @@
+"""What a function reads besides its arguments: closures, globals, defaults, the objects it is a method of.
+
+Everything reachable is walked once, before a capture.  Tensors found on the way become hidden inputs, looked up again at
+each call; every other value becomes a guard, and a compiled program is used only while all its guards hold.  What cannot be
+watched is refused (Unwatched), and then the function runs eagerly.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import re
+import sys
+import types
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ..arrays.devices import device
+from ..arrays.dtypes import dtype
+from ..core.tensor import Tensor
+from ..places import PACKAGE
+
+PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    type(...),
+    slice,
+    range,
+    dtype,
+    np.dtype,
+    np.generic,
+    device,
+)
+LIMIT = 3000  # entries; what reads more than that is not watched
+ARRAY = 1 << 16  # bytes of a NumPy array that is compared at each call
+SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "next", "id",
+            "breakpoint"}  # fmt: skip
+CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io", "logging"}
+TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools", "itertools", "operator", "collections"}
+MISSING = object()
+
+
+class Unwatched(Exception):
+    """A function that cannot be compiled, with the reason."""
+
+
+class Environment:
+    """All that some functions and objects can read: `guards` (get, expected), `tensors` (name, get, tensor)."""
+
+    def __init__(self, roots: dict):
+        self.guards: list[tuple[Callable, Any, Callable]] = []
+        self.tensors: list[tuple[str, Callable, Tensor]] = []
+        self.containers: list[tuple[Any, Any]] = []  # lists, dicts and attributes with a copy of what they held
+        self.seen: set[int] = set()
+        self.modules: set[tuple] = set()
+        self.kept: list = []  # so that ids stay
+        for name, root in roots.items():
+            self.look(name, root, None)
+
+    def holds(self) -> bool:
+        """Whether everything that was read is still the same."""
+        try:
+            return all([same(get(), value) for get, value, same in self.guards])
+        except (KeyError, IndexError, ValueError, AttributeError):
+            return False
+
+    def restore(self) -> bool:
+        """Undo what a capture has changed in lists, dicts and attributes; whether there was anything."""
+        changed = False
+        for container, before in self.containers:
+            now = list(container) if isinstance(container, list) else dict(container)
+            if len(now) != len(before) or any(a is not b for a, b in zip(parts(now), parts(before))):
+                changed = True
+                container.clear()
+                container.extend(before) if isinstance(container, list) else container.update(before)
+        return changed
+
+    # ------------------------------------------------------------------ the walk
+    def guard(self, get: Callable | None, value: Any, same: Callable) -> None:
+        """Note that `get()` has to stay what it is."""
+        if get is not None:
+            self.guards.append((get, value, same))
+        if len(self.guards) + len(self.tensors) > LIMIT:
+            raise Unwatched(f"it can read more than {LIMIT} values besides its arguments")
+
+    def look(self, name: str, value: Any, get: Callable | None) -> None:
+        """Note one value, and what can be reached through it."""
+        if isinstance(value, Tensor):
+            if get is not None:
+                self.tensors.append((name, get, value))
+            return
+        if isinstance(value, PLAIN):
+            return self.guard(get, value, equal)
+        if isinstance(value, np.ndarray):
+            if value.nbytes > ARRAY or value.dtype.hasobject:
+                raise Unwatched(f"it can read the NumPy array {name}, too large to be compared at each call")
+            return self.guard(get, value.copy(), equal_arrays)
+        self.guard(get, value, is_same)
+        if id(value) in self.seen:
+            return
+        self.seen.add(id(value))
+        self.kept.append(value)
+        if isinstance(value, types.ModuleType):
+            if value.__name__ in CHANGING:
+                raise Unwatched(f"it uses {value.__name__}, whose results change from call to call")
+        elif isinstance(value, (list, tuple)):
+            self.look_into(name, value, range(len(value)))
+        elif isinstance(value, dict):
+            self.look_into(name, value, list(value))
+        elif isinstance(value, (set, frozenset)):
+            self.guard(lambda: frozenset(value), frozenset(value), equal)
+        elif isinstance(value, types.FunctionType):
+            self.look_function(name, value)
+        elif isinstance(value, types.MethodType):
+            self.look(f"{name}.self", value.__self__, None)
+            self.look(name, value.__func__, None)
+        elif isinstance(value, partial):
+            self.look(name, value.func, None)
+            self.look(name, value.args, None)
+            self.look(name, value.keywords, None)
+        elif isinstance(value, type):
+            self.look_class(name, value)
+        elif hasattr(value, "__wrapped_by_compile__"):
+            self.look(name, value.function, None)
+        elif not isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
+            self.look_object(name, value)
+
+    def look_into(self, name: str, container: Any, keys: Any) -> None:
+        """The elements of a list, tuple or dict."""
+        if not isinstance(container, tuple):
+            self.containers.append((container, container.copy()))
+            self.guard(partial(len, container), len(container), equal)
+        for key in keys:
+            shown = f"{name}_{key}" if isinstance(key, (int, str)) else name
+            self.look(shown, container[key], partial(container.__getitem__, key))
+
+    def look_function(self, name: str, f: Any) -> None:
+        """A user's function: its cells, the globals that it names, its defaults.  Library functions are taken as they are."""
+        if foreign(f.__code__.co_filename):
+            return
+        for cell_name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+            self.look_cell(cell_name, cell)
+        self.look("defaults", f.__defaults__ or (), None)
+        self.look("defaults", f.__kwdefaults__ or {}, None)
+        for code in codes(f.__code__):
+            self.look_names(code, f.__globals__)
+
+    def look_cell(self, name: str, cell: Any) -> None:
+        """One variable of an enclosing function."""
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not bound yet
+            return self.guard(partial(content, cell), MISSING, is_same)
+        self.look(name, value, partial(content, cell))
+
+    def look_names(self, code: Any, scope: dict) -> None:
+        """The globals that a code object reads, and attributes of modules among them."""
+        names, writes = named(code)
+        if writes:
+            raise Unwatched(f"it assigns to {writes[0]}, which outlives the call")
+        for n in names:
+            if n in scope:
+                value = scope[n]
+                self.look(n, value, partial(scope.get, n, MISSING))
+                self.look_module(value, code)
+            elif n in SPEAKING and hasattr(builtins, n):
+                raise Unwatched(f"it calls {n}(), which does something at each call")
+            else:
+                self.guard(partial(scope.get, n, MISSING), MISSING, is_same)
+        for n in code.co_names:
+            if n == "random" and any(
+                isinstance(scope.get(m), types.ModuleType) and scope[m] is np for m in code.co_names
+            ):
+                raise Unwatched("it uses numpy.random, whose results change from call to call")
+
+    def look_module(self, module: Any, code: Any) -> None:
+        """What a code object can read of a user's module, and of modules in it."""
+        if not isinstance(module, types.ModuleType) or library(module) or (id(module), id(code)) in self.modules:
+            return
+        self.modules.add((id(module), id(code)))
+        for n in code.co_names:
+            if n in vars(module):
+                self.look(n, vars(module)[n], partial(vars(module).get, n, MISSING))
+                self.look_module(vars(module)[n], code)
+
+    def look_class(self, name: str, cls: type) -> None:
+        """What the methods of a user's class read, and its other attributes."""
+        for base in cls.__mro__:
+            module = sys.modules.get(base.__module__)
+            if base.__module__ == "builtins" or module is None or library(module):
+                continue
+            for n, value in list(vars(base).items()):
+                if n in ("__init__", "__new__", "__repr__"):
+                    continue
+                value = getattr(value, "__func__", getattr(value, "fget", value))
+                if isinstance(value, types.FunctionType):
+                    self.look_function(n, value) if id(value) not in self.seen else None
+                    self.seen.add(id(value))
+                elif not n.startswith("__") and isinstance(value, (*PLAIN, list, tuple, dict, Tensor, np.ndarray)):
+                    self.look(n, value, partial(getattr, base, n, MISSING))
+
+    def look_object(self, name: str, value: Any) -> None:
+        """An object's attributes, and the methods of its class."""
+        attributes = getattr(value, "__dict__", None)
+        if attributes is None or isinstance(value, types.GeneratorType):
+            if type(value).__module__.partition(".")[0] == PACKAGE_NAME:
+                return
+            raise Unwatched(f"it can read {name}, a {type(value).__name__} whose contents cannot be watched")
+        self.look_class(name, type(value))
+        self.containers.append((attributes, dict(attributes)))
+        self.guard(partial(len, attributes), len(attributes), equal)
+        for key, part in list(attributes.items()):
+            self.look(f"{name}_{key}", part, partial(attributes.get, key, MISSING))
+
+
+PACKAGE_NAME = __name__.partition(".")[0]
+
+
+@cache
+def foreign(file: str) -> bool:
+    """Whether a file is minigrad's, Python's or of the libraries below, whose functions are taken not to change."""
+    installed = re.search(r"(site|dist)-packages/(\w+)", file)
+    if installed:
+        return file.startswith(PACKAGE) or installed[2] in TRUSTED
+    return file.startswith((PACKAGE, sys.base_prefix + "/lib", "<frozen"))
+
+
+def library(module: Any) -> bool:
+    """Whether a module is a library's."""
+    file = getattr(module, "__file__", None)
+    return file is None and module.__name__ != "__main__" or file is not None and foreign(file)
+
+
+def codes(code: Any) -> list:
+    """A code object and those inside it."""
+    found = [code]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found += codes(constant)
+    return found
+
+
+@cache
+def named(code: Any) -> tuple[list, list]:
+    """The globals that a code object reads, and what it assigns to that outlives the call."""
+    reads, writes = [], []
+    for i in dis.get_instructions(code):
+        if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            reads.append(i.argval)
+        elif i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
+            i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in code.co_freevars
+        ):
+            writes.append(i.argval)
+        elif i.opname == "IMPORT_NAME" and i.argval.partition(".")[0] not in TRUSTED:
+            raise Unwatched(f"it imports {i.argval} while it runs: import it outside")
+    return list(dict.fromkeys(reads)), writes
+
+
+def content(cell: Any) -> Any:
+    """What a cell holds now."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def parts(container: Any) -> Any:
+    """What a list or dict holds, in order."""
+    return container if isinstance(container, list) else [x for pair in container.items() for x in pair]
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """The same object."""
+    return a is b
+
+
+def equal(a: Any, b: Any) -> bool:
+    """The same value of the same type; NaN is no other NaN, and the signs of zeros count."""
+    return a is b or type(a) is type(b) and a == b and (a != 0 or repr(a) == repr(b))
+
+
+def equal_arrays(a: Any, b: np.ndarray) -> bool:
+    """The same elements."""
+    return isinstance(a, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

@@ -1,0 +1,313 @@
+"""The lowered program: a few kinds of simple operations (Op) on values (V), which loops can be written for.
+
+A map computes one formula for each element, a reduction sums or takes the maximum; a view is index arithmetic (an alias), so
+that it costs nothing.  `Lowering` holds the program and has a method for each kind; which operation becomes which of them
+say the rules (rules.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import HALVES
+from ..kernels.formula import CUDA, Target
+from .captured_steps import Value
+from .value_reads import Number
+
+F4, F8, I8, BOOL = np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
+HANDLED = (F4, F8, I8, BOOL)
+
+
+class V:
+    """A value of the lowered program."""
+
+    __slots__ = ("content", "dims", "dtype", "kind", "layout", "name", "shape")
+
+    def __init__(self, kind: str, shape: tuple, dtype: Any, name: str = "", content: Any = None, layout: str = "C"):
+        self.kind, self.shape, self.dtype, self.name = kind, tuple(shape), np.dtype(dtype), name
+        self.content, self.layout = content, layout
+        self.dims: list = []  # the text of each size
+
+
+class Op:
+    """One simple operation: `kind` is map, reduce, dot, alias, reshape, pick, scatter, fill or call."""
+
+    __slots__ = ("data", "ins", "kind", "name", "outs", "phase", "place")
+
+    def __init__(self, kind: str, ins: list, outs: list, name: str, step: Any, **data: Any):
+        self.kind, self.ins, self.outs, self.name, self.data = kind, ins, outs, name, data
+        self.place, self.phase = (step.place, step.phase) if step is not None else (None, "forward")
+
+
+class Count:
+    """The number of elements of x over dims, written with x's sizes."""
+
+    def __init__(self, x: V, dims: tuple):
+        self.x, self.dims = x, dims
+
+    def key(self) -> tuple:
+        """Equal for equal counts."""
+        return self.x, tuple(self.dims)
+
+
+class Lowering:
+    """The steps of a capture as simple operations.
+
+    Halves, which are float16 and bfloat16, are what memory holds: loops read them as float32, compute in that, and round
+    what goes back to memory.  So the V of a half Value is a half only where it is stored, or a view of that.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target  # where the program will run
+        self.handled = {*HANDLED, *HALVES} if target is CUDA else {*HANDLED}  # the processor's compiler knows no halves
+        self.wide: dict[V, V] = {}  # halves -> the same memory, read as float32
+        self.rounded: dict[Value, V] = {}  # halves that were computed as float32 -> what is stored of them
+        self.ops: list[Op] = []
+        self.values: dict[Value, V] = {}
+        self.constants: list[V] = []
+        self.aliases: dict[V, tuple[V, Callable]] = {}
+        self.known: dict[tuple, V] = {}  # what has been computed -> its value
+        self.same: dict[V, V] = {}  # values that were computed before under another name
+        self.cuts: dict[V, tuple] = {}  # aliases that are x[index] -> the index
+        self.notes: list[str] = []
+        self.step: Any = None
+
+    # ------------------------------------------------------------------ values
+    def v(self, a: Any) -> Any:
+        """An argument of a step: a value, or the number that it is."""
+        if not isinstance(a, Value):
+            return a
+        if a not in self.values:
+            if a.kind == "number":
+                return a.content
+            self.values[a] = self.constant(a.content, a.name)
+        return self.values[a]
+
+    def constant(self, content: np.ndarray, name: str) -> V:
+        """Numbers that are known: one number throughout, or an array that the program is given."""
+        if content.size and (content == content.flat[0]).all() and content.dtype in self.handled:
+            return V("uniform", content.shape, content.dtype, name, content.flat[0].item())
+        made = V("constant", content.shape, content.dtype, name, np.ascontiguousarray(content).reshape(content.shape))
+        self.constants.append(made)
+        return made
+
+    def new(self, shape: tuple, dtype: Any, name: str = "") -> V:
+        """A value that lowering makes."""
+        return V("computed", shape, dtype, name)
+
+    def out(self, k: int = 0, dtype: Any = None) -> V:
+        """Result k of the step that is being lowered; halves are computed as float32, unless another dtype is named."""
+        o = self.step.outs[k]
+        dtype = dtype or (F4 if o.dtype in HALVES else o.dtype)
+        self.values[o] = made = V("computed", o.shape, dtype, o.name)
+        return made
+
+    def widened(self, v: Any) -> Any:
+        """What a loop reads of an argument: halves as float32."""
+        if not isinstance(v, V) or v.dtype not in HALVES:
+            return v
+        if v not in self.wide:
+            self.wide[v] = self.new(v.shape, F4)
+            self.alias(v, self.wide[v], lambda index: index, list(range(len(v.shape))), v.layout)
+        return self.wide[v]
+
+    def stored(self, a: Any) -> Any:
+        """An argument as it is in memory: what a loop has computed of halves is rounded."""
+        v = self.v(a)
+        if not isinstance(v, V) or a.dtype not in HALVES or v.dtype == a.dtype:
+            return v
+        if a not in self.rounded:
+            out = self.new(v.shape, a.dtype)
+            self.rounded[a] = made = self.map("x", {"x": v}, v.shape, F4, out, name="rounded")
+            made.name, v.name = made.name or v.name, ""  # the user's name is that of what the user gets
+        return self.rounded[a]
+
+    def resolve(self, v: V, index: list) -> tuple[V, list]:
+        """Where element `index` of v lies: a value with memory of its own, and the index there."""
+        while v in self.aliases:
+            v, f = self.aliases[v]
+            index = f(index)
+        return v, index
+
+    def base(self, v: V) -> V:
+        """The value that v is a view of."""
+        while v in self.aliases:
+            v = self.aliases[v][0]
+        return v
+
+    def is_same(self, v: V) -> bool:
+        """Whether v is what was computed before under another name, or a view of that."""
+        while v in self.aliases and v not in self.same:
+            v = self.aliases[v][0]
+        return v in self.same
+
+    # ------------------------------------------------------------------ what rules add
+    def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
+        """Note an operation; its first result.  What has been computed before is not computed again."""
+        op = Op(kind, ins, outs, name or kind, self.step, **data)
+        if kind in ("map", "reduce"):
+            (out,) = outs
+            known = self.known.setdefault(self.meaning(op), out)
+            if known is not out:
+                known.name = known.name or out.name
+                self.same[out] = known
+                self.alias(known, out, lambda index: index, list(range(len(out.shape))), "C")
+                return out
+        self.ops.append(op)
+        return outs[0]
+
+    def alias_index(self, x: V, out: V, index: tuple) -> bool:
+        """x[index] for integers, slices and None; ends counted from the back are left to a call, for sizes may change."""
+        dims: list = []  # for each of out's: x's dimension, or None for one of another size
+        places: list = []  # for each of x's: a number, or (dimension of out, start, step)
+        for part, n in zip([p for p in index if p is not None], x.shape):
+            if isinstance(part, slice) and (part.start or 0) >= 0 and (part.step or 1) > 0:
+                if part.stop is None and (part.start or part.step) or (part.stop or 0) < 0:
+                    return False
+            elif type(part) is not int or not 0 <= part < n:
+                return False
+        given = iter([*index, *[slice(None)] * (len(x.shape) - sum(p is not None for p in index))])
+        for part in given:
+            d = len(places)
+            if isinstance(part, slice):
+                places.append((len(dims), part.start or 0, part.step or 1))
+                dims.append(d if out.shape[len(dims)] == x.shape[d] else None)
+            elif part is None:
+                dims.append(None)
+            else:
+                places.append(part)
+
+        def f(at: list) -> list:
+            return [str(p) if isinstance(p, int) else moved(at[p[0]], *p[1:]) for p in places]
+
+        self.cuts[out] = index
+        return self.alias(x, out, f, dims, "A")
+
+    def forget(self, count: int) -> None:
+        """Take back all operations but the first ones: a rule has declined."""
+        gone = {o for op in self.ops[count:] for o in op.outs}
+        self.known = {k: v for k, v in self.known.items() if v not in gone} if gone else self.known
+        del self.ops[count:]
+
+    def meaning(self, op: Op) -> tuple:
+        """What a map or reduction computes: equal for equal results."""
+        tree, told = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
+        ins = [self.same.get(a, a) if isinstance(a, V) else a.key() if isinstance(a, Count) else (type(a), repr(a), id(a))
+               if isinstance(a, Number) else (type(a), repr(a)) for a in op.ins]  # fmt: skip
+        text = op.name
+        if tree is not None:
+            places: dict = {p: ast.Name(f"_{k}") for k, p in enumerate(op.data["params"])}
+            text = ast.unparse(Names(places).visit(ast.parse(ast.unparse(tree), mode="eval").body))
+        return op.kind, text, repr(told), *ins, op.outs[0].shape, op.outs[0].dtype
+
+    def map(self, text: str, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
+            name: str = "map") -> V:  # fmt: skip
+        """A map of a formula; its names are those of `ins`."""
+        out = out or self.new(shape, dtype)
+        kinds = [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
+        tree = ast.parse(text, mode="eval").body
+        return self.add("map", list(ins.values()), [out], name, tree=tree, params=tuple(ins), kinds=kinds,
+                        needs=dict.fromkeys(needs), natural=np.dtype(dtype))  # fmt: skip
+
+    def reduction(self, kind: str, x: V, dims: tuple, keepdim: bool, out: V | None = None) -> V:
+        """A sum or maximum over dimensions."""
+        shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
+        out = out or self.new(shape, x.dtype)
+        if all(x.shape[d] == 1 for d in dims):
+            self.alias_reshape(x, alone := self.new(shape, x.dtype))
+            return self.map("x", {"x": alone}, shape, x.dtype, out)
+        return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
+
+    def alias(self, x: V, out: V, f: Callable, dims: list, layout: str) -> bool:
+        """`out` is x seen otherwise: its element `index` is x's element f(index).
+
+        dims[d] is the dimension of x that d of `out` is, or None for another size.
+        """
+        if x.kind == "uniform":
+            out.kind, out.content = x.kind, x.content
+            return True
+        self.aliases[out] = (x, f)
+        out.layout = layout
+        self.add("alias", [x], [out], "alias", dims=dims)
+        return True
+
+    def alias_permute(self, x: V, out: V, order: tuple) -> bool:
+        """The dimensions in another order."""
+        back = [int(i) for i in np.argsort(order)]
+        layout = {"C": "F", "F": "C"}.get(x.layout, "A") if tuple(order) == (1, 0) else "A"
+        return self.alias(x, out, lambda index: [index[i] for i in back], list(order), layout)
+
+    def alias_reshape(self, x: V, out: V) -> bool:
+        """Sizes of 1 put in or taken out: index arithmetic."""
+        wide, narrow = [d for d, n in enumerate(x.shape) if n != 1], [d for d, n in enumerate(out.shape) if n != 1]
+
+        def f(index: list) -> list:
+            inner = iter([index[d] for d in narrow])
+            return [next(inner) if n != 1 else "0" for n in x.shape]
+
+        dims: list = [None] * len(out.shape)
+        for d, s in zip(narrow, wide):
+            dims[d] = s
+        return self.alias(x, out, f, dims, "A")
+
+    def reshape(self, x: V, out: V) -> V:
+        """The elements in order under another shape."""
+        if [n for n in x.shape if n != 1] == [n for n in out.shape if n != 1]:
+            self.alias_reshape(x, out)
+            return out
+        return self.add("reshape", [x], [out], "reshape")
+
+    def join_fills(self, wanted: list) -> None:
+        """Sums of parts that are filled in side by side are filled in at once: gradients of what an index took apart."""
+        reads = Counter([v for op in self.ops for v in op.ins if isinstance(v, V)] + wanted)
+        fills = {op.outs[0]: op for op in self.ops if op.kind == "fill"}
+        for op in self.ops:
+            if op.kind != "map" or ast.unparse(op.data["tree"]) != "x + y" or not fills.keys() >= set(op.ins):
+                continue
+            out, (x, y) = op.outs[0], [fills[v] for v in op.ins]
+            alike = all((v.shape, v.dtype, reads[v]) == (out.shape, out.dtype, 1) for v in op.ins)
+            if alike and self.apart(x, y):
+                op.kind, op.name, op.ins = "fill", "unindex", x.ins + y.ins
+                op.data = {"places": x.data["places"] + y.data["places"]}
+                fills[out] = op
+        self.drop_unused(wanted)
+
+    def apart(self, x: Op, y: Op) -> bool:
+        """Whether two fills write to different places: at some dimension two numbers differ."""
+        ats = [[self.resolve(p, [f"i{d}" for d in range(len(p.shape))])[1] for p in op.data["places"]] for op in (x, y)]
+        return all(
+            any(i.isdigit() and j.isdigit() and i != j for i, j in zip(*pair)) for pair in itertools.product(*ats)
+        )
+
+    def drop_unused(self, wanted: list) -> None:
+        """Leave out what nothing reads; calls and what can raise an error stay."""
+        needed = set(wanted)
+        kept = []
+        for op in reversed(self.ops):
+            if op.kind in ("call", "pick", "scatter") or any(o in needed for o in op.outs):
+                needed.update([v for v in op.ins if isinstance(v, V)])
+                needed.update([a.x for a in op.ins if isinstance(a, Count)])
+                kept.append(op)
+        self.ops = kept[::-1]
+
+
+def moved(i: str, start: int, step: int) -> str:
+    """start + i * step, as text."""
+    i = f"({i}) * {step}" if step != 1 else i
+    return f"{i} + {start}" if start else i
+
+
+class Names(ast.NodeTransformer):
+    """Puts other expressions in place of the names in a formula."""
+
+    def __init__(self, given: dict):
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.given.get(node.id, node)

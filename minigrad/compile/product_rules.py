@@ -1,0 +1,135 @@
+"""How products are lowered: matmul of any ranks, affine maps, einsum.
+
+`multiply` reduces all of them to a few cases: outer products are a map, scalar products a reduction, and what is left is one
+`dot`, for which statements.py writes one call of BLAS, or one for each matrix of a batch.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from .captured_steps import Step
+from .fuse import extent, loop_index
+from .ir import Lowering, V
+
+BLAS = {("minigrad.kernels.cpu.gemm", "product"): None}
+
+
+def product_rule(low: Lowering, step: Step, x: V, y: V) -> bool:
+    if x.dtype != y.dtype or x.dtype.kind != "f":
+        return False
+    multiply(low, x, y, low.out())
+    return True
+
+
+def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> bool:
+    if len(weight.shape) != 2 or not x.dtype == weight.dtype == bias.dtype or x.dtype.kind != "f":
+        return False
+    out = low.out()
+    flipped = low.new(weight.shape[::-1], weight.dtype)
+    low.alias_permute(weight, flipped, (1, 0))
+    product = multiply(low, x, flipped, low.new(out.shape, out.dtype))
+    low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
+    return True
+
+
+def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple, of_out: tuple) -> bool:
+    """Dimensions sorted into batch, rows, summed and columns, then one product of batches of matrices."""
+    if x.dtype != y.dtype or x.dtype.kind != "f":
+        return False
+    both = [n for n in of_out if n in of_x and n in of_y]
+    over = [n for n in of_x if n in of_y and n not in of_out]
+    rows, columns = [n for n in of_x if n not in of_y], [n for n in of_y if n not in of_x]
+    sizes = dict(zip(of_x + of_y, x.shape + y.shape))
+    batch = [sizes[n] for n in both]
+    n, k, m = (math.prod([sizes[label] for label in group]) for group in (rows, over, columns))
+    left = reshaped(low, sorted_as(low, x, of_x, [*both, *rows, *over]), (*batch, n, k))
+    right = reshaped(low, sorted_as(low, y, of_y, [*both, *over, *columns]), (*batch, k, m))
+    found = [*both, *rows, *columns]
+    product = multiply(low, left, right, low.new((*batch, n, m), x.dtype))
+    made = reshaped(low, product, tuple([sizes[label] for label in found]))
+    return low.alias_permute(made, low.out(), tuple([found.index(label) for label in of_out]))
+
+
+def sorted_as(low: Lowering, x: V, labels: tuple, order: list) -> V:
+    """x with its dimensions in another order."""
+    out = low.new([x.shape[labels.index(n)] for n in order], x.dtype)
+    low.alias_permute(x, out, tuple([labels.index(n) for n in order]))
+    return out
+
+
+def reshaped(low: Lowering, x: V, shape: tuple) -> V:
+    """x under another shape: itself, a view, or its elements in order."""
+    if x.shape == shape:
+        return x
+    return low.reshape(x, low.new(shape, x.dtype))
+
+
+# ---------------------------------------------------------------------- matmul
+def multiply(low: Lowering, x: V, y: V, out: V) -> V:
+    """out = x @ y by matmul's rules; beside a batch, vectors are matrices of one row or one column."""
+    if len(x.shape) + len(y.shape) < 4:
+        return dot(low, x, y, out)
+    left = x if len(x.shape) > 1 else reshaped(low, x, (1, *x.shape))
+    right = y if len(y.shape) > 1 else reshaped(low, y, (*y.shape, 1))
+    if left is x and right is y:
+        return matrices(low, x, y, out)
+    lead = out.shape[: len(out.shape) - (left is x) - (right is y)]
+    made = matrices(low, left, right, low.new((*lead, left.shape[-2], right.shape[-1]), out.dtype))
+    low.alias_reshape(made, out)
+    return out
+
+
+def matrices(low: Lowering, x: V, y: V, out: V) -> V:
+    """out = x @ y for matrices, or batches of them that are broadcast."""
+    (n, k), m, lead = x.shape[-2:], y.shape[-1], out.shape[:-2]
+    if k == 1:
+        return low.map("x * y", {"x": x, "y": y}, out.shape, out.dtype, out, name="outer")
+    if n == m == 1 and lead:
+        terms = low.map("x * y", {"x": x, "y": turned(low, y)}, (*lead, 1, k), out.dtype)
+        return low.reduction("sum", terms, (len(lead) + 1,), True, out)
+    x, y = single(low, x), single(low, y)
+    if len(x.shape) == len(y.shape) == 2 < len(out.shape):
+        made = dot(low, x, y, low.new((n, m), out.dtype))
+        low.alias(made, out, lambda index: index[len(lead) :], [*[None] * len(lead), 0, 1], "A")
+    elif m == 1 and len(x.shape) == 2 < len(y.shape):  # (y.T @ x.T).T: one product for the whole batch
+        low.alias_reshape(dot(low, turned(low, y), turned(low, x), low.new((*lead, 1, n), out.dtype)), out)
+    elif len(y.shape) == 2 < len(x.shape) and x.shape[:-2] == lead and len(extent(x.shape[:-1])) == 1:
+        rows = reshaped(low, x, (math.prod(x.shape[:-1]), k))
+        low.alias_reshape(dot(low, rows, y, low.new((rows.shape[0], m), out.dtype)), out)
+    else:
+        dot(low, x, y, out)
+    return out
+
+
+def dot(low: Lowering, x: V, y: V, out: V) -> V:
+    """out = x @ y, by BLAS."""
+    return low.add("dot", [x, y], [out], "dot", needs=BLAS)
+
+
+def turned(low: Lowering, x: V) -> V:
+    """The transpose of matrices."""
+    order = [*range(len(x.shape))]
+    out = low.new((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    low.alias_permute(x, out, (*order[:-2], order[-1], order[-2]))
+    return out
+
+
+def single(low: Lowering, x: V) -> V:
+    """The matrix that a batch consists of, if all of it is one and the same."""
+    lead, index = len(x.shape) - 2, loop_index(x.shape)
+    base, at = low.resolve(x, index)
+    found = set(re.findall(r"\w+", " ".join(at)))
+    if not lead or base.kind != "uniform" and any(i in found for i in index[:lead] if i != "0"):
+        return x
+    out = low.new(x.shape[lead:], x.dtype)
+    low.alias(x, out, lambda index: ["0"] * lead + index, [lead, lead + 1], "A")
+    return out
+
+
+PRODUCT_RULES = {
+    **dict.fromkeys(("MatMul", "Mm", "Bmm", "Mv", "Dot"), product_rule),
+    "Affine": affine_rule,
+    "Einsum": einsum_rule,
+}

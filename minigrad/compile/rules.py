@@ -1,0 +1,263 @@
+"""How each operation is lowered: a rule writes it as maps, reductions, products and views of the lowered program.
+
+A rule takes the operation's arguments and returns whether it has lowered them; one that declines leaves the operation to be
+called as it is, which is right but not fused.  Pointwise operations share one rule, for their declaration holds the formula;
+RULES has the others, also those of products.py and rowrules.py.  The next stop is fuse.py, which puts the results into loops.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.dtypes import HALVES
+from ..kernels import formula
+from ..ops.base.families import Pointwise
+from .captured_steps import Step, Value
+from .ir import BOOL, F4, F8, HANDLED, I8, Count, Lowering, Names, V
+from .product_rules import PRODUCT_RULES
+from .row_rules import ROW_RULES
+from .value_reads import Number, plain
+
+EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logical_and", "logical_or", "logical_not",
+         "logical_xor", "bitwise_and", "bitwise_or"}  # fmt: skip
+LOGICAL = EXACT - {"add", "sub", "mul", "lt", "le", "gt", "ge"}
+# NumPy's functions for these do what the formulas do not: they round half to even, know of integers, ...
+NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamma", "polygamma", "lgamma", "sinc"}
+
+
+def lower(low: Lowering, steps: list[Step]) -> None:
+    """All steps, in order, each by its rule; what has none, or whose rule declines, stays a call."""
+    for step in steps:
+        low.step = step
+        rule, args = rule_for(low, step)
+        count = len(low.ops)
+        if rule is None or not rule(low, step, *args):
+            low.forget(count)
+            if folded(low, step):
+                continue
+            low.notes.append(f"{step.cls.name} has no rule here and runs as a call of the operation")
+            call(low, step)
+
+
+def rule_for(low: Lowering, step: Step) -> tuple[Callable | None, list]:
+    """The rule for an operation on these dtypes, if there is one, and its arguments as the rule takes them."""
+    name, args = step.cls.__name__, [low.v(a) for a in step.args]
+    rule = RULES.get(name) or (pointwise if issubclass(step.cls, Pointwise) else None)
+    kinds = {a.dtype for a in [*step.args, *step.outs] if isinstance(a, Value) and a.kind != "number"}
+    if kinds - low.handled or kinds & HALVES and name in WHOLE:
+        return None, args
+    return rule, args if name in MOVES else [low.widened(a) for a in args]
+
+
+def folded(low: Lowering, step: Step) -> bool:
+    """Whether an operation is of constants alone: it is computed here."""
+    args = [low.v(a) for a in step.args]
+    given = [a for a in args if isinstance(a, V)]
+    known = (
+        given and all(a.kind in ("uniform", "constant") for a in given) and not any(isinstance(a, Number) for a in args)
+    )
+    if not known or step.written is not None:
+        return False
+    made = step.cls.compute(*[np.full(a.shape, a.content, a.dtype) if isinstance(a, V) else a for a in args])
+    for o, array in zip(step.outs, made if type(made) is tuple else (made,)):
+        low.values[o] = low.constant(np.asarray(array), o.name)
+    return True
+
+
+def call(low: Lowering, step: Step) -> None:
+    """The operation itself, called on arrays."""
+    dtype = step.outs[0].dtype if step.written is not None else None
+    args, outs = [low.stored(a) for a in step.args], [low.out(k, o.dtype) for k, o in enumerate(step.outs)]
+    low.add("call", [a for a in args if isinstance(a, V)], outs, step.cls.name, cls=step.cls, args=args, dtype=dtype)
+
+
+def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
+    """One formula over the elements."""
+    cls = step.cls
+    n = len(args) - cls.statics
+    if cls.name in NO_RULE or len(args) != len(cls.names) or any(not simple(a) for a in args):
+        return False
+    target = dtypes.common([example(a, given) for a, given in zip(args[cls.masks : n], step.args[cls.masks :])])
+    if cls.kind == "float" and target.kind != "f":
+        target = dtypes.default()
+    if target.kind != "f" and (cls.name not in EXACT or target == BOOL and cls.name not in LOGICAL):
+        return False
+    if target not in HANDLED or any(isinstance(a, V) and a.dtype != BOOL for a in args[: cls.masks]):
+        return False
+    if any(isinstance(a, float) and target.kind != "f" for a in args):
+        return False
+    needs = formula.needs([cls.kernel], target, low.target)
+    if needs is None:
+        return False
+    if cls.name == "mul" and any(one(a, target) for a in args):
+        low.add("map", [a for a in args if not one(a, target)][:1] or [args[0]], [low.out()], cls.name,
+                tree=ast.parse("x", mode="eval").body, params=("x",), kinds=[target], needs={}, natural=target)  # fmt: skip
+        return True
+    made = expression(cls, args, target)
+    switches = [BOOL if type(a) is bool else target for a in args[n:]]
+    kinds = [BOOL] * cls.masks + [target] * (n - cls.masks) + switches
+    natural = BOOL if cls.kind == "bool" else target
+    low.add(
+        "map", list(args), [low.out()], cls.name, tree=made, params=cls.names, kinds=kinds, needs=needs, natural=natural
+    )
+    return True
+
+
+def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
+    """The formula for single numbers; a whole exponent stays one, so that powers are products."""
+    text = formula.text(cls.kernel)
+    assert text is not None
+    tree = ast.parse(text.strip(), mode="eval").body
+    if cls.name == "pow" and type(args[1]) in (int, float) and args[1] == int(args[1]) and 0 < args[1] <= 4:
+        tree = Names({"y": ast.Constant(int(args[1]))}).visit(tree)
+    return formula.Scalar(target).visit(tree)
+
+
+def example(a: Any, given: Any) -> Any:
+    """What an operand has to say about the dtype in which all meet; a formula's numbers are 0-d tensors, and have one."""
+    if isinstance(a, V):
+        return np.empty((1,) * len(a.shape), a.dtype)
+    return np.empty((), F4 if given.dtype in HALVES else given.dtype) if isinstance(given, Value) else plain(a)
+
+
+def one(a: Any, target: np.dtype) -> bool:
+    """Whether an operand is 1 throughout: gradients begin with that."""
+    return isinstance(a, V) and a.kind == "uniform" and a.content == 1 and a.dtype == target
+
+
+def simple(a: Any) -> bool:
+    """Whether a map can take it."""
+    return isinstance(a, (V, bool, int, float))
+
+
+def reduce_rule(kind: str, dtypes: str) -> Callable:
+    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+        return x.dtype.kind in dtypes and bool(low.reduction(kind, x, dims, keepdim, low.out()))
+
+    return rule
+
+
+def logical_rule(counted: str, test: str) -> Callable:
+    """Whether as many elements are zero, or not zero, as it takes."""
+
+    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+        out = low.out()
+        count = low.reduction("sum", low.map(counted, {"x": x}, x.shape, I8), dims, keepdim)
+        low.map(test, {"n": count}, out.shape, BOOL, out)
+        return True
+
+    return rule
+
+
+def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+    if x.dtype.kind != "f":
+        return False
+    out = low.out()
+    total = low.reduction("sum", x, dims, keepdim)
+    low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out)
+    return True
+
+
+def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> bool:
+    fits = isinstance(src, V) and len(x.shape) == 2 and dim == 1 and index.dtype == I8 and src.shape == index.shape
+    if not fits or src.dtype != x.dtype or index.shape[0] > x.shape[0] or step.written is not None:
+        return False
+    low.add("scatter", [x, index, src], [low.out()], "scatter_add")
+    return True
+
+
+def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bool:
+    same = not isinstance(value, V) or value.dtype == x.dtype
+    if not simple(value) or x.dtype.kind != "f" or mask.dtype != BOOL or not same:
+        return False
+    out = low.out()
+    low.map("value if mask else x", {"x": x, "mask": mask, "value": value}, out.shape, x.dtype, out, name="masked_fill")
+    return True
+
+
+def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> bool:
+    return low.alias_permute(x, low.out(dtype=x.dtype), order)
+
+
+def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
+    out = low.out(dtype=x.dtype)
+    lead = len(out.shape) - len(x.shape)
+    if out.shape == x.shape:
+        return low.alias_permute(x, out, tuple(range(lead + len(x.shape))))
+    ones = [d for d, n in enumerate(x.shape) if n == 1]
+    dims = [None if d < lead or d - lead in ones else d - lead for d in range(len(out.shape))]
+    return low.alias(x, out, lambda index: ["0" if d in ones else i for d, i in enumerate(index[lead:])], dims, "A")
+
+
+def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
+    return bool(low.reshape(x, low.out(dtype=x.dtype)))
+
+
+def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> bool:
+    return low.alias_index(x, low.out(dtype=x.dtype), index)
+
+
+def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> bool:
+    out, place = low.out(dtype=x.dtype), low.new(x.shape, x.dtype)
+    if math.prod(x.shape) == math.prod(out.shape):
+        return bool(low.reshape(x, out))
+    if not low.alias_index(out, place, index):
+        return False
+    low.add("fill", [x], [out], "unindex", places=[place])
+    return True
+
+
+def copy_rule(low: Lowering, step: Step, x: V) -> bool:
+    out = low.out()
+    low.map("x", {"x": x}, out.shape, out.dtype, out)
+    return True
+
+
+def to_rule(low: Lowering, step: Step, x: Any, dtype: Any) -> bool:
+    out = low.out(dtype=step.outs[0].dtype)
+    own = x.dtype if isinstance(x, V) else F8
+    if dtypes.kind(own) == "f" and dtypes.kind(out.dtype) != "f":
+        return False
+    low.map("x", {"x": x}, out.shape, own, out)
+    return True
+
+
+def write_rule(low: Lowering, step: Step, x: V, y: Any) -> bool:
+    """copy_, fill_: what the memory holds afterwards."""
+    if not simple(y) or isinstance(y, V) and y.dtype.kind == "f" and x.dtype.kind != "f":
+        return False
+    if not isinstance(y, V) and x.dtype.kind != "f":
+        return False
+    out = low.out(dtype=step.outs[0].dtype)
+    own = y.dtype if isinstance(y, V) else F4 if out.dtype in HALVES else out.dtype
+    low.map("y", {"y": y}, out.shape, own, out)
+    return True
+
+
+RULES: dict[str, Callable] = {
+    **PRODUCT_RULES,
+    **ROW_RULES,
+    **dict.fromkeys(("Amax", "MaxOfAll"), reduce_rule("max", "f")),
+    **dict.fromkeys(("Alias", "Clone", "Contiguous"), copy_rule),
+    "AllOf": logical_rule("np.int64(x == 0)", "n == 0"),
+    "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
+    "Copy": write_rule,
+    "Expand": expand_rule,
+    "Index": index_rule,
+    "MaskedFill": masked_fill_rule,
+    "Mean": mean_rule,
+    "Permute": permute_rule,
+    "Reshape": reshape_rule,
+    "ScatterAdd": scatter_rule,
+    "Sum": reduce_rule("sum", "if"),
+    "To": to_rule,
+    "Unindex": unindex_rule,
+}
+MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are
+WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd"}  # these are given memory as it is: halves are left to a call

@@ -1,0 +1,330 @@
+"""What `compile` keeps for one kind of arguments: two generated programs, what they assume, and how a call runs them.
+
+The function is captured twice, with other floats the second time, and the captures have to agree (captured.py).  A call looks
+up the hidden inputs, checks that no write can be seen through another argument, and runs the forward program; the results
+get one node, whose backward is the other program (gradients.py).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.kinds import KINDS, on_device
+from ..core.frames import ON, current
+from ..core.tensor import Box, Tensor, history, memory, version, wrap
+from ..errors import warn
+from ..func.tree import flatten, rebuild
+from ..kernels import cache
+from ..places import Place
+from .captured_program import Captured, argument_names
+from .captured_steps import Draw, Refused, Value
+from .differentiation import track
+from .guards import PLAIN, Environment
+from .trace import UNKNOWN, Trace
+
+if TYPE_CHECKING:
+    from .api import Compiled
+    from .emit.module_text import Program
+
+
+def kind(a: Any, grad: bool) -> tuple:
+    """What a specialisation depends on of one argument."""
+    if isinstance(a, Tensor):
+        x = a._a
+        edge = a._edge if a._view is None else history(a)
+        return (
+            type(a),
+            type(x),
+            x.dtype,
+            x.shape,
+            True if x.flags.c_contiguous else x.strides,
+            grad and edge is not None,
+        )
+    if type(a) is float:
+        return ("float",) if math.isfinite(a) and a else (float, repr(a))
+    if isinstance(a, PLAIN):
+        try:
+            hash(a)
+        except TypeError:
+            return (type(a), repr(a))
+        return (type(a), a, repr(a)) if isinstance(a, (float, complex)) else (type(a), a)
+    return (type(a), id(a))
+
+
+class Eager:
+    """A kind of call that runs eagerly."""
+
+    def __init__(self, why: str, place: Place | None, loud: bool, fix: str = ""):
+        self.why, self.place, self.loud, self.fix = why, place, loud, fix
+
+    def tensors(self, leaves: Any) -> Any:
+        return ()
+
+    def say(self, owner: Compiled) -> None:
+        """Tell the user, once."""
+        if self.loud and not owner.fullgraph:
+            warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {self.why}", self.fix)
+
+    def run(self, owner: Compiled, tensors: Any, leaves: Any, args: tuple, kwargs: dict) -> Any:
+        return owner._eagerly(self, args, kwargs)
+
+
+class Specialisation:
+    """The program for one kind of arguments."""
+
+    def __init__(self, owner: Compiled, leaves: Any, spec: Any, args: tuple, kwargs: dict):
+        self.owner, self.grad = owner, current() is ON
+        self.tree = flatten((args, kwargs))[1] if isinstance(spec, int) else spec
+        self.names = argument_names(owner.function, args, kwargs)
+        self.example_leaves = [None if isinstance(a, Tensor) else a for a in leaves]
+        roots: dict[str, Any] = {"self": owner.function}
+        self.held = []  # so that ids in the key stay
+        for name, a in zip(self.names, leaves):
+            if not isinstance(a, (Tensor, *PLAIN)):
+                if isinstance(a, np.ndarray):
+                    raise Refused(f"its argument {name} is a NumPy array", None, False)
+                roots[name] = a
+                self.held.append(a)
+        self.floats = [i for i, a in enumerate(leaves) if type(a) is float and math.isfinite(a) and a]
+        self.environment = Environment(roots)
+        self.backward: Program | None = None
+        self.described: tuple = ()  # what all nodes of this program have in common (gradients.py)
+        self.paved = False  # whether its short road has been written (road.py)
+        before = {id(t): version(t) for _, _, t in self.environment.tensors}
+        first = self.captured(leaves)
+        if any(version(t) != before[id(t)] for _, _, t in self.environment.tensors):
+            raise Refused("it changes tensors behind the capture's back", None, True)
+        self.fixed = {i: leaves[i] for i, a in enumerate(leaves) if type(a) is float and i not in self.floats}
+        self.build(first)
+
+    def captured(self, leaves: Any) -> Captured:
+        """Two captures that agree; the second has other floats, so that one that was computed with shows itself."""
+        first = Captured(self, leaves)
+        if first.touched:  # computed or decided with: not a parameter, but a value to be guarded
+            self.floats = [i for i in self.floats if self.names[i] not in first.touched]
+            return self.captured(leaves)
+        others = [a * 1.37 + 0.1 if i in self.floats else a for i, a in enumerate(leaves)]
+        second = Captured(self, others)
+        if any(a is b for a in first.trace.made for b in second.trace.made):
+            raise Refused(UNKNOWN, None, True)
+        if first.fingerprint() == second.fingerprint():
+            return first
+        if not self.floats:
+            raise Refused("it computes something else when it is called again with the same arguments", None, True)
+        self.floats = []
+        return self.captured(leaves)
+
+    # ------------------------------------------------------------------ the program
+    def build(self, c: Captured) -> None:
+        """Generate the forward and the backward program, and keep what a call needs to know."""
+        trace, inputs, outputs = c.trace, c.trace.input_values(), [c.trace.value(b) for b in c.outs]
+        self.n_args, self.arg_places = len(trace.inputs), c.places
+        self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
+        self.result_tree, self.results = c.result_tree, c.results
+        self.n_outs, self.out_tracked = len(outputs), c.tracked
+        self.by, self.grads_known, self.freed = c.by, [g is not None for g in c.grads], c.freed
+        self.generators = [g for g, _ in trace.generators.values()]
+        self.on_device = lies_on_device(trace, inputs, outputs)
+        self.watch_hidden(trace)
+        writes = self.find_writes(trace, inputs)
+        saved = self.build_backward(c, inputs, writes) if c.seeds else []
+        outputs += [v for v in saved if v not in inputs]
+        self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
+        self.entry = Loaded(self.forward, self.names, self.written)
+        self.pull = None if self.backward is None else Loaded(self.backward, self.names, [])
+        self.out_dtypes = [v.dtype for v in outputs]
+        written = [p for p, _ in writes]
+        self.example_arrays = [
+            np.zeros_like(v.array, order="C") if v in written else v.array.copy() for v in inputs[: self.n_args]
+        ]
+
+    def build_backward(self, c: Captured, inputs: list[Value], writes: list) -> list[Value]:
+        """The backward program; the forward values that it reads."""
+        saved, again = c.needed()
+        if any(v in [p for p, _ in writes] for v in saved):
+            raise Refused("it writes to an input that its backward needs", None, False)
+        grads = [g for g in c.grads if g is not None]
+        steps = [*again, *c.backward_steps]
+        self.backward = generated(
+            steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device
+        )
+        self.saved_order = [("input", inputs.index(v)) if v in inputs else ("made", None) for v in saved]
+        return saved
+
+    def watch_hidden(self, trace: Trace) -> None:
+        """How hidden inputs are looked up at each call; tensors that were not read have to stay tensors."""
+        self.getters = [get for _, get, _ in trace.hidden]
+        self.hidden_kinds = [kind(get(), self.grad) for get in self.getters]
+        used, found = {id(get) for get in self.getters}, [get() for get in self.getters]
+        self.getters_of_same = []  # other places where a hidden input was found, which have to go on holding it
+        for _, get, t in self.environment.tensors:
+            places = [k for k, hidden in enumerate(found) if hidden is t]
+            if id(get) not in used and not places:
+                self.environment.guards.append((get, type(t), of_type))
+            if id(get) not in used:
+                self.getters_of_same += [(get, k) for k in places]
+
+    def find_writes(self, trace: Trace, inputs: list[Value]) -> list[tuple[Value, Value]]:
+        """The inputs that the program writes to, each with what it holds in the end."""
+        writes = [(v, w) for v, b in zip(inputs, trace.input_boxes()) if (w := trace.held(b)) is not v]
+        self.written = [inputs.index(v) for v, _ in writes]
+        self.write_places = [next((s.place for s in trace.steps if s.written is not None and s.outs[0] is w), None)
+                             for _, w in writes]  # fmt: skip
+        self.zero_writes = [inputs.index(p) for p, _ in writes if not p.shape]
+        return writes
+
+    # ------------------------------------------------------------------ a call
+    def tensors(self, leaves: Any) -> list | None:
+        """All inputs, hidden ones too; None where a guard does not hold."""
+        for i, value in self.fixed.items():
+            if leaves[i] != value:
+                return None
+        if self.environment.guards and not self.environment.holds():
+            return None
+        found = [leaves[i] for i in self.arg_places]
+        try:
+            for get, known in zip(self.getters, self.hidden_kinds):
+                t = get()
+                if not isinstance(t, Tensor) or type(t) is Box or kind(t, self.grad) != known:
+                    return None
+                found.append(t)
+        except (KeyError, IndexError):
+            return None
+        if any(get() is not found[self.n_args + k] for get, k in self.getters_of_same):
+            return None
+        return found
+
+    def run(self, owner: Compiled, tensors: list, leaves: Any, args: tuple, kwargs: dict) -> Any:
+        """The compiled program on these tensors."""
+        arrays = [t._a for t in tensors]
+        states = [g.get_state() for g in self.generators] if self.grad else ()
+        if overlapping(tensors, arrays, self.written, self.needs_grad):
+            return owner.function(*args, **kwargs)
+        for k in self.written:  # what eager code refuses to write to, it has to refuse itself
+            if tensors[k]._ver is not None and tensors[k].is_inference():
+                return owner.function(*args, **kwargs)
+        try:
+            raw = self.entry(arrays, leaves)
+        except Exception as e:
+            return self.failed(owner, e, args, kwargs)
+        outs = [wrap(o if type(o) in KINDS else np.asarray(o, d)) for o, d in zip(raw, self.out_dtypes)]
+        for j, k in enumerate(self.zero_writes):
+            arrays[k][...] = raw[len(self.out_dtypes) + j]
+        for k, place in zip(self.written, self.write_places):
+            memory(tensors[k]).bump(self.owner.name, place)
+        results = outs[: self.n_outs]
+        if self.grad and any(self.out_tracked):
+            track(self, tensors, results, outs[self.n_outs :], leaves).states = states
+        return self.assemble(results, tensors, leaves)
+
+    def assemble(self, outs: list, tensors: list, leaves: Any) -> Any:
+        """The results as the function returns them."""
+        made = [outs[x] if k == "out" else tensors[x] if k == "input" else leaves[x] if k == "leaf" else x
+                for k, x in self.results]  # fmt: skip
+        return made[0] if self.result_tree is None else rebuild(self.result_tree, made)
+
+    def failed(self, owner: Compiled, e: Exception, args: tuple, kwargs: dict) -> Any:
+        """The generated code has raised: eager code tells."""
+        result = owner.function(*args, **kwargs)  # raises the error at the user's line, if it is the program's
+        if self.on_device and isinstance(e, IndexError):  # an earlier call's (kernels/cuda/outside.py)
+            raise e
+        self.give_up(owner, e)
+        return result
+
+    def give_up(self, owner: Compiled, e: Exception) -> None:
+        """The generated code failed where eager code does not: run eagerly from now on."""
+        why = f"the generated code failed: {type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
+        for found in owner._table.values():
+            for i, s in enumerate(found):
+                if s is self:
+                    found[i] = Eager(why, None, True)
+        owner.roads.clear()
+        owner._reasons[why] = None
+        warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {why}")
+
+    # ------------------------------------------------------------------ what it shows
+    def told(self) -> list:
+        """The programs and how they are called, for explain()."""
+        if self.backward is None:
+            return [("program", self.forward, self.entry)]
+        return [("forward", self.forward, self.entry), ("backward", self.backward, self.pull)]
+
+    def example(self) -> tuple:
+        """Arguments like those of the first call."""
+        leaves: list = list(self.example_leaves)
+        for place, a, needs in zip(self.arg_places, self.example_arrays, self.needs_grad):
+            leaves[place] = wrap(a.copy())
+            if needs:
+                leaves[place].requires_grad_()
+        return rebuild(self.tree, leaves)
+
+
+def generated(*args: Any) -> Program:
+    """The text of a program.  What writes it is imported when it is first needed: a tenth of what minigrad takes to start."""
+    from .emit.module_text import generate
+
+    return generate(*args)
+
+
+class Loaded:
+    """A generated program, compiled, and where each of its parameters comes from; `written` are inputs that it writes to."""
+
+    def __init__(self, program: Program, names: list[str], written: list):
+        self.plan = [(k, names.index(x) if k == "number" else x) for k, x in program.params]
+        if program.statics:
+            self.plan.append(("statics", program.statics))
+        self.on_device = program.on_device
+        if not program.on_device:
+            self.entry = getattr(cache.load(program.name, program.text), program.name)
+            return
+        from ..kernels.cuda import device_array, kernel_modules, launch_graph
+
+        self.plan = [(k, device_array.to_device(x) if k == "constant" else x) for k, x in self.plan]
+        function = getattr(kernel_modules.load(program.name, program.text), program.name)
+        places = {j for j, (k, x) in enumerate(self.plan) if k == "input" and x in written}
+        draws = any(op.data.get("cls") is Draw for group in program.groups for op in group.ops)
+        self.entry = launch_graph.Launches(function, places, "it draws random numbers" if draws else "")
+
+    def __call__(self, arrays: list, leaves: Any) -> tuple:
+        """Run it; on the processor arrays without dimensions are given as numbers."""
+        return self.entry(*[
+            (arrays[x] if arrays[x].ndim or self.on_device else arrays[x][()]) if k == "input"
+            else float(leaves[x]) if k == "number" else x
+            for k, x in self.plan
+        ])  # fmt: skip
+
+
+def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> bool:
+    """Whether the program runs on the device.  What moves between devices is not compiled; numbers may come from anywhere."""
+    ends = [on_device(v.array) for v in [*inputs, *outputs]]
+    made = [on_device(o.array) for step in trace.steps for o in step.outs if o.shape]
+    there = any(ends) or any(made)
+    if there and not (all(ends) and all(made)):
+        raise Refused("it computes with tensors on different devices", None, True, "move tensors before the call")
+    return there
+
+
+def owner_name(owner: Compiled) -> str:
+    """The entry's name."""
+    return owner.name if owner.name.isidentifier() and not owner.name.startswith("__") else "program"
+
+
+def of_type(a: Any, kind: type) -> bool:
+    """Still a tensor."""
+    return type(a) is kind
+
+
+def overlapping(tensors: list, arrays: list, written: list, needs_grad: list) -> bool:
+    """Whether a write would be seen through another input, or one tensor that requires grad is given twice."""
+    for k in written:
+        a = arrays[k]
+        if not a.flags.writeable:
+            return True
+        for j, b in enumerate(arrays):
+            if j != k and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
+                return True
+    tracked = [id(t) for t, n in zip(tensors, needs_grad) if n]
+    return len(set(tracked)) != len(tracked)

@@ -1,0 +1,365 @@
+"""Capture: run a function once and note every primitive operation with its values, backward included.
+
+The Trace layer hands the function boxes, as the transforms do, so that no value can be read unnoticed: `item()`, `if` and
+`numpy()` on a traced tensor end the capture (Refused).  A write in place makes a new value of the memory; whoever reads that
+memory through another view afterwards is refused too.  Recording (recording.py) notes what a person wants to see of a
+program; a capture notes what a program needs to be run again without Python.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import host, laid_out
+from ..core import engine
+from ..core.edges import Leaf, Port, key
+from ..core.frames import OFF, Frame, apply_at, running, use
+from ..core.function import record
+from ..core.inplace import check_writable, inplace_at, link_view, regraph, shares, twin
+from ..core.node import describe
+from ..core.tensor import Box, Tensor, history, wrap
+from ..core.wiring import among, as_tuple
+from ..diagnose.user_methods import call_user
+from ..kernels.cache import without
+from ..layers.grad import Grad
+from ..ops.base.families import Pointwise
+from ..ops.index import NonZero
+from ..ops.sort import DataDependent
+from ..places import Place, user_frame
+from .captured_steps import VALUES, Draw, Refused, Step, Value
+from .value_reads import capturing, plain, watch_reading
+
+UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
+BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
+BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
+
+
+class Trace(Grad):
+    """One running capture."""
+
+    name = "compile"
+
+    def __init__(self, environment: Any):
+        self.steps: list[Step] = []
+        self.inputs: list[tuple[Value, Any]] = []  # and its box
+        self.hidden: list[tuple[Value, Any, Any]] = []  # how to look the tensor up, and its box
+        self.refused: Refused | None = None
+        self.phase = "forward"
+        self._outside = {id(t): (name, get) for name, get, t in environment.tensors}
+        self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
+        self._known: dict[int, Value] = {}  # id of an array -> what it holds now
+        self._written: list[tuple[int, np.ndarray]] = []
+        self._clock = 0
+        self._kept: list = []
+        self.outside: list[Tensor] = []
+        self.made: list[Tensor] = []  # constants that did not come through `adopt`
+        self.generators: dict[int, tuple] = {}  # those drawn from, with the state they had
+        self._drawn: tuple | None = None
+        self.nonleaf = False
+
+    # ------------------------------------------------------------------ values
+    def enter(self, t: Tensor, name: str) -> Box:
+        """An input: a box around a copy, for a capture changes nothing outside."""
+        value = wrap(same_layout(t._a))
+        b = self.box(value)
+        edge = history(t)
+        if edge is not None:
+            self.nonleaf |= type(edge) is not Leaf
+            b._edge = edge if type(edge) is Leaf and name == "" else Leaf(b)
+        self._known[id(value._a)] = Value("input", value._a, 0, name)
+        self._boxes[id(t)] = b
+        self.outside.append(t)
+        return b
+
+    def argument(self, t: Tensor, name: str) -> Box:
+        """An argument of the function."""
+        b = self.enter(t, name)
+        self.inputs.append((self.value(b), b))
+        return b
+
+    def input_values(self) -> list[Value]:
+        """What the program reads from outside: its arguments, then its hidden inputs."""
+        return [v for v, *_ in self.inputs] + [v for v, *_ in self.hidden]
+
+    def input_boxes(self) -> list[Box]:
+        """The boxes that stand for them."""
+        return [b for *_, b in self.inputs] + [b for *_, b in self.hidden]
+
+    def own(self, a: Any) -> Any:
+        """A tensor as this layer sees it: one from outside becomes a hidden input."""
+        if not isinstance(a, Tensor) or self.owns(a):
+            return a
+        if type(a) is Box:
+            raise self.refuse("it uses a tensor of another transform")
+        if id(a._a) in self._known:
+            return self.box(a)
+        if id(a) not in self._boxes:
+            if id(a) not in self._outside:
+                return self.found(a)
+            name, get = self._outside[id(a)]
+            b = self.enter(a, "")
+            v = self.value(b)
+            v.name = name
+            self.hidden.append((v, get, b))
+        return self._boxes[id(a)]
+
+    def found(self, a: Tensor) -> Box:
+        """A tensor that nobody has announced: a constant, if the library has made it while it ran.
+
+        Formulas and transforms make such, from shapes and numbers alone.  One that is there already in the next capture
+        was not made inside (specialise.py compares), and might change.
+        """
+        if history(a) is not None:
+            raise self.refuse(UNKNOWN)
+        self.made.append(a)
+        b = self._boxes[id(a)] = self.adopt(a)
+        return b
+
+    def value(self, b: Box) -> Value:
+        """What a box holds now."""
+        a = b._value._a
+        v = self._known.get(id(a))
+        if v is None:
+            raise self.refuse("it reads a tensor that was made in a way that is not recorded")
+        for time, memory in self._written:
+            if v.born < time and memory is not a and np.may_share_memory(memory, a):
+                raise self.refuse("it reads memory that was written through another view")
+        return v
+
+    def held(self, b: Box) -> Value:
+        """What an input's box holds in the end, other views of its memory left aside."""
+        return self._known[id(b._value._a)]
+
+    def note(self, kind: str, array: np.ndarray, content: Any = None) -> Value:
+        """A new value."""
+        self._clock += 1
+        v = self._known[id(array)] = Value(kind, array, self._clock)
+        v.content = content
+        return v
+
+    def adopt(self, value: Tensor) -> Box:
+        """A tensor made inside: a constant."""
+        if self._drawn is not None:
+            given, self._drawn = self._drawn, None
+            fresh = wrap(value._a)
+            self.steps.append(
+                Step(Draw, list(given), [self.note("computed", fresh._a)], self.look_around(), self.phase)
+            )
+            return self.box(fresh)
+        fresh = wrap(value._a.copy("K"))
+        self.note("constant", fresh._a, host(fresh._a.copy("K")))
+        return self.box(fresh)
+
+    def drawing(self, generator: Any, sample: Any, size: tuple) -> None:
+        """Random numbers are about to be drawn: a step of the program.  The generator will be put back."""
+        if id(generator) not in self.generators:
+            self.generators[id(generator)] = (generator, generator.get_state())
+        self._drawn = (sample, generator, size)
+
+    def reading(self, who: str) -> None:
+        """An operation looks at a tensor's values while it decides what to do."""
+        raise self.refuse(f"the size of what {who} gives depends on values, which differ from call to call", fix=VALUES)
+
+    def number(self, a: float, kind: Any) -> Box:
+        """A Python number among an operation's operands."""
+        b = self.box(wrap(np.array(float.__float__(a) if isinstance(a, float) else a, kind)))
+        self.note("number", b._value._a, a)
+        return b
+
+    def refuse(self, why: str, loud: bool = True, fix: str = "") -> Refused:
+        """The exception that ends the capture; remembered, should the user's code catch it."""
+        frame = user_frame(2)
+        place = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+        self.refused = self.refused or Refused(why, place, loud, fix)
+        return self.refused
+
+    def readable(self, t: Box) -> Tensor:
+        raise self.refuse(
+            "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call", fix=VALUES
+        )
+
+    def detach(self, t: Box) -> Box:
+        return self.box(t._value.detach())
+
+    # ------------------------------------------------------------------ operations
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        """Run the operation on the values, and note it."""
+        place = self.look_around()
+        args = tuple([self.own(a) for a in args])
+        needs = tuple([self.tracks(frame, a) for a in args])
+        if not cls.primitive:
+            return self.custom_function(frame, cls, args, needs)
+        if cls.name in BY_MEMORY:
+            raise self.refuse(f"{cls.name} depends on how a tensor lies in memory")
+        if issubclass(cls, BY_VALUE):
+            self.reading(cls.name)
+        if self.nonleaf and self.phase == "forward" and running.get() is not None:
+            raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
+        given = [self.given(a) for a in args]
+        low = apply_at(frame.parent, cls, tuple([self.inner(plain(a)) for a in args]))
+        lows = low if isinstance(low, tuple) else (low,)
+        lows = tuple([wrap(o._a.copy()) if id(o._a) in self._known else o for o in lows])
+        self.steps.append(Step(cls, given, [self.note("computed", o._a) for o in lows], place, self.phase))
+        out = tuple([self.box(o) for o in lows])
+        out = out if isinstance(low, tuple) else out[0]
+        if cls.view and self.owns(args[0]):
+            link_view(frame, cls, args, out)
+        if any(needs) and cls.differentiable:
+            record(self, cls, self.as_tensors(cls, args), out)
+        return out
+
+    def given(self, a: Any) -> Any:
+        """An argument as a step keeps it."""
+        if isinstance(a, Tensor):
+            return self.value(a)
+        if holds_tensor(a):
+            raise self.refuse("it passes tensors inside lists to an operation")
+        return a
+
+    def as_tensors(self, cls: Any, args: tuple) -> tuple:
+        """Numbers among the operands as 0-d tensors, for formulas would make tensors of them that nobody has noted."""
+        if not issubclass(cls, Pointwise):
+            return tuple([plain(a) for a in args])
+        kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype in FLOATS), np.dtype("f8"))
+        n = len(args) - cls.statics
+        return tuple([self.number(a, kind) if i < n and isinstance(a, (int, float)) else plain(a)
+                      for i, a in enumerate(args)])  # fmt: skip
+
+    def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
+        """A user's Function that may be traced through: its forward and backward are steps of the program."""
+        if not cls.is_traceable:
+            raise self.refuse(
+                f"it calls the Function {cls.__name__}, which does not say is_traceable = True",
+                fix=f"write `is_traceable = True` in {cls.__name__} if its methods are made of minigrad operations",
+            )
+        ctx = cls.Node(self, needs)
+        with use(frame.but(grad=False)):
+            low = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
+            if not cls.combined:
+                call_user(cls, "setup_context", ctx, args, low)
+        if ctx._dirty:
+            raise self.refuse(f"{cls.__name__} writes to its inputs")
+        lows = as_tuple(low)
+        outs = tuple([self.box(self.own(o)._value) if isinstance(o, Tensor) else o for o in lows])
+        ctx._meta, ctx._given = describe(outs), describe(args)
+        if any(needs):
+            ctx._edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
+            ctx._keep(args, lows, outs, args)
+            for i, (r, o) in enumerate(zip(lows, outs)):
+                if isinstance(o, Tensor) and o._np_dtype in FLOATS and not among(r, ctx._nondiff):
+                    o._edge = ctx if len(outs) == 1 else Port(ctx, i)
+        ctx._dirty = ctx._nondiff = ()
+        return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
+
+    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """A write: the memory holds a new value from now on."""
+        place, written = self.look_around(), x
+        x, others = self.own(x), tuple([self.own(o) for o in others])
+        tracked = fn.differentiable and any([self.tracks(frame, a) for a in (x, *others)])
+        if x._view is not None:
+            raise self.refuse("it writes to a view", fix="write to the whole tensor, as with x.copy_(y) or x.add_(y)")
+        check_writable(frame, x, tracked, fn.function_name() + "_")
+        if tracked:
+            others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
+        old, given = self.value(x), [self.given(o) for o in others]
+        before = twin(x)
+        with use(frame.parent):
+            before._value = x._value.clone()
+            inplace_at(frame.parent, fn, x._value, tuple([self.inner(plain(o)) for o in others]))
+        self._known[id(before._value._a)] = old
+        self._kept.append(before)
+        new = self.note("computed", x._value._a)
+        new.array = x._value._a.copy()
+        self._kept.append(x._value)
+        self._written.append((self._clock, x._value._a))
+        self.steps.append(Step(fn, [old, *given], [new], place, self.phase, old))
+        if tracked:
+            regraph(self, fn, before, x, self.as_tensors(fn, (x, *others))[1:])
+        return written
+
+    def look_around(self) -> Place | None:
+        """The user's line; his variables give their names to the values."""
+        frame = user_frame(3)
+        if frame is None or self.phase == "backward":  # the lines of a backward are the caller's
+            return None
+        for name, v in list(frame.f_locals.items()):
+            self.call_it(name, v)
+        return Place(frame.f_code.co_filename, frame.f_lineno)
+
+    def call_it(self, name: str, v: Any, depth: int = 0) -> None:
+        """Note the name of a variable on the value that it holds."""
+        if self.owns(v):
+            known = self._known.get(id(v._value._a))
+            if known is not None and not known.name and name.isidentifier():
+                known.name = name
+        elif depth < 2 and isinstance(v, (tuple, list)) and len(v) <= 64:
+            for i, part in enumerate(v):
+                self.call_it(f"{name}_{i}", part, depth + 1)
+        elif depth < 2 and isinstance(v, dict) and len(v) <= 64:
+            for k, part in v.items():
+                self.call_it(f"{name}_{k}", part, depth + 1)
+
+    # ------------------------------------------------------------------ backward
+    def differentiate(self, outs: list, by: list) -> tuple[list, list]:
+        """Run backward from the boxes `outs` to the boxes `by`: the values of the seeds, and of the gradients (or None)."""
+        self.phase = "backward"
+        seeds = []
+        for o in outs:
+            g = self.box(wrap(np.ones_like(o._value._a, order="C")))
+            self._clock += 1
+            self._known[id(g._value._a)] = Value("input", g._value._a, 0, "grad_" + (self.value(o).name or "output"))
+            seeds.append(g)
+        edges = [history(b) for b in by]
+        found = engine.run([history(o) for o in outs], seeds, {key(e) for e in edges}, keep=True)
+        grads = [found.get(key(e)) for e in edges]
+        return [self.value(g) for g in seeds], [None if g is None else self.value(self.own(g)) for g in grads]
+
+
+@contextmanager
+def tracing(trace: Trace, grad: bool):
+    """Run under a capture."""
+    watch_reading()
+    token, compiling = capturing.set(trace), without.set(True)  # its values are looked at by nobody
+    try:
+        with use(Frame(trace, grad, None, False, OFF)):
+            yield trace
+    except Refused:
+        raise
+    except Exception as e:
+        raise trace.refused or e from None
+    finally:
+        capturing.reset(token)
+        without.reset(compiling)
+        for generator, state in trace.generators.values():
+            generator.set_state(state)
+    if trace.refused is not None:
+        raise trace.refused
+
+
+def holds_tensor(a: Any) -> bool:
+    """Whether a tensor is hidden in a structure."""
+    if isinstance(a, (tuple, list)):
+        return any(map(holds_tensor, a))
+    return isinstance(a, Tensor) or isinstance(a, dict) and any(map(holds_tensor, a.values()))
+
+
+def same_layout(a: np.ndarray) -> np.ndarray:
+    """A copy that lies in memory as the original does."""
+    if a.flags.c_contiguous:
+        return a.copy()
+    if not a.size:
+        return np.empty_like(a)
+    low = sum(min(0, (n - 1) * s) for n, s in zip(a.shape, a.strides))
+    high = sum(max(0, (n - 1) * s) for n, s in zip(a.shape, a.strides)) + a.itemsize
+    whole = np.zeros_like(a, np.uint8, shape=(high - low,))
+    out = laid_out(whole, a.shape, a.dtype, -low, a.strides)
+    if 0 not in a.strides:
+        out[...] = a
+        return out
+    inner = tuple([slice(0, 1) if s == 0 else slice(None) for s in a.strides])
+    out[inner] = a[inner]
+    return out

@@ -1,0 +1,1 @@
+"""Everything that finds, explains and reports mistakes: a file for each kind."""

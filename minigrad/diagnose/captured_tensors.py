@@ -1,0 +1,123 @@
+"""The Guard: a transparent layer around a user's forward.  It warns of a tracked tensor that is no input of the Function:
+forward runs with gradients and tangents off, so those of a captured tensor would be lost without a word.
+
+In debug mode it also follows what forward computes from the inputs: if that is saved, a second derivative misses the part
+that goes through it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..arrays.dtypes import FLOATS
+from ..core.edges import next_number, producer
+from ..core.frames import Frame, Layer, apply_at, current
+from ..core.inplace import inplace_at
+from ..core.node import Ctx
+from ..core.tensor import Tensor, history
+from ..errors import error, warn
+from ..places import Place, user_place
+from . import debug
+from .ctx import look_at_class, place_among
+
+
+class Guard(Layer):
+    """Watches one call of a Function's forward."""
+
+    name = "forward"
+
+    def __init__(self, cls: type, inputs: tuple, needs: tuple, level: Any):
+        self.cls, self.inputs, self.warned, self.start = cls, inputs, False, next_number()
+        self.level = level  # the dual level around the call
+        # what depends on inputs that require grad, with the operation that made it, and its line; an input has None
+        self.derived: list[tuple[Tensor, str | None, Place | None]] = [
+            (a, None, None) for a, n in zip(inputs, needs) if n
+        ]
+
+    def handles(self, fn: type, args: tuple) -> bool:
+        """A guard sees every operation."""
+        return True
+
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        """Look at the arguments and pass the operation on."""
+        out = apply_at(self.below(frame, args), cls, args)
+        if debug.mode.on and has_slope(cls) and any([t is a for t, _, _ in self.derived for a in args]):
+            outs = out if isinstance(out, tuple) else (out,)
+            place = user_place()
+            self.derived += [(o, cls.function_name(), place) for o in outs if o._np_dtype in FLOATS]
+        return out
+
+    def look_back(self, ctx: Ctx, outs: tuple, first: bool) -> None:
+        """forward is over: look at the class after its first call; in debug mode at what was saved.
+
+        Backward then warns of what forward has computed and saved, if it is to be differentiated itself.
+        """
+        if first:
+            look_at_class(self.cls, self.inputs, outs)
+        if not debug.mode.on:
+            return
+        for i, s in enumerate(ctx._saved):
+            for t, name, place in self.derived:
+                if s is t and name is not None and place_among(s, outs) is None:
+                    check = partial(missed, self.cls.__name__, i, tuple(t.shape), f"{name} at {place}")
+                    ctx._checks = (*ctx._checks, check)
+
+    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """The same for writes."""
+        return inplace_at(self.below(frame, (x, *others)), fn, x, others)
+
+    def below(self, frame: Frame, args: tuple) -> Frame:
+        """The frame underneath, with the modes in force here; warns on the way."""
+        for a in args:
+            if isinstance(a, Tensor) and a._layer is not None:
+                raise error(
+                    RuntimeError,
+                    f"{self.cls.__name__}.forward",
+                    f"uses a tensor of shape {tuple(a.shape)} that belongs to a running "
+                    f"`{a._layer.name}` transform and is not one of its inputs: its derivative would be lost",
+                    f"pass it as an argument of {self.cls.__name__}.apply",
+                )
+        if not self.warned:
+            for a in args:
+                if isinstance(a, Tensor) and a._layer is None and not any(a is i for i in self.inputs):
+                    self.look(frame, a)
+        p = frame.parent
+        assert p is not None
+        same = (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference)
+        return p if same else p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
+
+    def look(self, frame: Frame, a: Tensor) -> None:
+        """Warn if a, which is no input, is tracked in eager mode."""
+        edge = None if frame.grad else history(a)
+        if edge is not None and producer(edge)._seq < self.start:  # not made in this forward, under enable_grad
+            self.warn(a, "requires grad", "gradient")
+        elif self.level is not None and a._tan is not None and a._tan[0] is self.level and a._tan[1] is not None:
+            self.warn(a, "has a tangent", "tangent")
+
+    def warn(self, a: Tensor, tracked: str, lost: str) -> None:
+        """Once for each call of forward."""
+        self.warned = True
+        warn(
+            "captured-tensor",
+            f"{self.cls.__name__}.forward",
+            f"uses a tensor of shape {tuple(a.shape)} that {tracked} but is not one of its inputs: its {lost} is lost",
+            f"pass it as an argument of {self.cls.__name__}.apply, or use its .detach()",
+        )
+
+
+def has_slope(cls: Any) -> bool:
+    """Whether a built-in operation has a derivative anywhere that is not zero (as sign and round have)."""
+    return cls.primitive and any([cls.reads[i] or f() != 0 for i, f in cls.formulas.items()])
+
+
+def missed(who: str, i: int, shape: tuple, maker: str) -> None:
+    """Before a backward that is to be differentiated itself: warn of a saved tensor that carries no history."""
+    if current().grad:
+        warn(
+            "saved-intermediate",
+            f"{who}.backward",
+            f"is to be differentiated itself, and saved tensor {i}, of shape {shape}, is taken for a constant there: it was "
+            f"computed from the inputs in forward, where nothing is recorded (made by {maker})",
+            "save the inputs and compute it again in backward, or return it as an output",
+        )

@@ -1,0 +1,97 @@
+"""Debug mode's knowledge of where histories end: why a result is not tracked, and which leaves were cut off there."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, NamedTuple
+from weakref import WeakSet, ref
+
+from ..places import PACKAGE, Place, user_place
+from .debug import Notes
+
+
+class End(NamedTuple):
+    """Where a history ends: the operation, the user's line, why, and what to do."""
+
+    name: str
+    place: Place | None
+    why: str
+    fix: str
+
+
+class Cuts(threading.local):
+    """Where histories have ended in this thread, with the leaves behind, by the line."""
+
+    def __init__(self):
+        self.known: dict[Place | None, tuple[End, WeakSet]] = {}
+
+
+cuts = Cuts()
+_ends, _sources = Notes(), Notes()
+NO_GRAD = "runs under no_grad or inference_mode, where nothing is recorded", "compute it outside of the block"
+FIXES = {
+    "detach": "compute without detach() what is to get gradients",
+    "data": "compute without .data what is to get gradients",
+    "argmax": "use a loss for classes, nn.functional.cross_entropy(logits, target)",
+    "argmin": "use a smooth function in its place, softmin",
+    **dict.fromkeys(
+        ("gt", "lt", "ge", "le", "eq", "ne"),
+        "use a smooth function in its place, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
+    ),
+}
+
+
+def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
+    """Remember why results are not tracked: the history ends here, did so before, or has never begun."""
+    untracked = [t for t in outs if getattr(t, "_edge", t) is None and t._layer is None]
+    if untracked:
+        note_end(name, user_place(), [a for a in args if hasattr(a, "_edge")], untracked, grad)
+
+
+def note_end(name: str, place: Place | None, given: list, outs: list, grad: bool) -> None:
+    """The same for an operation, at the user's line, whose results are not tracked."""
+    tracked = next((t for t in given if t._edge is not None), None)
+    end = next((e for t in given if (e := _ends.get(t))), None)
+    if tracked is not None:
+        why, fix = (f"the result, of {outs[0].dtype}, has no derivative", "keep results floating-point")
+        why, fix = NO_GRAD if not grad else (why, FIXES.get(name, fix))
+        end = End(name, place, f"{why}; it was given a tensor of shape {tuple(tracked.shape)} that requires grad", fix)
+        remember(end, [t._edge for t in given if t._edge is not None])
+    for t in outs:
+        if end is not None:
+            _ends[t] = end
+        else:
+            _sources[t] = [s for a in given for s in _sources.get(a) or [(ref(a), name, place)]]
+
+
+def note_cut(name: str, t: Any, out: Any) -> None:
+    """Remember that the user has taken t out of its history, as `out`; minigrad does so for purposes of its own."""
+    if not sys._getframe(2).f_code.co_filename.startswith(PACKAGE):
+        what = f"gives a tensor of shape {tuple(t.shape)} without its history"
+        _ends[out] = end = End(name, user_place(), what, FIXES[name])
+        remember(end, [t._edge])
+
+
+def remember(end: End, edges: list) -> None:
+    """Keep an end with the leaves behind it, for as long as those live."""
+    from ..core.engine import behind
+
+    cuts.known.setdefault(end.place, (end, WeakSet()))[1].update(behind(edges)[1])
+
+
+def end_of(t: Any) -> End | None:
+    """Why a tensor is not tracked, if that was noted."""
+    if end := _ends.get(t):
+        return end
+    for source, name, place in _sources.get(t) or ():
+        s = source()
+        if s is not None and s._edge is not None:
+            why = f"was given a tensor of shape {tuple(s.shape)} that came to require grad only after that"
+            return End(name, place, why, "set requires_grad before computing with it")
+    return None
+
+
+def cut_off(leaf: Any) -> End | None:
+    """Where a history with this leaf has ended."""
+    return next((end for end, leaves in reversed(cuts.known.values()) if leaf in leaves), None)

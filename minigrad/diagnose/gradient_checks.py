@@ -1,0 +1,276 @@
+"""What is wrong with the gradients that a user's backward has returned, or with what it has done to those it was given.
+
+The engine looks at their number, kind and shape after each call, and at the tensors' counters; here is what it then says.
+Two checks look further: in debug mode whether gradients stand in each other's place, and, for a backward that never reads
+the gradient that it is given (or a jvp its tangent), whether it should have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.memory import storage
+from ..core.node import Ctx
+from ..core.saved import Saved
+from ..core.tensor import Box, Tensor, bottom, history, levels
+from ..errors import error, warn
+from ..places import defined_at, noted, return_of, returned_at, returns, steps, users_code
+from . import debug
+from .user_methods import argument_names, counted
+
+
+def who(node: Any) -> str:
+    """The method that returned the gradients; of a built-in operation its node."""
+    return f"{node._fn.__name__}.backward" if isinstance(node, Ctx) else type(node).__name__
+
+
+def lines(node: Any) -> list[str]:
+    """Notes of the lines where backward returns, or begins if it returns at several, and of the forward call if known."""
+    made = noted("the forward call was", node._trace)
+    return [*return_of(node._fn.backward), *made] if isinstance(node, Ctx) else made
+
+
+def names_of(node: Any) -> list[str]:
+    """What forward calls its arguments."""
+    return argument_names(node._fn, len(node._edges)) if isinstance(node, Ctx) else []
+
+
+def of_argument(node: Any, i: int) -> str:
+    """The argument that gradient i is for."""
+    return f"argument {names_of(node)[i]}" if isinstance(node, Ctx) else f"argument {i}"
+
+
+def nothing(node: Ctx) -> None:
+    """backward has returned None: warn if it says `return` nowhere.  Written out, None is a gradient of zero."""
+    if (
+        len(node._edges) != 1
+        or not node._needs[0]
+        or users_code(node._fn.backward) is None
+        or returns(node._fn.backward)
+    ):
+        return
+    warn(
+        "backward-returns-nothing",
+        who(node),
+        f"has no return, and so gives None: {names_of(node)[0]}, of shape {node._given[0][0]}, gets no gradient",
+        "return the gradient, or write `return None` where it is zero",
+        notes=lines(node),
+    )
+
+
+def wrong_number(node: Ctx, outs: tuple) -> Exception:
+    """The error for too few or too many gradients."""
+    n, names = len(node._edges), names_of(node)
+    row = f"({', '.join(names)})"
+    got = f"returned {counted(len(outs), 'gradient')} for the {counted(n, 'argument')} of forward, {row}"
+    if outs == (None,) and not returns(node._fn.backward):
+        got = (
+            f"has no return, and so gives None in place of gradients for the {counted(n, 'argument')} of forward, {row}"
+        )
+    extra = "; the ctx has no place among them" if len(outs) == n + 1 and outs[0] is None else ""
+    if len(outs) == 1 and isinstance(outs[0], Iterator):
+        extra = f"; a {type(outs[0]).__name__} is no tuple: put tuple(...) around it"
+    return error(
+        RuntimeError,
+        who(node),
+        f"{got}: an incorrect number of gradients (expected {n}, got {len(outs)}){extra}",
+        f"return {', '.join([f'grad_{name}' for name in names])}, with None for what has no gradient",
+        notes=lines(node),
+    )
+
+
+def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
+    """The error for what a user's backward returned in place number i."""
+    if isinstance(o, Tensor):
+        return error(
+            RuntimeError,
+            who(node),
+            f"returned a gradient different from None for {of_argument(node, i)} (gradient {i}), which is no tensor",
+            "return None there, or give apply a tensor",
+            notes=lines(node),
+        )
+    kind, row = f"of type {type(o).__name__}", ", ".join([f"grad_{name}" for name in names_of(node)])
+    fix = "return the slope times the gradient that arrives: slope * grad_output"
+    if isinstance(o, np.ndarray):
+        kind = f"as a NumPy array of shape {o.shape}"
+        fix = "return minigrad.from_numpy(...) of it, and put @once_differentiable before backward"
+    elif isinstance(o, (list, tuple, dict)):
+        fix = f"return {row}" + (", side by side" if len(node._edges) > 1 else "")
+    return error(
+        RuntimeError,
+        who(node),
+        f"returned gradient {i}, for {of_argument(node, i)}, {kind}: expected a tensor or None",
+        fix,
+        notes=lines(node),
+    )
+
+
+def wrong_shape(node: Any, i: int, got: tuple, shapes: Sequence) -> Exception:
+    """The error for a gradient that cannot be that of its argument; `shapes` has those of all arguments."""
+    expected = shapes[i]
+    hint, fix = "", f"return a gradient of shape {expected}, that of the argument"
+    owner = next((j for j, shape in enumerate(shapes) if got and j != i and shape == got), None)
+    if isinstance(node, Ctx) and owner is not None:
+        names = names_of(node)
+        hint = f"; {got} is the shape of argument {owner}, {names[owner]}"
+        row = ", ".join(["ctx"] * node._fn.combined + names)
+        fix += f"; if they are exchanged, return them in the same order as forward({row})"
+    elif len(got) > 1 and got == expected[::-1]:
+        hint, fix = "; it is transposed", f"return its .T, of shape {expected}"
+    return error(
+        RuntimeError,
+        who(node),
+        f"returned an invalid gradient at index {i} - got {list(got)} but expected shape compatible with {list(expected)}: "
+        f"gradient {i} has shape {got}, and {of_argument(node, i)} has shape {expected}{hint}",
+        fix,
+        notes=lines(node),
+    )
+
+
+def no_float(node: Any, i: int, g: Tensor, dtype: np.dtype) -> None:
+    """Warn of a gradient of bools or integers, before it is made one of floating point."""
+    is_bool = g._np_dtype.kind == "b"
+    why = "a condition says only where the slope is 1" if is_bool else "what stood behind the point is lost"
+    warn(
+        "gradient-dtype",
+        who(node),
+        f"returned gradient {i} in {g.dtype}, for {of_argument(node, i)} in {dtypes.of_numpy(dtype)}: {why}",
+        "multiply it with the gradient that arrives: mask * grad_output"
+        if is_bool
+        else "compute it in floating point: .to(grad_output.dtype) before dividing",
+        notes=lines(node),
+    )
+
+
+def exchanged(node: Ctx, gs: list, outs: tuple) -> None:
+    """In debug mode: warn of None for a wanted gradient while one that nobody wants was computed."""
+    lacking = [i for i, need in enumerate(node._needs) if need and outs[i] is None]
+    idle = [i for i, need in enumerate(node._needs) if not need and outs[i] is not None]
+    if lacking and idle and any(g is not None for g in gs):
+        i, j = lacking[0], idle[0]
+        warn(
+            "none-for-needed",
+            who(node),
+            f"returned None as gradient {i}, for {of_argument(node, i)} of shape {node._given[i][0]}, which requires grad, and "
+            f"computed gradient {j}, for {of_argument(node, j)}, which does not",
+            f"ask ctx.needs_input_grad[{i}] for {names_of(node)[i]}, and ctx.needs_input_grad[{j}] for {names_of(node)[j]}",
+            notes=lines(node),
+        )
+
+
+def unread(method: Any) -> Any:
+    """The parameters of backward for gradients, or of jvp for tangents, if none of them is ever read there.
+
+    False if one is, or none has a name; one that begins with an underscore says that it is not read on purpose.
+    """
+    code = users_code(method)
+    if code is None or code.co_flags & 0x0C:  # *args or **kwargs
+        return False
+    names = code.co_varnames[1 : code.co_argcount]
+    used = {name for _, name, _ in steps(method)}
+    return False if not names or any(name in used or name.startswith("_") for name in names) else names
+
+
+def regardless(given: list, made: Sequence) -> int | None:
+    """Which result is not zero, though it comes from a method that read nothing of what it was given, where not all is 1."""
+    plain = all(t is None or type(t) is Tensor for t in (*given, *made))
+    if not plain or all(t is None or (t._a == 1).all() for t in given):
+        return None
+    return next((i for i, t in enumerate(made) if t is not None and (t._a != 0).any()), None)
+
+
+def unused(node: Ctx, gs: list, outs: tuple) -> None:
+    """Warn of a backward that never reads the gradient it is given, where that makes its result wrong."""
+    cls = node._fn
+    if cls._unread is None:
+        cls._unread = unread(cls.backward)
+    if cls._unread and (i := regardless(gs, outs)) is not None:
+        warn(
+            "gradient-unused",
+            who(node),
+            f"never uses {', '.join(cls._unread)}, the gradient that arrives, so that gradient {i} is the same whatever comes "
+            "after this operation",
+            f"multiply the slope with it (the chain rule): slope * {cls._unread[0]}",
+            notes=lines(node),
+        )
+
+
+def unused_tangents(cls: Any, tangents: list, outs: list) -> None:
+    """The same for a jvp that never reads the tangents."""
+    if cls._unread_tangents is None:
+        cls._unread_tangents = unread(cls.jvp)
+    if cls._unread_tangents and (i := regardless(tangents, outs)) is not None:
+        warn(
+            "tangent-unused",
+            f"{cls.__name__}.jvp",
+            f"never uses {', '.join(cls._unread_tangents)}, so that tangent {i} is the same however fast the inputs change",
+            f"multiply the slope with it (the chain rule): slope * {cls._unread_tangents[0]}",
+            notes=return_of(cls.jvp),
+        )
+
+
+def written(node: Any, i: int, g: Tensor) -> Exception:
+    """The error for a user's backward that has written to a gradient that it was given."""
+    counter = bottom(g)._ver
+    counted = counter is not None and counter.n
+    how = f"in place by {counter.writer}" if counted else "through NumPy or .data"
+    return error(
+        RuntimeError,
+        type(node).__name__,
+        f"has modified gradient {i}, of shape {tuple(g.shape)}, which it was given, {how}; the same memory may be the "
+        "gradient of other tensors",
+        "make a new tensor, g = g * 2 for g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
+        counter.place if counted else None,
+        [
+            *noted("its backward is", defined_at(node._fn.backward)),
+            *([] if counted else debug.lent(storage(bottom(g)._a))),
+        ],
+    )
+
+
+def check_private(node: Ctx, saved: Saved) -> None:
+    """A user's backward may have written to a saved tensor only if nobody else has it."""
+    i, counter = node._saved.index(saved), saved.tensor._ver
+    if saved.index is None and node._places[i] is None:
+        return
+    raise error(
+        RuntimeError,
+        type(node).__name__,
+        f"has modified saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place by {counter.writer}; it is "
+        f"{'the result' if saved.index is not None else 'an argument'} of forward, which now has other numbers",
+        "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
+        counter.place,
+        noted("its backward is", defined_at(node._fn.backward)),
+    )
+
+
+def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
+    """Under create_graph, warn of a gradient that has lost the history of the one it was computed from.
+
+    A backward is linear in what it is given, so that its results, unless they are zero, are tracked where that is.
+    """
+    if not any(map(tracked, gs)):
+        return
+    for i, o in enumerate(outs):
+        if o is not None and not tracked(o) and bottom(o)._a.any():
+            warn(
+                "untracked-backward",
+                node.name(),
+                f"is computed under create_graph=True, but gradient {i}, of shape {tuple(o.shape)}, that it returned has no "
+                "history: second derivatives miss what goes through it",
+                "compute it with minigrad's operations, without detach(), no_grad() and NumPy; or mark backward with "
+                "@once_differentiable, which makes a second derivative an error",
+                returned_at(node._fn.backward),
+            )
+            return
+
+
+def tracked(t: Any) -> bool:
+    """Whether somebody follows a tensor: it has a history, or a tangent, as some transform around sees it."""
+    return t is not None and any(
+        [history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in levels(t)]
+    )

@@ -1,0 +1,383 @@
+"""Calling the methods that users write, and saying what is wrong when a call fails.
+
+Python's own errors name neither the Function nor the remedy.  Those that come from a mistake about the protocol (a method
+that takes other arguments than it is given, a tuple used like the tensor in it) are raised anew, of the same type, with
+both.  All of it happens after the failure: a call that goes well pays nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from ..core.frames import current, recordings
+from ..core.node import Ctx
+from ..core.tensor import Foreign, Tensor, history
+from ..errors import MinigradError, error, warn
+from ..places import Place, defined_at, noted, raised_at, users_code, users_part
+from . import debug
+from .ctx import PROTOCOL, no_attribute
+
+if TYPE_CHECKING:
+    from ..core.function import Function
+
+METHODS = ("forward", "setup_context", "backward", "jvp", "vmap")
+
+
+def call_user(cls: type[Function], name: str, *args: Any) -> Any:
+    """Call one of the user's methods; what is wrong with it is said with the Function's name, numbers and a remedy."""
+    method = getattr(cls, name)
+    if name == "forward":
+        method = own_forward(method)
+    run = recordings[-1].watching(cls, name, method) if recordings else method
+    try:
+        return run(*args)
+    except Foreign as e:
+        raise foreign(cls, name, e) from None
+    except (TypeError, AttributeError, ValueError, IndexError, NameError) as e:
+        if isinstance(e, MinigradError) or (said := explained(cls, name, method, args, e)) is None:
+            raise
+        raise said.with_traceback(e.__traceback__) from None
+
+
+def running_method() -> str:
+    """The user's method that runs now, "Square.forward"; empty outside of all."""
+    frame: Any = inspect.currentframe()
+    while frame is not None and frame.f_code is not call_user.__code__:
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_locals['cls'].__name__}.{frame.f_locals['name']}"
+
+
+def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Exception) -> Any:
+    """What minigrad has to say of an error that Python raised in a user's method; None if it is not about the protocol."""
+    if type(e) is TypeError and not takes(method, args):
+        return miscalled(cls, name, args)
+    rest = users_part(e.__traceback__)
+    while rest is not None and rest.tb_next is not None:
+        rest = rest.tb_next
+    if rest is None:
+        return None
+    place = Place(rest.tb_frame.f_code.co_filename, rest.tb_lineno)
+    if type(e) is AttributeError and isinstance(e.obj, Ctx) and not e.name.startswith("_"):
+        return no_attribute(e.obj, e.name, place)
+    if rest.tb_frame.f_code is not users_code(method):
+        return None
+    for explain in (a_missing_ctx, a_tuple, a_gradient_of_none):
+        if (found := explain(cls, name, args, e, place.code)) is not None:
+            return error(type(e), f"{cls.__name__}.{name}", *found, place)
+    return None
+
+
+def takes(method: Any, args: tuple) -> bool:
+    """Whether a method can be called with these arguments."""
+    try:
+        inspect.signature(method).bind(*args)
+    except TypeError:
+        return False
+    except ValueError:  # not written in Python: no signature
+        return True
+    return True
+
+
+# ---------------------------------------------------------------------- the wrong arguments
+def miscalled(cls: type[Function], name: str, args: tuple) -> Exception:
+    """The error for a user's method that cannot take the arguments that it is called with."""
+    method, n = getattr(cls, name), len(args)
+    signature = inspect.signature(method)
+    names = list(signature.parameters)
+    notes, why = noted("it is defined", defined_at(method)), ""
+    try:
+        signature.bind(*args)
+    except TypeError as e:
+        why = f": {e}"
+    says = f"is called with {counted(n, 'argument')} ({given_to(cls, name, n)}), but it is defined as {name}{signature}{why}"
+    if inspect.ismethod(method):
+        more, fix = "", "put @staticmethod before it, not @classmethod"
+    elif name != "forward":
+        more, fix = "", f"def {name}({', '.join(parameters_for(cls, name, n))}), as a @staticmethod"
+    elif near := misspelt(cls, "setup_context"):
+        more, fix = f"; the class has no setup_context, but `{near[0]}`", f"rename {near[0]} to setup_context"
+        notes += near[1]
+    else:
+        more, fix = fault_of_forward(cls, method, names, args)
+    return error(TypeError, f"{cls.__name__}.{name}", says + more, fix, notes=notes)
+
+
+def fault_of_forward(cls: type[Function], forward: Any, names: list, args: tuple) -> tuple[str, str]:
+    """What is wrong with forward's parameters, judged by whether it would fit with the ctx or without; or with the call."""
+    if names[:2] == ["self", "ctx"]:
+        return "", f"leave self out, and put @staticmethod before it: def forward({', '.join(names[1:])})"
+    if cls.combined and not names:  # no call fits: it does not even take the ctx
+        given = ["ctx"] + (["x"] if len(args) == 2 else [f"x{i}" for i in range(len(args) - 1)])
+        return "; without a setup_context in the class, the ctx comes first", f"def forward({', '.join(given)})"
+    if cls.combined and names[:1] not in (["ctx"], ["self"]) and takes(forward, args[1:]):
+        return (
+            "; without a setup_context in the class, the ctx comes first",
+            f"def forward(ctx, {', '.join(names)}), or add a @staticmethod def setup_context(ctx, inputs, output), which gets "
+            "the ctx instead",
+        )
+    if not cls.combined and names[:1] in (["ctx"], ["self"]) and takes(forward, (None, *args)):
+        return "; the class has a setup_context, and the ctx goes there", f"def forward({', '.join(names[1:])})"
+    return "", f"{call_of(cls)}{', which adds the ctx itself' if cls.combined else ''}"
+
+
+def call_of(cls: type[Function]) -> str:
+    """The call to write, with forward's names for the arguments."""
+    found = list(inspect.signature(cls.forward).parameters.values())
+    names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found]
+    row = names[1:] if cls.combined and not names[0].startswith("*") else names
+    return f"call {cls.__name__}.apply({', '.join(row)})"
+
+
+def given_to(cls: type[Function], name: str, n: int) -> str:
+    """What minigrad calls a method with."""
+    if name == "forward":
+        return "the ctx and the arguments of apply" if cls.combined else "the arguments of apply"
+    if name == "backward":
+        return "the ctx and " + (
+            "the gradient of the output" if n == 2 else f"a gradient for each of the {n - 1} outputs"
+        )
+    return {
+        "setup_context": "the ctx, the tuple of inputs and the output",
+        "jvp": "the ctx and one tangent for each argument of forward",
+        "vmap": "info, in_dims and the arguments of forward",
+    }[name]
+
+
+def parameters_for(cls: type[Function], name: str, n: int) -> list[str]:
+    """The n parameters that a method other than forward should have."""
+    if name == "setup_context":
+        return ["ctx", "inputs", "output"]
+    if name == "backward":
+        return ["ctx", "grad_output"] if n == 2 else ["ctx", *[f"grad_{i}" for i in range(n - 1)]]
+    first = ["ctx"] if name == "jvp" else ["info", "in_dims"]
+    return [*first, *argument_names(cls, n - len(first))]
+
+
+def argument_names(cls: type[Function], n: int) -> list[str]:
+    """What forward calls its first n arguments, without the ctx."""
+    found = []
+    for p in list(inspect.signature(cls.forward).parameters.values())[cls.combined :]:
+        found += [f"{p.name}[{i}]" for i in range(n - len(found))] if p.kind is p.VAR_POSITIONAL else [p.name]
+    return found[:n] if len(found) >= n else [f"argument_{i}" for i in range(n)]
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun: 1 argument, 2 arguments.
+
+    >>> counted(1, "entry"), counted(2, "entry")
+    ('1 entry', '2 entries')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
+
+
+# ---------------------------------------------------------------------- what Python says inside a method
+def a_missing_ctx(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
+    """forward has no ctx, or another argument is taken for it."""
+    if type(e) is NameError and e.name == "ctx" and name == "forward" and not cls.combined:
+        return (
+            "uses ctx, which it does not have: the class has a setup_context, which gets it",
+            "move what is done with ctx there, setup_context(ctx, inputs, output), or leave setup_context out and take the "
+            "ctx first, forward(ctx, ...)",
+        )
+    if (
+        type(e) is AttributeError
+        and e.name in PROTOCOL
+        and not isinstance(e.obj, Ctx)
+        and any(e.obj is a for a in args)
+    ):
+        names = list(inspect.signature(getattr(cls, name)).parameters)
+        return (
+            f"looks for {e.name} in {described(e.obj)}, which is not the ctx: the ctx is the first argument, whatever it is "
+            f"called, and the method is defined as {name}({', '.join(names)})",
+            "put the ctx first"
+            if name == "forward"
+            else f"def {name}({', '.join(parameters_for(cls, name, len(args)))})",
+        )
+    return None
+
+
+def a_tuple(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
+    """A tuple that the protocol gives is called, has another length, or is used like the one thing in it."""
+    misused = "'tuple' object is not callable" in str(e) or "tuple index out" in str(e) or "to unpack" in str(e)
+    asked = e.obj if type(e) is AttributeError and type(e.obj) is tuple else None
+    if name == "setup_context" and (asked is args[1] or misused and "inputs" in code):
+        names, n = argument_names(cls, len(args[1])), len(args[1])
+        row = f"({', '.join(names)}{',' * (n == 1)})"
+        return f"inputs is the tuple of the {counted(n, 'argument')} of forward, {row}; {e}", f"{row} = inputs"
+    if not (args and isinstance(args[0], Ctx)) or not misused and asked is None:
+        return None
+    if misused and "needs_input_grad" in code:
+        n = len(args[0].needs_input_grad)
+        return (
+            f"ctx.needs_input_grad is a tuple of {counted(n, 'entry')}, one for each argument of forward, "
+            f"({', '.join(argument_names(cls, n))}), and none for the ctx; {e}",
+            "write ctx.needs_input_grad[0] for the first",
+        )
+    kept = args[0].saved_tensors
+    if misused and "saved_tensors" in code:
+        fix = f"take what {args[0]._where()} gives to ctx.save_for_backward(...), as many and in that order"
+        if "callable" in str(e):
+            fix = f"leave the parentheses out: {'(x,)' if len(kept) == 1 else 'a, b'} = ctx.saved_tensors"
+        return (
+            f"ctx.saved_tensors is a tuple of {counted(len(kept), 'tensor')}, what save_for_backward was given; {e}",
+            fix,
+        )
+    if asked is not None and len(asked) == len(kept) and any(isinstance(t, Tensor) for t in asked):
+        fix = f"take it apart first: {'(x,)' if len(kept) == 1 else 'a, b'} = ctx.saved_tensors"
+        return f"asks a tuple of {counted(len(kept), 'tensor')}, as ctx.saved_tensors is, for its {e.name}", fix
+    return None
+
+
+def a_gradient_of_none(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
+    """backward computes with a gradient, or jvp with a tangent, that is None."""
+    lacking = [i for i, g in enumerate(args) if g is None]
+    if name not in ("backward", "jvp") or "NoneType" not in str(e) or not lacking:
+        return None
+    i, names = lacking[0], list(inspect.signature(getattr(cls, name)).parameters)
+    it = names[i] if i < len(names) else f"the one at place {i - 1}"
+    kind, why = "gradient", "its output was not used"
+    if name == "jvp":
+        kind, why = "tangent", "its argument has none"
+    if not args[0]._materialize:
+        why += ", and ctx.set_materialize_grads(False) asks for None in place of zeros"
+    return (
+        f"computes with {it}, {kind} {i - 1}, which is None: {why} ({e})",
+        f"compute that part only `if {it} is not None`"
+        + ("" if args[0]._materialize else ", or leave set_materialize_grads(False) out"),
+    )
+
+
+def described(x: Any) -> str:
+    """A value in an error."""
+    if isinstance(x, Tensor):
+        return f"a tensor of shape {tuple(x.shape)}"
+    return "None" if x is None else f"a {type(x).__name__}"
+
+
+# ---------------------------------------------------------------------- forward called instead of apply
+def guarded(cls: type[Function], forward: Any) -> Any:
+    """forward as those find it who call it directly; `apply` calls `plain`, the user's own."""
+
+    @functools.wraps(forward)
+    def direct(*args: Any, **kwargs: Any) -> Any:
+        who = f"{cls.__name__}.forward"
+        if not cls.combined:
+            note_bypass(cls, args)
+            return forward(*args, **kwargs)
+        if args and isinstance(args[0], Tensor):
+            raise error(
+                TypeError,
+                who,
+                f"was called directly, with {counted(len(args), 'argument')}, and a tensor of shape {tuple(args[0].shape)} "
+                "stands in the place of the ctx, which apply makes",
+                call_of(cls),
+            )
+        try:
+            return forward(*args, **kwargs)
+        except AttributeError as e:
+            if isinstance(e, MinigradError) or not args or e.obj is not args[0] or e.name not in PROTOCOL:
+                raise
+            raise error(
+                AttributeError,
+                who,
+                f"was called directly, with {described(args[0])} in the place of the ctx, and asks it for {e.name}",
+                call_of(cls),
+            ) from None
+
+    direct.plain, direct.guard = forward, direct  # type: ignore[attr-defined]
+    return direct
+
+
+def own_forward(forward: Any) -> Any:
+    """The user's own forward; a decorator of the user's may have copied the attributes of `direct` to another function."""
+    return forward.plain if getattr(forward, "guard", None) is forward else forward
+
+
+def note_bypass(cls: type[Function], args: tuple) -> None:
+    """In debug mode, warn that a forward is called directly whose arguments require grad."""
+    if debug.mode.on and current().grad and any(isinstance(a, Tensor) and history(a) is not None for a in args):
+        warn(
+            "forward-called",
+            f"{cls.__name__}.forward",
+            "was called directly, on a tensor that requires grad: its operations are recorded one by one, and the class's "
+            "backward is not called",
+            call_of(cls),
+        )
+
+
+# ---------------------------------------------------------------------- names
+def misspelt(cls: type[Function], name: str) -> tuple[str, list[str]] | None:
+    """A method of the class whose name is almost `name`, and a note that says where it is."""
+    found = [m for m in vars(cls) if m not in METHODS and callable(getattr(cls, m)) and not m.startswith("_")]
+    near = difflib.get_close_matches(name, found, 1, 0.85)
+    return (near[0], noted(f"`{near[0]}` is", defined_at(getattr(cls, near[0])))) if near else None
+
+
+def missing(cls: type[Function], name: str, what: str) -> Exception:
+    """The error for a method that is needed and not defined."""
+    fix = f"add a @staticmethod def {name}(ctx, {'*args)' if name == 'forward' else WRITTEN[name]}"
+    if (near := misspelt(cls, name)) is None:
+        return error(
+            NotImplementedError, cls.__name__, what, fix, notes=noted("its forward is", defined_at(cls.forward))
+        )
+    return error(
+        NotImplementedError,
+        cls.__name__,
+        f"{what}; there is a method `{near[0]}`",
+        f"rename {near[0]} to {name}",
+        notes=near[1],
+    )
+
+
+WRITTEN = {
+    "backward": "grad_output)",
+    "jvp": "*tangents) that returns a tangent for each output; second derivatives by backward alone are jacrev(jacrev(f)), in "
+    "place of hessian(f)",
+}
+
+
+def check_names(cls: type[Function]) -> None:
+    """At a Function's first call: it has a forward, and no setup_context under another name."""
+    from ..core.function import Function
+
+    if cls.forward is Function.forward:
+        raise missing(cls, "forward", "you must implement the forward function for custom autograd.Function")
+    if cls.combined and (near := misspelt(cls, "setup_context")) is not None:
+        warn(
+            "misspelt-method",
+            cls.__name__,
+            f"has a method `{near[0]}`, and no setup_context: nobody calls it",
+            f"rename {near[0]} to setup_context",
+            notes=near[1],
+        )
+
+
+def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
+    """The error for a tensor of a transform in a user's method, which can do nothing with it."""
+    shape, layer = tuple(e.box.shape), e.box._layer.name
+    if e.runs:
+        fix = (
+            "make the method of minigrad operations and of Functions with a vmap staticmethod of their own, or write a "
+            "vmap staticmethod in place of generate_vmap_rule=True"
+            if layer == "vmap"
+            else "make the method of minigrad operations; what computes elsewhere goes into the forward of a Function with a "
+            "backward of its own"
+        )
+        return error(
+            RuntimeError,
+            f"{cls.__name__}.{name}",
+            f"runs under `{layer}`, where a tensor (of shape {shape}) has no memory for numpy() and the like",
+            fix,
+            raised_at(e),
+        )
+    return error(
+        RuntimeError,
+        f"{cls.__name__}.{name}",
+        f"uses a tensor of shape {shape} that belongs to a `{layer}` transform around it and is not one of its inputs: "
+        "what depends on it would be lost",
+        f"pass it as an argument of {cls.__name__}.apply, and keep it with ctx.save_for_backward",
+        raised_at(e),
+    )

@@ -1,0 +1,119 @@
+"""What `explain` is asked for, as a derivative in a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from ..autograd import forward_ad
+from ..core.tensor import Tensor
+from ..errors import error
+from ..record.passes import parameter_names, record, run_backward
+from ..record.recorder import Record
+from .derive import derive
+from .explanation import Explanation
+from .lookup import Asked, derivative, of_tensor
+from .value_names import name_after
+
+
+def tensor(t: Tensor, by: tuple, index: Any, frame: FrameType | None) -> Explanation:
+    """A gradient or tangent, or the derivative of a tensor by another."""
+    asked = of_tensor(t, by[0]) if by else derivative(t, frame)
+    name_after(asked.rec, frame)
+    if asked.owned and (name := asked.rec.values[asked.value].name):
+        asked.label = f"{name}.grad"
+    return explained(asked, index)
+
+
+def recording(rec: Record, of: Any, index: Any) -> Explanation:
+    """A gradient that a recording has."""
+    rec.settle()
+    return explained(Asked(rec, "gradient", chosen(rec, of)), index)
+
+
+def function(f: Callable, inputs: tuple, of: Any, index: Any, tangents: tuple | None) -> Explanation:
+    """The derivative of a function's result, or the tangent of it."""
+    if tangents is not None:
+        return explained(pushed(f, inputs, tangents), index)
+    rec = record(f, *inputs, passes=("forward",))
+    name_result(rec, f)
+    back = {gradient: value for value, gradient in rec.gradients.items()}
+    for out in rec.outputs:
+        if out in back:
+            return explained(Asked(rec, "gradient", back[out], f"the result of {rec.program_name}"), index)
+    notes = forget_backward(rec)
+    with rec:
+        run_backward(rec, [rec.values[out].tensor for out in rec.outputs])
+    rec.settle()
+    return explained(Asked(rec, "gradient", chosen(rec, of), notes=notes), index)
+
+
+def forget_backward(rec: Record) -> list[str]:
+    """A backward that the function has run itself does not count: what is explained is the derivative of its result."""
+    if not rec.gradients:
+        return []
+    rec.gradients.clear()
+    for group in rec.groups:
+        group.edges, group.upstream = [], None
+    return ["the function runs backward itself; this is the derivative of its result"]
+
+
+def name_result(rec: Record, f: Callable) -> None:
+    """A single result that has no name yet is called after its function."""
+    name = getattr(f, "__name__", "")
+    if len(rec.outputs) == 1 and not rec.values[rec.outputs[0]].name:
+        rec.values[rec.outputs[0]].name = name if name.isidentifier() else "result"
+
+
+def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
+    """The tangent of f's result."""
+    if len(tangents) != len(inputs):
+        raise error(
+            ValueError,
+            "explain",
+            f"got {len(tangents)} tangents for {len(inputs)} inputs",
+            "give one tangent, or None, for each input",
+        )
+
+    with forward_ad.dual_level():
+        duals = [x if t is None else forward_ad.make_dual(x, t) for x, t in zip(inputs, tangents)]
+        rec = record(lambda: f(*duals), passes=("forward",), name=getattr(f, "__name__", ""))
+    for name, x in zip(parameter_names(f, len(inputs)), duals):
+        if isinstance(x, Tensor):
+            rec.values[rec.ref(x)].name = name
+    name_result(rec, f)
+    out = next((o for o in rec.outputs if any(o in (g.tangents or {}) for g in rec.groups)), None)
+    if out is None:
+        raise error(
+            ValueError,
+            "explain",
+            "no result has a tangent",
+            "let the result depend on an input that has one, through operations with a derivative",
+        )
+    return Asked(rec, "tangent", out)
+
+
+def chosen(rec: Record, of: Any) -> int:
+    """The value that is to be differentiated by: the first one, or the one that `of` names, counts or is."""
+    able = [v for v in rec.values if v.index in rec.gradients and v.kind == "parameter"]
+    if of is not None:
+        found = [v for v in rec.values if v.index in rec.gradients and (v.name == of or v.tensor is of)]
+        found += [able[of]] if isinstance(of, int) and -len(able) <= of < len(able) else []
+    else:
+        found = able
+    if not found:
+        wanted = f"the tensor of shape {tuple(of.shape)}" if isinstance(of, Tensor) else repr(of)
+        there = ", ".join(v.name or "an unnamed tensor" for v in able) or "none"
+        raise error(
+            ValueError,
+            "explain",
+            "nothing here has a gradient" if of is None else f"{wanted} has no gradient here; there are: {there}",
+            "pass of= a name of these, or inputs that the result depends on",
+        )
+    return found[0].index
+
+
+def explained(asked: Asked, index: Any) -> Explanation:
+    """The derivation of it."""
+    return derive(asked.rec, asked.kind, asked.value, index, asked.label, asked.notes)

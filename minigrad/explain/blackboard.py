@@ -1,0 +1,269 @@
+"""An explanation as it would stand on a blackboard: each step with its line, its local partial and its numbers.
+
+The numbers have four significant digits, and what stands on both sides of an equals sign is the same number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ..places import Place
+from .explanation import Explanation, Part, Step, Sum
+
+MOST = 40  # steps: of more, the first and the last ones
+RULES = {"gradient": "backward", "tangent": "jvp"}
+WIDE, NEXT = 90, "\n          "  # characters of a line, and where it goes on
+SMALL = 6  # elements that are written out
+LARGEST = 5  # paths that are told one by one
+
+
+def text(e: Explanation) -> str:
+    """All of it."""
+    return "\n".join([*head(e), "", *Board(e).lines(), *paths(e)])
+
+
+def head(e: Explanation) -> Iterator[str]:
+    """What is explained, and how much leads to it."""
+    element = "" if e.whole else at(e.elements[0])
+    found = array(e.numbers, e.shape) if e.whole else number(e.numbers[0])
+    steps = sum(isinstance(step, Step) for step in e.steps)
+    yield f"{e.label or e.derivative(e.of)}{element} = {found}: {many(e.count, 'path')}, {many(steps, 'step')}"
+    for note in e.notes:
+        yield f"  ({note})"
+
+
+def labelled(e: Explanation) -> dict:
+    """The record of an explanation with its equations on the edges that it has: what a picture writes there as `told`."""
+    board, told = Board(e), defaultdict(list)
+    for step in reversed(e.steps):
+        if isinstance(step, Step) and e.kind == "gradient" and math.prod(board.shape(step.value)) > SMALL:
+            told[step.op, step.value].append([f"{at(part.index)} {board.sum(part)}" for part in step.parts])
+    ops = []
+    for op in e.record["ops"]:
+        edges = [dict(edge) for edge in op["edges"]]
+        for edge in edges:
+            if waiting := told[op["id"], edge["input"]]:
+                edge["told"] = waiting.pop(0)
+        ops.append({**op, "edges": edges})
+    title = (e.label or e.derivative(e.of)) + ("" if e.whole else at(e.elements[0]))
+    return {**e.record, "ops": ops, "program": {**e.record["program"], "name": title}}
+
+
+class Board:
+    """The steps of an explanation as lines."""
+
+    def __init__(self, e: Explanation):
+        self.e = e
+        self.values = {value["id"]: value for value in e.record["values"]}
+        self.op, self.place = None, 0  # of the last heading
+        self.summed = {step.value for step in e.steps if isinstance(step, Sum)}
+
+    def lines(self) -> Iterator[str]:
+        """Where the derivative begins, and what each step makes of it."""
+        for value, seed in self.e.seeds.items():
+            yield f"    {self.derivative(value)} = {self.summed_up(value, seed)}   ({self.beginning(value)})"
+        blocks = [list(block) for _, block in groupby(self.e.steps, key=self.block)]
+        for k, block in enumerate(blocks):
+            if len(blocks) > MOST and MOST // 2 <= k < len(blocks) - MOST // 2:
+                if k == MOST // 2:
+                    yield f"    ... {len(blocks) - MOST} more steps ..."
+                self.count(block[0])
+                continue
+            yield from self.sums(block) if isinstance(block[0], Sum) else self.step(block[0])
+
+    def summed_up(self, value: int, summary: dict) -> str:
+        """A few numbers, or the extremes of many."""
+        if math.prod(shape := self.shape(value)) <= SMALL:
+            return array(np.ravel(summary["values"]), shape)
+        numbers = np.ravel(summary["values"]).astype(float) if "values" in summary else [summary["min"], summary["max"]]
+        if numbers[0] is None:
+            return f"nothing finite in {shape}"
+        low, high = min(numbers), max(numbers)
+        return f"{number(low)} in each of {shape}" if low == high else f"{number(low)} to {number(high)} in {shape}"
+
+    def beginning(self, value: int) -> str:
+        """What is said of a derivative that no step gives."""
+        return (
+            "no step gives this: a hook does, or a backward that began here"
+            if value in self.summed
+            else "it begins here"
+        )
+
+    def block(self, step: Step | Sum) -> Any:
+        """Steps stand alone, the sums at a value together."""
+        return ("sum", step.value) if isinstance(step, Sum) else id(step)
+
+    def derivative(self, value: int, index: tuple | None = None) -> str:
+        """What is written for a derivative: all of a value's, or one element's."""
+        return self.e.derivative(value) + at(index or ())
+
+    def count(self, step: Step | Sum) -> bool:
+        """Go on to a step; whether it is of another operation than the last one."""
+        if isinstance(step, Sum) or step.op == self.op:
+            return False
+        self.op, self.place = step.op, self.place + 1
+        return True
+
+    def step(self, step: Step) -> Iterator[str]:
+        """One operation: its line, its local partial, its numbers."""
+        if self.count(step):
+            yield self.heading(step)
+        if rule := self.rule(step):
+            yield f"      {rule}"
+        shape = self.shape(step.value)
+        if len(step.parts) > 1 and len(step.parts) == math.prod(shape):
+            if all(part.known and len(part.terms) == 1 and not part.others for part in step.parts):
+                yield f"    {self.begun(step)} {self.product(step.parts, shape)}"
+                return
+            if not any(part.terms or part.known for part in step.parts):
+                yield f"    {self.begun(step)} {self.opaque(step)} = {array([p.gives for p in step.parts], shape)}"
+                return
+        for part in step.parts:
+            yield f"    {self.begun(step, part.index)} {self.terms(step, part)}"
+
+    def heading(self, step: Step) -> str:
+        """The operation as the program has it, and its line."""
+        here = Place(step.where["file"], step.where["line"]).short if step.where["line"] else ""
+        asked = step.asked if step.name in step.asked or not here else f"{step.asked}   ({step.name})"
+        return f"{self.place:3} {f'{self.result(step)} = {asked}':<60} {here}".rstrip()
+
+    def result(self, step: Step) -> str:
+        """The results of an operation by name."""
+        outs = dict.fromkeys(step.sources) if self.e.kind == "gradient" else [step.value]
+        return ", ".join(self.e.names[out] for out in outs)
+
+    def rule(self, step: Step) -> str:
+        """The formula of the local partial."""
+        if step.function:
+            stands = f", {Place(*step.backward_at).short}" if step.backward_at else ""
+            return f"{step.function}.{RULES[self.e.kind]}{stands}"
+        if self.e.kind == "tangent":
+            pairs = zip(dict.fromkeys(step.sources), step.partials)
+            return ", ".join(f"∂{self.e.names[step.value]}/∂{self.e.names[s]}: {p}" for s, p in pairs if p)
+        (partial,) = step.partials
+        if not partial or partial.startswith("∂") or len(step.sources) != 1:
+            return ""
+        source = step.sources[0]
+        if re.search(r"\bg\d*\b", partial):
+            return f"{self.derivative(step.value)}: {partial}, where g = {self.derivative(source)}"
+        return f"∂{self.e.names[source]}/∂{self.e.names[step.value]} = {partial}"
+
+    def begun(self, step: Step, index: tuple | None = None) -> str:
+        """The left side of an equation; where others contribute as well, it is not the whole yet."""
+        return f"{self.derivative(step.value, index)} {'gets' if step.value in self.summed else '='}"
+
+    def shape(self, value: int) -> tuple:
+        return tuple(self.values[value]["shape"])
+
+    def product(self, parts: list[Part], shape: tuple) -> str:
+        """What arrived times the local partials, as arrays; what is the same for all elements as one number."""
+        terms = [part.terms[0] for part in parts]
+        one = len({(term.value, term.index) for term in terms}) == 1
+        arrived = bracketed(terms[0].arrived) if one else array([term.arrived for term in terms], shape)
+        return f"{arrived} × {array([t.partial for t in terms], shape)} = {array([p.gives for p in parts], shape)}"
+
+    def terms(self, step: Step, part: Part) -> str:
+        """The sum of products that one element is, and where its terms come from."""
+        if not part.terms and part.known:
+            return f"{number(part.gives)}   (all local partials are 0)"
+        if not part.terms:
+            return f"{self.opaque(step)}{at(part.index)} = {number(part.gives)}"
+        places = [self.derivative(term.value, term.index) for term in part.terms]
+        plain = len(places) == 1 and part.terms[0].index in (part.index, ())
+        told = "" if plain else f"(from {', '.join(places)})"
+        quotient = "" if part.known else "   (the partial is their quotient)"
+        line = f"{self.sum(part)}{quotient}"
+        return f"{line}{'   ' if len(line) + len(told) < WIDE else NEXT}{told}".rstrip()
+
+    def sum(self, part: Part) -> str:
+        """The products and what they add up to."""
+        products = [f"{bracketed(term.arrived)} × {bracketed(term.partial)}" for term in part.terms]
+        if part.others:
+            products.append(f"{bracketed(part.rest)} ({many(part.others, 'smaller term')})")
+        return " = ".join(filter(None, [" + ".join(products), number(part.gives)]))
+
+    def opaque(self, step: Step) -> str:
+        """What a rule that tells no partials was called with."""
+        given = ", ".join(self.held(s) for s in dict.fromkeys(step.sources))
+        return f"{step.name}.{RULES[self.e.kind]}({given})"
+
+    def held(self, value: int) -> str:
+        """All of a derivative, where the record has it in full, or its shape."""
+        if self.e.kind == "gradient":
+            found = self.e.record["gradients"].get(str(value))
+        else:
+            tangents = [op["tangents"] for op in self.e.record["ops"] if str(value) in op["tangents"]]
+            found = tangents[0][str(value)] if tangents else None
+        return (
+            f"a tensor of shape {self.shape(value)}"
+            if found is None
+            else self.summed_up(value, self.values[found]["summary"])
+        )
+
+    def sums(self, block: list[Sum]) -> Iterator[str]:
+        """What meets at a value."""
+        shape = self.shape(block[0].value)
+        rows = [[*s.terms, *([s.seed] if any(one.seed for one in block) else [])] for s in block]
+        if len(block) > 1 and len(block) == np.prod(shape):
+            sides = [array(terms, shape) for terms in zip(*rows)]
+            yield f"  + {self.derivative(block[0].value)} = {' + '.join(sides)} = {array([s.total for s in block], shape)}"
+            return
+        for s, row in zip(block, rows):
+            yield f"  + {self.derivative(s.value, s.index)} = {' + '.join(map(bracketed, row))} = {number(s.total)}"
+
+
+def paths(e: Explanation) -> Iterator[str]:
+    """The paths, the largest first, with what each contributes."""
+    if e.count < 2:
+        return
+    yield ""
+    shown = e.paths[:LARGEST]
+    for path in shown:
+        steps = [f"{name} ({n}×)" if (n := len(list(same))) > 1 else name for name, same in groupby(path.names)]
+        steps = steps if len(steps) <= 12 else [*steps[:8], "...", *steps[-4:]]
+        way = " → ".join([e.names[path.begins] if path.begins is not None else "...", *steps])
+        more = f"   ({path.count} paths)" if path.count > 1 else ""
+        yield f"    {array(path.gives, (len(path.gives),) if len(path.gives) > 1 else ()):>12}   along {way}{more}"
+    total = array(e.numbers, (len(e.numbers),) if len(e.numbers) > 1 else ())
+    if len(e.paths) > len(shown):
+        given = [sum(each) for each in zip(*[path.gives for path in shown])]
+        largest = array(given, (len(given),) if len(given) > 1 else ())
+        yield f"    {many(e.count, 'path')}; the {len(shown)} largest give {largest} of {total}"
+    else:
+        yield f"    {total:>12}   in all"
+
+
+def many(count: int, what: str) -> str:
+    """A number of things."""
+    return f"{count} {what}" + "s" * (count != 1)
+
+
+def at(index: tuple) -> str:
+    """An element's place in brackets."""
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def number(x: float) -> str:
+    """A number with four significant digits."""
+    return f"{x:.4g}"
+
+
+def bracketed(x: float) -> str:
+    """A number as a factor or a term."""
+    return f"({number(x)})" if number(x).startswith("-") else number(x)
+
+
+def array(elements: Any, shape: tuple) -> str:
+    """Elements as nested lists of numbers."""
+
+    def nested(part: Any) -> str:
+        return "[" + ", ".join(map(nested, part)) + "]" if isinstance(part, list) else number(part)
+
+    return nested(np.reshape(np.asarray(elements, float), shape).tolist())

@@ -1,0 +1,318 @@
+"""The derivation of one derivative: which steps lead to it, which paths they make, and what each of these contributes."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from ..errors import error
+from ..record.build import numbered
+from ..record.recorder import Record
+from ..record.schema import summary
+from ..record.values import Group
+from .explanation import Explanation, Part, Path, Step, Sum, Term
+from .links import Link, Links, dot
+from .value_names import expression, names, worded
+
+WHOLE = 4  # up to so many elements are explained at once
+TERMS = 5  # so many terms of a sum are told one by one, and so many elements of a value followed on the way
+SHORT = 12  # characters of a constant that stands in a formula
+PATHS = 64  # so many paths are told apart
+
+
+def derive(rec: Record, kind: str, value: int, index: Any = None, label: str = "", notes: Any = ()) -> Explanation:
+    """Explain the gradient or tangent that a recording has of a value, or one element of it."""
+    return Derivation(rec, kind, value).explanation(index, label, list(notes))
+
+
+class Derivation:
+    """What leads to the derivative of one value."""
+
+    def __init__(self, rec: Record, kind: str, value: int):
+        self.rec, self.kind, self.value = rec, kind, value
+        self.links = Links(rec, kind)
+        self.order = self.on_the_way()
+        self.seeds = {v: s for v in self.order if np.any((s := self.links.seed(v)) != 0)}
+        self.counts: dict[int, int] = {}
+        for v in reversed(self.order):
+            through = sum(self.count(link) for link in self.links.into[v])
+            self.counts[v] = (v in self.seeds) + through
+
+    def on_the_way(self) -> list[int]:
+        """The values between the asked one and where its derivative begins, from the asked one on."""
+        made = {o: k for k, g in enumerate(self.rec.groups) for event in g.events for o in event.outputs}
+        seen, stack = {self.value}, [self.value]
+        while stack:
+            for link in self.links.into[stack.pop()]:
+                new = {s for s, _ in link.sources if s in self.links.number} - seen
+                seen |= new
+                stack += new
+        return sorted(seen, key=lambda v: made.get(v, -1), reverse=self.kind == "tangent")
+
+    def count(self, link: Link) -> int:
+        """How many paths go through a link."""
+        return sum(self.counts.get(s, 0) for s, _ in link.sources)
+
+    def explanation(self, index: Any, label: str, notes: list[str]) -> Explanation:
+        """All of it, as plain data."""
+        document, number = numbered(self.rec)
+        record = document.to_dict()
+        named = names(record)
+        called = {v["id"]: named.get(v["id"]) or f"v{v['id']}" for v in record["values"]}
+        asked = self.links.number[self.value]
+        elements = self.chosen(index, notes)
+        steps = self.steps(elements)
+        ends = list(self.seeds) if self.kind == "gradient" else [self.value]
+        told = Told(self.rec, number, record, called, self.kind)
+        return Explanation(
+            self.kind,
+            number(self.value),
+            label,
+            asked.shape,
+            elements,
+            [float(asked[i]) for i in elements],
+            len(elements) == asked.size,
+            {number(v): summary(s) for v, s in self.seeds.items()},
+            [told.step(s) for s in steps],
+            [told.path(p) for p in self.paths(elements)],
+            notes,
+            called,
+            told.part_of_record(self.order, ends, named),
+        )
+
+    def chosen(self, index: Any, notes: list[str]) -> list[tuple]:
+        """The elements to be explained: one that was asked for, all of a few, or the largest."""
+        asked = self.links.number[self.value]
+        if index is not None:
+            return [position(index, asked.shape)]
+        if asked.size <= WHOLE:
+            return list(np.ndindex(asked.shape))
+        at = largest(asked)
+        notes.append(f"of {asked.size} elements this is the one of largest magnitude; index={at} asks for another")
+        return [at]
+
+    # ------------------------------------------------------------------ steps
+    def steps(self, elements: list[tuple]) -> list:
+        """Links with their parts, and sums, in the order of the derivation."""
+        followed: dict[int, list[tuple]] = defaultdict(list, {self.value: elements})
+        told = []
+        for v in self.order:
+            if not followed[v]:
+                continue
+            followed[v].sort()
+            links, mine = self.links.into[v], []
+            for link in links if self.kind == "tangent" else reversed(links):
+                parts = [self.part(link, i) for i in followed[v]]
+                mine.append((link, parts))
+                for s, i in self.next_elements(link, parts):
+                    if i not in followed[s] and len(followed[s]) < TERMS:
+                        followed[s].append(i)
+            seed = self.links.seed(v)
+            sums: list = []
+            if len(links) + (v in self.seeds) > 1:
+                for k, i in enumerate(followed[v]):
+                    terms = [parts[k].gives for _, parts in mine]
+                    sums.append(Sum(v, i, terms, float(seed[i]), float(self.links.number[v][i])))
+            told.append(mine + sums)
+        return [step for mine in reversed(told) for step in mine]
+
+    def part(self, link: Link, index: tuple) -> Part:
+        """What a link gives to one element."""
+        gives = float(link.gives[index])
+        direction = np.zeros(link.gives.shape)
+        direction[index] = 1
+        slopes = self.links.slopes(link, direction)
+        if slopes is None:
+            return Part(index, gives, self.read_off(link, gives), known=False)
+        terms = [term for s, slope in slopes for term in self.terms(s, slope, index)]
+        terms.sort(key=lambda term: magnitude(term.product), reverse=True)
+        nonzero = [term for term in terms if term.product != 0] or terms[:1]
+        shown, rest = nonzero[:TERMS], nonzero[TERMS:]
+        shown.sort(key=lambda term: (term.value, term.index))
+        return Part(index, gives, shown, len(rest), math.fsum(t.product for t in rest))
+
+    def terms(self, source: int, slope: np.ndarray, index: tuple) -> list[Term]:
+        """The products of what is at a source with the local partials that are not 0; one that is, where all are."""
+        arrived, found = self.links.number[source], []
+        places = [tuple(at) for at in np.argwhere(slope != 0).tolist()]
+        if not places and slope.shape == self.links.number[source].shape and len(index) == slope.ndim:
+            places = [index] if all(i < n for i, n in zip(index, slope.shape)) else []
+        for i in places:
+            found.append(Term(source, i, float(arrived[i]), float(slope[i]), float(arrived[i]) * float(slope[i])))
+        return found
+
+    def read_off(self, link: Link, gives: float) -> list[Term]:
+        """Where no rule tells the partials, but all comes from a single number, the quotient is the partial."""
+        there = [(s, tuple(i)) for s, _ in link.sources for i in np.argwhere(self.links.number[s] != 0).tolist()]
+        if len(there) != 1:
+            return []
+        ((s, i),) = there
+        arrived = float(self.links.number[s][i])
+        return [Term(s, i, arrived, gives / arrived, gives)]
+
+    def next_elements(self, link: Link, parts: list[Part]) -> list[tuple[int, tuple]]:
+        """The elements that the numbers of a step came from, largest first."""
+        terms = sorted([t for part in parts for t in part.terms], key=lambda t: magnitude(t.product), reverse=True)
+        found = [(t.value, t.index) for t in terms]
+        for part in parts:
+            for s, _ in link.sources if not part.terms else ():
+                arrived = self.links.number[s]
+                if arrived.size:
+                    same = arrived.shape == link.gives.shape
+                    found.append((s, part.index if same else largest(arrived)))
+        return found
+
+    # ------------------------------------------------------------------ paths
+    def paths(self, elements: list[tuple]) -> list[tuple]:
+        """(links from the asked value on, where they end, how many paths, what they give to each element), the largest first.
+
+        The bundle of paths that contributes most is taken apart, until all are or there are too many.
+        """
+        if not elements:
+            return []
+        directions = []
+        for i in elements:
+            directions.append(np.zeros(self.links.number[self.value].shape))
+            directions[-1][i] = 1
+        number = self.links.number[self.value]
+        done: list[tuple] = []
+        open_ = [([], self.value, directions, [dot(d, number) for d in directions])]
+        while open_:
+            if len(done) + len(open_) >= PATHS:
+                done += [(links, None, self.counts[v], gives) for links, v, _, gives in open_]
+                break
+            open_.sort(key=lambda bundle: sum(map(magnitude, bundle[3])))
+            links, v, directions, gives = open_.pop()
+            if self.counts[v] <= 1:
+                way, end = self.only_way(v)
+                done.append((links + way, end, self.counts[v], gives))
+                continue
+            if v in self.seeds:
+                done.append((links, v, 1, [dot(d, self.seeds[v]) for d in directions]))
+            for link in self.links.into[v]:
+                self.take_apart(link, links, directions, open_, done)
+        return sorted(done, key=lambda path: sum(map(magnitude, path[3])), reverse=True)
+
+    def take_apart(self, link: Link, links: list, directions: list, open_: list, done: list) -> None:
+        """The bundles that go on through a link: one for each source, or all together where its partials are not known."""
+        many = self.count(link)
+        slopes = [self.links.slopes(link, d) for d in directions] if many > 1 else [None]
+        if any(s is None for s in slopes):
+            way, end = self.only_way(link.sources[0][0]) if many == 1 and len(link.sources) == 1 else ([], None)
+            done.append(([*links, link, *way], end, many, [dot(d, link.gives) for d in directions]))
+            return
+        for k, (source, _) in enumerate(slopes[0]):
+            ahead = [found[k][1] for found in slopes]
+            if self.counts.get(source):
+                gives = [dot(d, self.links.number[source]) for d in ahead]
+                open_.append(([*links, link], source, ahead, gives))
+
+    def only_way(self, v: int) -> tuple[list[Link], int]:
+        """The links of the one path from a value on, and where it ends."""
+        links = []
+        while v not in self.seeds:
+            onward = [(link, s) for link in self.links.into[v] for s, _ in link.sources if self.counts.get(s)]
+            if not onward:
+                break
+            link, v = onward[0]
+            links.append(link)
+        return links, v
+
+
+class Told:
+    """From the numbers of a recording to those of its document."""
+
+    def __init__(self, rec: Record, number: Any, record: dict, called: dict[int, str], kind: str):
+        self.rec, self.number, self.record, self.called, self.kind = rec, number, record, called, kind
+        groups = [g for g in rec.groups if g.events or g.phase == "backward"]
+        self.ops = {g: record["ops"][k] for k, g in enumerate(groups)}
+
+    def step(self, told: Any) -> Step | Sum:
+        """A link with its parts, or a sum."""
+        if isinstance(told, Sum):
+            told.value = self.number(told.value)
+            return told
+        link, parts = told
+        op, event = self.ops[link.group], link.group.events[0]
+        rule = "backward" if self.kind == "gradient" else "jvp"
+        code = None if event.cls.primitive else getattr(getattr(event.cls, rule), "__code__", None)
+        for term in [term for part in parts for term in part.terms]:
+            term.value = self.number(term.value)
+        return Step(
+            op["id"],
+            op["name"],
+            op["function"],
+            expression(op["where"]) or worded(op["formula"], self.words(link.group)),
+            op["where"],
+            code and (code.co_filename, code.co_firstlineno),
+            self.number(link.value),
+            [self.number(s) for s, _ in link.sources],
+            [worded(partial, self.words(link.group)) for partial in link.partials],
+            parts,
+        )
+
+    def words(self, group: Group) -> dict[str, str]:
+        """What the formulas of a primitive are to call its operands and its result."""
+        event = group.events[0]
+        if len(group.events) > 1 or not event.cls.primitive:
+            return {}
+        pairs = list(zip((*event.cls.names[: len(event.inputs)], "out"), (*event.inputs, event.outputs[0])))
+        tensors = {n: self.number.new.get(i) for n, i in pairs if isinstance(i, int)}
+        given = {n: self.called[v] for n, v in tensors.items() if v in self.called}
+        constants = {n: i["const"] for n, i in pairs if isinstance(i, dict)}
+        constants = {n: f"{c:.4g}" if isinstance(c, float) else repr(c) for n, c in constants.items()}
+        return given | {n: c for n, c in constants.items() if len(c) <= SHORT}
+
+    def path(self, told: tuple) -> Path:
+        """A path, from its beginning on."""
+        links, end, count, gives = told
+        ops = [self.ops[link.group] for link in reversed(links)]
+        begins = None if end is None else self.number(end)
+        return Path(begins, [op["id"] for op in ops], [op["name"] for op in ops], count, gives)
+
+    def part_of_record(self, order: list[int], ends: list[int], named: dict[int, str]) -> dict:
+        """What leads to `ends`, without the derivatives that have no part in the asked one, values under their names."""
+        on_the_way, wanted, kept = {self.number(v) for v in order}, {self.number(v) for v in ends}, []
+        for op in reversed(self.record["ops"]):
+            if op["phase"] == "forward" and wanted & set(op["outputs"]):
+                wanted.update(i for i in op["inputs"] if isinstance(i, int))
+                edges = [edge for edge in op["edges"] if edge["input"] in on_the_way]
+                tangents = {v: t for v, t in op["tangents"].items() if int(v) in on_the_way}
+                kept.insert(0, {**op, "edges": edges, "tangents": tangents})
+        gradients = {v: g for v, g in self.record["gradients"].items() if int(v) in on_the_way}
+        passes = ["forward", "backward" if self.kind == "gradient" else "jvp"]
+        return {
+            **self.record,
+            "program": {**self.record["program"], "passes": passes},
+            "values": [{**v, "name": named.get(v["id"], "")} for v in self.record["values"]],
+            "ops": kept,
+            "outputs": [self.number(v) for v in ends],
+            "gradients": gradients,
+        }
+
+
+def position(index: Any, shape: tuple) -> tuple:
+    """An index as a tuple of whole numbers within a shape."""
+    at = tuple(index) if isinstance(index, (tuple, list)) else (index,)
+    if len(at) != len(shape) or not all(isinstance(i, int) and -n <= i < n for i, n in zip(at, shape)):
+        raise error(
+            IndexError,
+            "explain",
+            f"{at} is no element of a tensor of shape {shape}",
+            "pass index= one whole number for each dimension",
+        )
+    return tuple([i % n for i, n in zip(at, shape)])
+
+
+def largest(a: np.ndarray) -> tuple:
+    """Where the element of largest magnitude is, in which NaN counts as the largest."""
+    at = int(np.argmax(np.nan_to_num(np.abs(a), nan=np.inf)))
+    return tuple([int(i) for i in np.unravel_index(at, a.shape)])
+
+
+def magnitude(x: float) -> float:
+    """The size of a number, in which NaN is the largest."""
+    return math.inf if x != x else abs(x)

@@ -1,0 +1,313 @@
+"""Where the dimensions of an operation's result come from: a rule for each family of operations.
+
+What no rule knows is set by the operation itself, and is said to be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ops import copy, einsum, flip, gather, join, matmul, pad, scan, shape
+from ..ops.base import families
+from ..ops.base.primitive import Primitive
+from ..ops.nn import conv, embedding, linear, pool, softmax, standardize
+
+
+@dataclass
+class Origin:
+    """Where one dimension comes from: dimensions of the arguments, and, where it is not just the same, why it is what it is."""
+
+    sources: list[tuple[int, int]] = field(default_factory=list)  # (argument, its dimension)
+    why: str = ""
+
+
+@dataclass
+class Applied:
+    """An operation with the shapes of its tensors and its other arguments."""
+
+    cls: Any
+    name: str  # what the program calls it
+    shapes: list[tuple | None]  # of the arguments; None for those that are no tensors
+    given: list[Any]
+    out: tuple
+    gone: list[tuple[int, int, str]] = field(default_factory=list)  # (argument, dimension, what became of it)
+
+    def value(self, name: str) -> Any:
+        """The argument of that name."""
+        return self.given[self.cls.names.index(name)]
+
+    @property
+    def tensors(self) -> list[int]:
+        """The positions of the tensors."""
+        return [k for k, s in enumerate(self.shapes) if s is not None]
+
+
+def origins(op: Applied) -> list[Origin]:
+    """One origin for each dimension of the result; `op.gone` gets the dimensions that are not there any more."""
+    if op.cls.primitive:
+        for kinds, rule in RULES:
+            if issubclass(op.cls, kinds) and (found := rule(op)) is not None and len(found) == len(op.out):
+                return found
+    return [Origin() for _ in op.out]
+
+
+def broadcast(op: Applied, positions: list[int], out: tuple) -> list[Origin]:
+    """Dimensions counted from the end meet; those of size 1 are repeated."""
+    found = []
+    for d, n in enumerate(out):
+        back = d - len(out)
+        there = [(k, len(op.shapes[k]) + back) for k in positions if len(op.shapes[k]) >= -back]  # type: ignore[arg-type]
+        full = [(k, e) for k, e in there if op.shapes[k][e] == n]  # type: ignore[index]
+        short = len(positions) - len(full)
+        why = (
+            f"broadcast {n} times over {'an operand' if short == 1 else f'{short} operands'}" if short and n > 1 else ""
+        )
+        found.append(Origin(full, why))
+    return found
+
+
+def pointwise(op: Applied) -> list[Origin]:
+    return broadcast(op, op.tensors, op.out)
+
+
+def kept(op: Applied) -> list[Origin] | None:
+    """The dimensions of the first tensor as they are."""
+    first = op.tensors[0]
+    return [Origin([(first, d)]) for d in range(len(op.out))] if op.shapes[first] == op.out else None
+
+
+def reduced(op: Applied) -> list[Origin] | None:
+    """What is left when some dimensions are reduced."""
+    x, names = op.shapes[0], op.cls.names
+    if "keepdim" not in names or x is None:
+        return None
+    dims = op.value("dims") if "dims" in names else op.value("dim")
+    dims = range(len(x)) if dims is None else [dims] if isinstance(dims, int) else dims
+    dims = [d % len(x) for d in dims] if x else []
+    keep = op.value("keepdim")
+    for d in dims:
+        op.gone.append((0, d, f"{op.name} takes it to {'1' if keep else 'nothing'}"))
+    if keep:
+        return [Origin([] if d in dims else [(0, d)], "keepdim=True" if d in dims else "") for d in range(len(x))]
+    return [Origin([(0, d)]) for d in range(len(x)) if d not in dims]
+
+
+def product(op: Applied) -> list[Origin]:
+    """x @ y: batches broadcast, rows of x, columns of y."""
+    x, y = op.shapes[0] or (), op.shapes[1] or ()
+    rows, columns = len(x) > 1, len(y) > 1
+    lead = op.out[: len(op.out) - rows - columns]
+    found = []
+    for d in range(len(lead)):
+        back = d - len(lead)
+        there = [(k, len(s) - 2 + back) for k, s in ((0, x), (1, y)) if len(s) - 2 >= -back]
+        found.append(Origin([(k, e) for k, e in there if (x, y)[k][e] == lead[d]]))
+    op.gone.append(
+        (0, len(x) - 1, f"summed over with {'the rows' if columns else 'the elements'} of the other by {op.name}")
+    )
+    return [*found, *([Origin([(0, len(x) - 2)])] if rows else []), *([Origin([(1, len(y) - 1)])] if columns else [])]
+
+
+def affine(op: Applied) -> list[Origin]:
+    """x @ weight.T + bias."""
+    x = op.shapes[0] or ()
+    op.gone.append((0, len(x) - 1, f"summed over with dimension 1 of the weight by {op.name}"))
+    return [*[Origin([(0, d)]) for d in range(len(x) - 1)], Origin([(1, 0)], "the weight's rows")]
+
+
+def contraction(op: Applied) -> list[Origin]:
+    """Labels that stand in the result stand in an operand."""
+    labels = op.value("of_x"), op.value("of_y")
+    found = [
+        Origin([(k, of.index(label)) for k, of in enumerate(labels) if label in of]) for label in op.value("of_out")
+    ]
+    for k, of in enumerate(labels):
+        op.gone += [
+            (k, d, f"summed over by {op.name}") for d, label in enumerate(of) if label not in op.value("of_out")
+        ]
+    return found
+
+
+def joined(op: Applied) -> list[Origin]:
+    """Sizes along one dimension add up, or it is new."""
+    dim, new = op.value("dim"), issubclass(op.cls, join.Stack)
+    found = []
+    for d in range(len(op.out)):
+        if d != dim:
+            found.append(Origin([(k, d - (new and d > dim)) for k in op.tensors]))
+        elif new:
+            found.append(Origin(why=f"new: {op.name} of {len(op.tensors)} tensors"))
+        else:
+            sizes = " + ".join(str(op.shapes[k][dim]) for k in op.tensors)  # type: ignore[index]
+            found.append(Origin([(k, dim) for k in op.tensors], f"{sizes} = {op.out[d]}"))
+    return found
+
+
+def convolved(op: Applied) -> list[Origin]:
+    """The batch of x, a channel for each kernel, and as many windows as fit."""
+    x, w = op.shapes[0] or (), op.shapes[1] or ()
+    g = op.value("geometry")
+    op.gone.append((0, 1, f"summed over with dimension 1 of the weight by {op.name}"))
+    windows = [
+        Origin([(0, d + 2)], fitting(x[d + 2], w[d + 2], g.stride[d], g.padding[d], g.dilation[d], op.out[d + 2]))
+        for d in range(len(x) - 2)
+    ]
+    return [Origin([(0, 0)]), Origin([(1, 0)], "one channel for each kernel"), *windows]
+
+
+def pooled(op: Applied) -> list[Origin]:
+    """As many windows as fit over the last dimensions."""
+    x, kernel = op.shapes[0] or (), op.value("kernel")
+    dilation = op.value("dilation") if "dilation" in op.cls.names else (1,) * len(kernel)
+    lead = len(x) - len(kernel)
+    sizes = zip(x[lead:], kernel, op.value("stride"), op.value("padding"), dilation, op.out[lead:])
+    found = [Origin([(0, lead + d)], fitting(*each)) for d, each in enumerate(sizes)]
+    return [*[Origin([(0, d)]) for d in range(lead)], *found]
+
+
+def fitting(size: int, kernel: int, stride: int, padding: Any, dilation: int, out: int) -> str:
+    """How many windows fit, as arithmetic; nothing where the padding is not the same on both sides."""
+    if not isinstance(padding, int):
+        if padding[0] != padding[1]:
+            return f"windows of {kernel} over {size}"
+        padding = padding[0]
+    wide = f"{dilation}·({kernel} - 1) - 1" if dilation > 1 else str(kernel)
+    inside = f"({size} + 2·{padding} - {wide})" if padding else f"({size} - {wide})"
+    tail = "" if dilation > 1 else " + 1"
+    steps = f"{inside} // {stride}" if stride > 1 else inside
+    text = f"{steps} + 1" if dilation > 1 else f"{steps}{tail}"
+    return (
+        f"{text} = {out}"
+        if counted(size, kernel, stride, padding, dilation) == out
+        else f"windows of {kernel} over {size}"
+    )
+
+
+def counted(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How many windows fit."""
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def padded(op: Applied) -> list[Origin]:
+    """Each size with what is put before and after it."""
+    x, found = op.shapes[0] or (), []
+    for d, (n, (before, after)) in enumerate(zip(x, op.value("widths"))):
+        found.append(Origin([(0, d)], f"{n} + {before} + {after} = {op.out[d]}" if before or after else ""))
+    return found
+
+
+def looked_up(op: Applied) -> list[Origin]:
+    """The dimensions of the indices, and the columns of the weight."""
+    indices = op.shapes[1] or ()
+    return [*[Origin([(1, d)]) for d in range(len(indices))], Origin([(0, 1)], "the weight's columns")]
+
+
+def gathered(op: Applied) -> list[Origin]:
+    """The dimensions of the index."""
+    return [Origin([(op.cls.names.index("index"), d)]) for d in range(len(op.out))]
+
+
+def viewed(op: Applied) -> list[Origin] | None:
+    """Of views, read off the strides that one has of memory which nobody touches."""
+    x = op.shapes[0]
+    if x is None or math.prod(x) == 0:
+        return None
+    base = np.empty(x, np.int8)
+    try:
+        out = op.cls.impl(base, *op.given[1:])
+    except Exception:  # it needs the memory as it was
+        return None
+    found = [strided(op, x, base.strides, n, t) for n, t in zip(op.out, out.strides)]
+    ones(op, x, found)
+    used = {d for origin in found for _, d in origin.sources}
+    op.gone += [
+        (0, d, f"{op.name} takes one of its {n}" if n > 1 else f"{op.name} drops it")
+        for d, n in enumerate(x)
+        if d not in used
+    ]
+    return found
+
+
+def strided(op: Applied, x: tuple, own: tuple, n: int, stride: int) -> Origin:
+    """One dimension of a view, by its size and the distance of its elements."""
+    if n == 1:
+        return Origin()
+    if stride == 0:
+        return Origin(why=f"repeated {n} times by {op.name}")
+    size, flat = abs(stride), issubclass(op.cls, shape.Reshape)
+    for k in range(len(x) - 1, -1, -1):
+        if x[k] == 1 or size % own[k] or size >= own[k] * x[k]:
+            continue
+        step = size // own[k]
+        if step == 1 and n == x[k]:
+            return Origin([(0, k)], "reversed" if stride < 0 else "")
+        if n * step <= x[k] and flat:
+            return Origin([(0, k)], f"a part of {x[k]}, split up by {op.name}")
+        if n * step > x[k] and step == 1:
+            return merged(op, x, k, n)
+        return Origin([(0, k)], f"{n} of {x[k]}" + (f" in steps of {step}" if step > 1 else ""))
+    return Origin()
+
+
+def merged(op: Applied, x: tuple, last: int, n: int) -> Origin:
+    """Dimensions that lie behind each other as one."""
+    first = last
+    while math.prod(x[first : last + 1]) < n and first > 0:
+        first -= 1
+    if math.prod(x[first : last + 1]) != n:
+        return Origin([(0, k) for k in range(first, last + 1)], f"regrouped by {op.name}")
+    sizes = " · ".join(str(m) for m in x[first : last + 1])
+    return Origin([(0, k) for k in range(first, last + 1) if x[k] > 1], f"{sizes} = {n}, merged by {op.name}")
+
+
+def ones(op: Applied, x: tuple, found: list[Origin]) -> None:
+    """Dimensions of size 1 have no strides that tell: in order, they are those of x, and the others are new."""
+    free = [d for d, n in enumerate(x) if n == 1]
+    for d, n in enumerate(op.out):
+        if found[d].sources or found[d].why and n > 1 and not free:
+            continue
+        if n == 1 and free and (len(op.out) <= len(x) or len(free) >= sum(m == 1 for m in op.out[d:])):
+            found[d].sources.append((0, free.pop(0)))
+        elif n == 1:
+            found[d].why = f"new, put in by {op.name}"
+        elif free and issubclass(op.cls, shape.Expand) and len(op.out) - d <= len(x) and x[d - len(op.out)] == 1:
+            found[d].sources.append((0, len(x) + d - len(op.out)))
+            free.remove(len(x) + d - len(op.out))
+
+
+SAME: tuple = (
+    softmax.Softmax,
+    softmax.LogSoftmax,
+    standardize.Standardize,
+    standardize.LayerNorm,
+    standardize.Channelwise,
+    standardize.DivideByRMS,
+    scan.Cumsum,
+    scan.Cumprod,
+    scan.Logcumsumexp,
+    flip.Flip,
+    flip.Roll,
+    copy.Clone,
+    copy.Contiguous,
+    copy.To,
+)
+RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
+    ((families.Pointwise,), pointwise),
+    ((shape.Reshape, shape.Permute, shape.Expand, copy.Alias, families.View), viewed),
+    ((linear.Affine,), affine),
+    ((matmul.MatMul,), product),
+    ((einsum.Einsum,), contraction),
+    ((join.Join,), joined),
+    ((conv.Conv, conv.ConvBias), convolved),
+    ((pool.MaxPool, pool.WindowSum), pooled),
+    ((pad.Pad,), padded),
+    ((embedding.Embed,), looked_up),
+    ((gather.Gather,), gathered),
+    (SAME, kept),
+    ((Primitive,), reduced),
+]

@@ -1,0 +1,139 @@
+"""A recording as links: every way in which a derivative goes through an operation, with the numbers at its ends.
+
+In reverse mode a link leads from the results of an operation back to one of its arguments, in forward mode from the
+arguments to a result.  A value's derivative is the sum of what its links give, and of what begins at it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..record.build import consumed, ends
+from ..record.recorder import Record
+from ..record.values import Group
+from . import local_partials
+
+
+@dataclass(eq=False)
+class Link:
+    """A way through an operation to the derivative of `value`."""
+
+    group: Group
+    value: int
+    sources: list[tuple[int, int | None]]  # values that it comes from; in forward mode with their positions
+    position: int | None  # in reverse mode, that of the argument; None where the operation is made of several
+    partials: list[str]  # in reverse mode the formula; in forward mode one for each source
+    gives: np.ndarray  # what it contributes in all
+
+
+class Links:
+    """What a recording knows of the derivatives of one kind."""
+
+    def __init__(self, rec: Record, kind: str):
+        self.rec, self.kind = rec, kind
+        self.number: dict[int, np.ndarray] = {}  # value -> its derivative
+        self.into: dict[int, list[Link]] = defaultdict(list)
+        self.gradients() if kind == "gradient" else self.tangents()
+
+    def gradients(self) -> None:
+        """Links back from the results to the arguments."""
+        rec = self.rec
+        self.number = {v: held(rec, g) for v, g in rec.gradients.items()}
+        groups = [g for g in rec.groups if g.events]
+        used = consumed(groups, rec.outputs)
+        for group in groups:
+            by_value: dict[int, list] = defaultdict(list)
+            for flow in group.edges:
+                if flow.upstream is not None:
+                    by_value[flow.value].append((flow.partial, flow.gives))
+            sources: list = [(o, None) for o in ends(group, used)[1] if o in self.number]
+            for value, edges in by_value.items():
+                at = places(group, value)
+                at = at if at and len(edges) % len(at) == 0 else [None]
+                for k, position in enumerate(at):
+                    mine = edges[k :: len(at)]  # each run of the engine adds an edge for every place
+                    gives = np.asarray(sum(held(rec, g) for _, g in mine))
+                    words = said(group, position) or "; ".join(dict.fromkeys(p for p, _ in mine))
+                    self.into[value].append(Link(group, value, sources, position, [words], gives))
+
+    def tangents(self) -> None:
+        """Links from the arguments to the results."""
+        groups = [g for g in self.rec.groups if g.tangents and g.phase == "forward"]
+        for group in groups:
+            self.number |= {v: held(self.rec, t) for v, t in group.tangents.items()}
+        for group in groups:
+            made = {o for event in group.events for o in event.outputs}
+            found = [(i, k) for event in group.events for k, i in enumerate(event.inputs) if isinstance(i, int)]
+            moving: list = [(i, k) for i, k in found if i not in made and i in group.tangents]
+            if len(group.events) > 1:
+                moving = [(i, None) for i in dict.fromkeys(i for i, _ in moving)]
+            partials = [said(group, k) for _, k in moving]
+            for out in made & set(group.tangents):
+                self.into[out].append(Link(group, out, moving, None, partials, self.number[out]))
+
+    def seed(self, value: int) -> np.ndarray:
+        """What of a value's derivative no link gives: it begins there."""
+        links = self.into[value]
+        if not links:
+            return self.number[value]
+        with np.errstate(all="ignore"):
+            rest = self.number[value] - sum(link.gives for link in links)
+            scale = np.abs(self.number[value]) + sum(np.abs(link.gives) for link in links)
+            return np.where(np.abs(rest) > 1e-4 * scale, rest, 0.0)
+
+    def slopes(self, link: Link, direction: np.ndarray) -> list[tuple[int, np.ndarray]] | None:
+        """What a change of the link's value in a direction is to its sources, one by one; None where no rule tells it.
+
+        With a direction of one element these are that element's local partials.
+        """
+        try:
+            if self.kind == "gradient":
+                moved = local_partials.pushed(self.rec, link.group, link.value, link.position, direction)
+                found = [(o, moved[o]) for o, _ in link.sources if o in moved]
+            else:
+                slopes = local_partials.pulled(self.rec, link.group, link.value, direction)
+                found = [(i, slopes[i, k]) for i, k in link.sources if (i, k) in slopes]
+        except Exception:  # a rule may need what nobody has kept: the recorded numbers still stand
+            return None
+        arrives = sum(dot(slope, self.number[s]) for s, slope in found)
+        given = dot(direction, link.gives)
+        if given != given:  # a partial of 0 makes NaN of an infinity: there all elements count
+            return found if any(np.isnan(product(slope, self.number[s])).any() for s, slope in found) else None
+        scale = sum(dot(np.abs(slope), np.abs(self.number[s])) for s, slope in found) + abs(given)
+        return found if arrives == given or abs(arrives - given) <= 1e-3 * scale else None
+
+
+def dot(direction: np.ndarray, numbers: np.ndarray) -> float:
+    """The sum of the products, over the elements in which the direction has something."""
+    there = direction != 0
+    return float(product(direction[there], numbers[there]).sum())
+
+
+def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Element by element, infinities and NaN included."""
+    with np.errstate(all="ignore"):
+        return x * y
+
+
+def held(rec: Record, value: int) -> np.ndarray:
+    """What a recorded value holds, in float64, in which sums of many terms stay true."""
+    return np.asarray(rec.values[value].numbers(), np.float64)
+
+
+def places(group: Group, value: int) -> list[int]:
+    """The positions at which a single primitive or Function takes a tracked value; none where it is several."""
+    if len(group.events) != 1:
+        return []
+    found = [k for k, i in enumerate(group.events[0].inputs) if i == value]
+    edges = [node._edges for node in group.nodes]
+    return [k for k in found if not edges or any(k < len(e) and e[k] is not None for e in edges)]
+
+
+def said(group: Group, position: int | None) -> str:
+    """The formula of a local partial as its operation states it."""
+    if len(group.events) != 1 or position is None or not (cls := group.events[0].cls).primitive:
+        return ""
+    return cls.partial_text(position)

@@ -1,0 +1,212 @@
+"""Which recording, or which living graph, knows the derivative that is asked for.
+
+Recordings of this thread are looked through while they are alive (record/recent.py).  Without one, a graph that backward
+has kept, or what it has left of one (again.py), is found among the living objects of the process: that takes time when somebody
+asks, and none while programs run.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ..arrays.kinds import host
+from ..core.edges import key, producer
+from ..core.node import Node
+from ..core.saved import Freed
+from ..core.tensor import Tensor, bottom, history
+from ..errors import MinigradWarning, error
+from ..record.from_graph import older_first, record_of
+from ..record.recent import alive
+from ..record.recorder import Record
+from .recompute import Lost, adopt, again, compare_gradients, compare_results, living
+from .value_names import value_of, variables
+
+RECORD = """record the program:
+    with minigrad.record(passes=("forward", "backward")) as rec:
+        ...  # forward and backward, as they are
+    print(minigrad.explain(x.grad))"""
+RETAIN = "or keep it: loss.backward(retain_graph=True); the last backward under minigrad.debug() is kept, too"
+ROOTS = 8  # so many graphs are looked through
+AGAIN = "backward has freed the graph; it was computed again from the leaves, and gives what is still there of the first run"
+KEEP = "or ask for it while the graph is there: minigrad.explain(loss, x), before or instead of loss.backward()"
+
+
+@dataclass
+class Asked:
+    """A derivative in a recording."""
+
+    rec: Record
+    kind: str  # gradient | tangent
+    value: int
+    label: str = ""
+    owned: bool = False  # whether it is the .grad of the value's tensor
+    notes: list[str] = field(default_factory=list)
+
+
+def derivative(t: Tensor, frame: FrameType | None) -> Asked:
+    """What a tensor is the derivative of, in a living recording or graph; an error where that is not known."""
+    for rec in alive():
+        if (asked := in_recording(rec, t)) is not None:
+            return checked(asked, t)
+    gc.collect()  # what is found below has to be alive, and no graph of an earlier answer
+    owner = next((o for o in living(Tensor) if o._grad is t), None)
+    if owner is None:
+        raise error(
+            ValueError,
+            "explain",
+            f"nothing is known of where this tensor of shape {tuple(t.shape)} came from: it is nobody's .grad, and no "
+            "recording that is alive has it as a gradient or a tangent",
+            f"{RECORD}\n  {KEEP}",
+        )
+    name = next((name for name, value in variables(frame).items() if value is owner), "x")
+    return in_graphs(roots(history(owner)), owner, name)
+
+
+def in_graphs(found: list, owner: Tensor, name: str) -> Asked:
+    """The gradient of a tensor in one of the graphs that lead to some roots, as they are or computed again."""
+    living, freed, lost = [], [], ""
+    for root in found:
+        rec = graph(root)
+        if rec.notes:  # a backward has freed it
+            freed.append(root)
+        elif (asked := in_graph(rec, owner)) is not None:
+            living.append(asked)
+    for asked in living:
+        if not checked(asked, owner._grad).notes:
+            return asked
+    for root in freed:
+        try:
+            return computed_again(root, owner, name)
+        except Lost as e:
+            lost = lost or str(e)
+    if living and not freed:
+        return living[0]
+    raise unknown(found, name, lost)
+
+
+def in_graph(rec: Record, owner: Tensor) -> Asked | None:
+    """The gradient of a tensor in the record of a graph."""
+    value = value_of(rec, history(owner))
+    return Asked(rec, "gradient", value, owned=True) if value in rec.gradients else None
+
+
+def computed_again(root: Node, owner: Tensor, name: str) -> Asked:
+    """The gradient of a tensor in the freed graph that leads to a root; Lost where the leaves give another one now."""
+    made = again(root)
+    rec = second(next(t for (node, _), t in made.items() if node is root and t._edge is not None), made)
+    asked = in_graph(rec, owner)
+    if asked is None:
+        raise Lost(f"no gradient of {name} comes from the leaves as they are")
+    compare_gradients(rec, owner, name)
+    asked.notes.append(AGAIN)
+    return asked
+
+
+def second(y: Tensor, made: dict) -> Record:
+    """The record of one of the results of a graph that was computed again."""
+    compare_results(made)
+    rec = graph(y)
+    adopt(rec, made)
+    return rec
+
+
+def graph(what: Any) -> Record:
+    """The record of what has made a tensor, with its backward; what that would warn of was, or will be, warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MinigradWarning)
+        rec = record_of(what)
+    rec.settle()
+    return rec
+
+
+def unknown(found: list, name: str, lost: str) -> Exception:
+    """The error for a gradient of which nobody knows any more how it came about, and why that cannot be computed again."""
+    places = [n._saved.place for n in older_first(*found) if type(n._saved) is Freed and n._saved.place]
+    by = f", which the backward at {places[-1]} has freed" if places else ", which is gone"
+    by += f"; it cannot be computed again from the leaves: {lost}" if lost else ""
+    return error(
+        ValueError,
+        "explain",
+        f"{name}.grad is known, but not how it came about: that stood in the graph{by}",
+        f"{RECORD.replace('x.grad', name + '.grad')}\n  {KEEP}\n  {RETAIN}",
+    )
+
+
+def in_recording(rec: Record, t: Tensor) -> Asked | None:
+    """A tensor as a derivative in a recording: some value's .grad, or a gradient or tangent that went through it."""
+    rec.settle()
+    for noted in reversed(rec.values):
+        if noted.tensor is not None and noted.tensor._grad is t and noted.index in rec.gradients:
+            return Asked(rec, "gradient", noted.index, owned=True)
+    index = rec._ids.get(id(bottom(t)._a))
+    for value, gradient in rec.gradients.items():
+        if gradient == index is not None:
+            return Asked(rec, "gradient", value)
+    for group in rec.groups:
+        for value, tangent in (group.tangents or {}).items():
+            if tangent == index is not None:
+                return Asked(rec, "tangent", value)
+    return None
+
+
+def checked(asked: Asked, t: Tensor) -> Asked:
+    """A note where the tensor holds something else than what was recorded."""
+    recorded = (
+        np.asarray(asked.rec.values[asked.rec.gradients[asked.value]].numbers()) if asked.kind == "gradient" else None
+    )
+    if recorded is not None and not np.allclose(host(bottom(t)._a), recorded, rtol=1e-4, equal_nan=True):
+        what = f"the tensor holds {short(bottom(t)._a)} by now, which is not what is explained here: "
+        why = "other backward calls have added to it, or it was set to zero in between"
+        asked.notes.append(what + why)
+    return asked
+
+
+def short(a: np.ndarray) -> str:
+    """A few numbers, or how many there are."""
+    return np.array2string(a, precision=4, separator=", ") if a.size <= 4 else f"other numbers, such as {a.flat[0]:.4g}"
+
+
+def of_tensor(y: Tensor, x: Tensor, who: str = "explain") -> Asked:
+    """The derivative of y by x, from y's graph."""
+    if history(y) is None:
+        raise error(
+            ValueError,
+            who,
+            f"the first tensor, of shape {tuple(y.shape)}, has no graph: nothing that it depends on requires grad",
+            "set requires_grad=True on what you differentiate by, before computing",
+        )
+    rec, notes = graph(y), []
+    if rec.notes:
+        try:
+            made = again(producer(history(y)))
+            rec, notes = second(made[key(history(y))], made), [AGAIN]
+        except Lost as e:
+            what = f"{rec.notes[0]}; it cannot be computed again from the leaves: {e}"
+            raise error(ValueError, who, what, RECORD) from None
+    value = value_of(rec, history(x))
+    if value is None or value not in rec.gradients:
+        raise error(
+            ValueError,
+            who,
+            f"the tensor of shape {tuple(y.shape)} does not depend on the one of shape {tuple(x.shape)}",
+            "look for a detach, a no_grad, or an operation without a derivative between them",
+        )
+    return Asked(rec, "gradient", value, notes=notes)
+
+
+def roots(leaf: Any) -> list:
+    """The living nodes through which a gradient reaches a leaf and that no other node reads, the youngest first; a few."""
+    reach: set = {leaf}
+    read: set = {leaf}
+    for node in sorted(living(Node), key=lambda n: n._seq):
+        inputs = {producer(e) for e in node._edges if e is not None}
+        if inputs & reach:
+            reach.add(node)
+            read |= inputs
+    return sorted(reach - read, key=lambda n: n._seq, reverse=True)[:ROOTS]

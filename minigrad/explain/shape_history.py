@@ -1,0 +1,181 @@
+"""Where each dimension of a tensor came from: followed back through a recording, or the tensor's graph."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import FrameType
+from typing import Any
+
+from ..core.tensor import Tensor, bottom, history
+from ..errors import error
+from ..record.build import numbered
+from ..record.from_graph import graph_of
+from ..record.recent import alive
+from ..record.recorder import Record
+from ..record.values import Event, Group
+from .dim_origins import Applied, origins
+from .value_names import name_after, names
+
+MOST = 60  # lines
+
+
+@dataclasses.dataclass
+class Hop:
+    """One operation that a dimension went through, or the value and dimension that it was at last."""
+
+    op: str  # what the operation is called; empty at a value where the way ends
+    where: str  # file and line
+    why: str  # what it did, with the numbers; empty where it left the size as it was
+    value: str  # the value that has this dimension
+    dimension: int
+    size: int
+    deep: int  # how many branches lie before it
+    branch: bool = False  # whether one begins here
+
+
+@dataclasses.dataclass
+class ShapeExplanation:
+    """The history of a shape: for each dimension its way back, and what has gone on that way."""
+
+    name: str
+    shape: tuple
+    dimensions: list[list[Hop]]
+    gone: list[str]
+
+    def to_dict(self) -> dict:
+        """The history as plain data."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name} has shape {self.shape}" + ("" if self.shape else ": a single number")]
+        for d, hops in enumerate(self.dimensions):
+            lines.append(f"  dimension {d} ({self.shape[d]})")
+            told = self.told(hops)
+            lines += told[:MOST] + [f"      ... {len(told) - MOST} more"] * (len(told) > MOST)
+        if self.gone:
+            lines += ["  not there any more:", *[f"    {one}" for one in self.gone]]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def told(self, hops: list[Hop]) -> list[str]:
+        """Lines, with a dash where one of several ways begins: operations that leave a size as it is stand together."""
+        lines: list[str] = []
+        through: list[str] = []
+        begins = False
+        for hop in hops:
+            begins = begins or hop.branch
+            at = f" at {hop.where}" if hop.where else ""
+            if hop.op and not hop.why:
+                through.append(f"{hop.op}{at}")
+                continue
+            way = f", through {', '.join(dict.fromkeys(through[::-1]))}" if through else ""
+            said = f"dimension {hop.dimension} of {hop.value} ({hop.size})"
+            if hop.op:
+                said = f"{hop.why}{'' if hop.op in hop.why else f', by {hop.op}'}{at}"
+            lines.append(f"    {'  ' * hop.deep}{'- ' if begins else '  ' * bool(hop.deep)}{said}{way}")
+            through, begins = [], False
+        return lines
+
+
+def shape_of(y: Tensor, frame: FrameType | None) -> ShapeExplanation:
+    """The history of y's shape."""
+    rec, value = recorded(y)
+    name_after(rec, frame)
+    document, number = numbered(rec)
+    named = names(document.to_dict())
+    called = {old: named.get(new, f"v{new}") for old, new in number.new.items()}
+    trace = Trace(rec, called)
+    dims = [trace.back(value, d) for d in range(len(rec.values[value].shape))]
+    trace.removed(value)
+    return ShapeExplanation(called.get(value, "y"), tuple(rec.values[value].shape), dims, trace.gone)
+
+
+def recorded(y: Tensor) -> tuple[Record, int]:
+    """A recording in which y was made, or one made from its graph."""
+    for rec in alive():
+        rec.settle()
+        value = rec._ids.get(id(bottom(y)._a))
+        if value is not None and any(value in e.outputs for g in rec.groups for e in g.events):
+            return rec, value
+    if y.grad_fn is not None:
+        rec = graph_of([history(y)])
+        return rec, rec.outputs[0]
+    raise error(
+        ValueError,
+        "explain_shape",
+        f"nothing is known of how the tensor of shape {tuple(y.shape)} came about: it has no graph, and no recording that "
+        "is alive has seen an operation make it",
+        "record the program:\n    with minigrad.record(passes=('forward',)) as rec:\n        ...  # the program as it is\n"
+        "    print(minigrad.explain_shape(y))",
+    )
+
+
+class Trace:
+    """The way back from the dimensions of one value."""
+
+    def __init__(self, rec: Record, called: dict[int, str]):
+        self.rec, self.called, self.gone = rec, called, []
+        self.made = {o: (g, e) for g in rec.groups for e in g.events for o in e.outputs}
+        self.applied: dict[int, tuple[Applied, list]] = {}
+
+    def back(self, value: int, d: int, deep: int = 0) -> list[Hop]:
+        """The way of one dimension, as far as it is known."""
+        hops: list[Hop] = []
+        while True:
+            size = self.rec.values[value].shape[d]
+            if value not in self.made:
+                return [*hops, Hop("", "", "", self.called.get(value, f"v{value}"), d, size, deep)]
+            group, event = self.made[value]
+            if group.inplace and self.rec.values[event.inputs[0]].shape == self.rec.values[value].shape:
+                value = event.inputs[0]  # the shape was there before
+                continue
+            _, found = self.origins(value)
+            origin = found[d]
+            name = self.called.get(value, "")
+            where = "" if group.place is None else group.place.short
+            why = origin.why or ("" if origin.sources else f"{size}: set by {group.name}")
+            hops.append(Hop(group.name, where, why, name, d, size, deep))
+            sources = [(event.inputs[k], e) for k, e in origin.sources]
+            if not sources:
+                return hops
+            if len(sources) > 1 and origin.why and "broadcast" not in origin.why:
+                for source, e in sources:
+                    way = self.back(source, e, deep + 1)
+                    way[0].branch = True
+                    hops += way
+                return hops
+            value, d = sources[0]
+
+    def origins(self, value: int) -> tuple[Applied, list]:
+        """Where the dimensions of a value come from in the operation that made it."""
+        if value not in self.applied:
+            group, event = self.made[value]
+            op = applied(self.rec, group, event, value)
+            self.applied[value] = op, origins(op)
+        return self.applied[value]
+
+    def removed(self, value: int) -> None:
+        """What became of dimensions that are not in the result, on all ways that lead to it."""
+        stack, seen = [value], {value}
+        while stack:
+            v = stack.pop()
+            if v not in self.made:
+                continue
+            group, event = self.made[v]
+            op, _ = self.origins(v)
+            where = "" if group.place is None else f" at {group.place.short}"
+            for k, d, words in op.gone:
+                source = event.inputs[k]
+                size = self.rec.values[source].shape[d]
+                self.gone.append(f"dimension {d} of {self.called.get(source, f'v{source}')} ({size}): {words}{where}")
+            new = [i for i in event.inputs if isinstance(i, int) and i not in seen]
+            seen.update(new)
+            stack += new
+
+
+def applied(rec: Record, group: Group, event: Event, value: int) -> Applied:
+    """An event with its shapes."""
+    shapes = [tuple(rec.values[i].shape) if isinstance(i, int) else None for i in event.inputs]
+    given: list[Any] = [i.get("const") if isinstance(i, dict) else None for i in event.inputs]
+    return Applied(event.cls, group.name, shapes, given, tuple(rec.values[value].shape))

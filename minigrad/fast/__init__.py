@@ -1,0 +1,108 @@
+"""The fast road of eager code: for plain tensors, `apply` and `pull` of each built-in operation written out as text.
+
+Function.apply, Primitive and the families say what an operation means; what stands here is the same, specialised: no loop
+over arguments, one slot for each edge and saved value instead of tuples, the formulas on arrays.  Anything unusual (a
+transform, a dual level, hooks on saved tensors, mixed dtypes) takes the general way.  The text of an operation is written
+when it is first used; `python -m minigrad.ops mul` prints it.  MINIGRAD_GENERIC=1 switches the road off.
+
+What each choice is worth in time was measured: arrays instead of Tensors in a first-order backward, NumPy's scalars instead
+of 0-d arrays there, flat nodes, and numbers kept as tensors are the large ones.  plan.py says what an operation's text has
+to name, pointwise.py and general.py write it, nodes.py has the flat nodes and what the texts call.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import F4, F8, FLOATS
+from ..arrays.errstate import restore
+from ..arrays.kinds import KINDS, as_array
+from ..config import GENERIC
+from ..core.edges import ViewOf, next_number
+from ..core.frames import EAGER, apply_at, current
+from ..core.inplace import NO_GRAD
+from ..core.saved import save
+from ..core.sweep import sum_down
+from ..core.tensor import Tensor, history, memory, wrap
+from ..diagnose.nan import listening
+from ..ops.base import registry
+from ..ops.base.argument_errors import OPERAND, refused
+from . import flat_nodes, formula_text, pointwise_text
+from .flat_nodes import PLAIN
+from .text_plan import Plan, is_pointwise
+
+__all__ = ["PLAIN", "definition", "specialisable", "specialise"]
+
+
+def specialisable(cls: Any) -> bool:
+    """Whether an operation is of a kind that is written out."""
+    return not GENERIC and writer(cls).specialisable(cls)
+
+
+def writer(cls: Any) -> Any:
+    """The module that writes the texts of such operations."""
+    return pointwise_text if is_pointwise(cls) else formula_text
+
+
+def specialise(cls: Any) -> None:
+    """Write the operation's apply and pull, and put them where they are called from."""
+    plan = Plan(cls)
+    cls.Flat = flat_nodes.flat_class(plan)
+    scope = {"__name__": __name__, "cls": cls, "Node": cls.Flat, **NAMES}
+    cls.text = writer(cls).write(plan, scope)
+    fast, pull = load(cls, scope)
+    cls.Flat.pull = pull
+    cls.apply = staticmethod(fast)
+    for namespace in cls.namespaces:
+        namespace["apply"] = fast
+
+
+def load(cls: Any, scope: dict) -> tuple:
+    """Compile the text under a name of its own, so that tracebacks show its lines."""
+    file = os.path.join(os.path.dirname(__file__), f"<dispatch of {cls.name}>")
+    linecache.cache[file] = (len(cls.text), None, cls.text.splitlines(True), file)
+    exec(compile(cls.text, file, "exec"), scope)
+    fast, pull = scope["apply"], scope.get("pull")
+    scope["other"] = lambda *args: definition(cls, *args)
+    if is_pointwise(cls):
+        registry.CODES[fast.__code__] = cls.name
+    if cls.operator:
+        scope = dict(
+            scope, other=lambda x, y: definition(cls, x, y) if isinstance(y, OPERAND) else refused(cls.name, x, y)
+        )
+        exec(compile(cls.text, file, "exec"), scope)
+        setattr(Tensor, cls.operator, scope["apply"])
+    return fast, pull
+
+
+def definition(cls: Any, *args: Any) -> Any:
+    """Apply an operation by its definition: for all that is not plain."""
+    frame = current()
+    return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+
+
+# What the texts may name.
+NAMES = {
+    **{"current": current, "PLAIN": PLAIN, "F4": F4, "F8": F8, "FLOATS": FLOATS, "new": object.__new__},
+    **{"Tensor": Tensor, "ViewOf": ViewOf, "next_number": next_number, "history": history, "save": save},
+    **{
+        "ndarray": np.ndarray,
+        "ARRAYS": KINDS,
+        "as_array": as_array,
+        "silence": listening,
+        "restore": restore,
+        "numbers": flat_nodes.numbers,
+        "wrap": wrap,
+    },
+    **{
+        "fit": sum_down,
+        "fresh": memory,
+        "NO_GRAD": NO_GRAD,
+        "UNREAD": flat_nodes.UNREAD,
+        **{f.__name__: f for f in flat_nodes.CALLED},
+    },
+}

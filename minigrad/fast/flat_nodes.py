@@ -1,0 +1,187 @@
+"""The flat nodes of written-out operations, and the functions that the texts call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import F4, F8
+from ..arrays.kinds import KINDS
+from ..arrays.kinds import zeros as zeros_like
+from ..core.edges import Port, Version
+from ..core.node import Callable
+from ..core.saved import Freed, Saved
+from ..core.sweep import bare, boxed, fitted, sum_down
+from ..core.tensor import Tensor, version, wrap
+from ..diagnose.saved_tensors import freed, modified
+from ..kernels import select
+from ..ops.base.families import spread
+from ..ops.layouts import arranged
+from ..ops.base.primitive import ShapeOf, as_tensor
+from .text_plan import Plan
+
+PLAIN: set = {Tensor}  # the types of plain eager tensors; nn.Parameter joins them
+new = object.__new__
+
+
+def flat_class(plan: Plan) -> type:
+    """The operation's node: a slot for each edge and each saved value, half the memory of one with tuples."""
+    cls, operands, plain, read, outs = plan.cls, plan.operands, plan.plain, plan.read, plan.outs
+    edges, shapes = ["n" + k for k in operands], ["s" + k for k in plan.shapes]
+    slots = [*edges, *read, *plain, *shapes, *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)), "_freed"]
+    if plan.counts_numbers:
+        slots.append("_number")  # y where that was a number, (x,) where x was
+
+    def argument(node: Any, k: str) -> Any:
+        if k in plain:
+            return getattr(node, k)
+        if k in read and (kept := getattr(node, k)) is not None:
+            return as_saved(kept, None)
+        return ShapeOf(getattr(node, "s" + k)) if k in plan.shapes else None
+
+    def number_into(kept: Any, node: Any) -> None:
+        left = type(node._number) is tuple
+        kept[not left] = node._number[0] if left else node._number
+
+    def saved(node: Any) -> Any:
+        """As Full has it: per argument, then for the result, a Saved tensor or a plain value."""
+        if node._freed is not None:
+            return node._freed
+        kept = [argument(node, k) for k in plan.names]
+        if plan.counts_numbers and node._number is not None:
+            number_into(kept, node)
+        return (*kept, *[as_saved(getattr(node, k), i) if k in read else None for i, k in enumerate(outs)])
+
+    def constants(node: Any) -> dict:
+        """As Full has it; here no backward frees them."""
+        found = {i: getattr(node, k) for i, k in enumerate(plan.names) if k in plain}
+        if plan.counts_numbers and node._number is not None:
+            number_into(found, node)
+        return found
+
+    def forget(node: Any, freed: Freed) -> None:
+        """Drop the saved tensors."""
+        if node._freed is None and any([getattr(node, k) is not None for k in read]):
+            node._freed = freed
+            for k in read:
+                setattr(node, k, None)
+
+    by_argument = ", ".join(f"node.n{k}" if k in operands else "None" for k in plan.names)
+    body = {
+        "__slots__": slots,
+        "_fn": cls,
+        "places": tuple([plan.names.index(k) for k in operands]),
+        "_edges": property(eval(f"lambda node: ({by_argument},)")),  # graphs are searched along these
+        "_saved": property(saved),
+        "_constants": property(constants),
+        "_free": forget,
+        "__module__": cls.__module__,
+    }
+    if len(outs) == 1:
+        body["_meta"] = property(lambda node: ((node._shape, node._dtype),))
+    return type(cls.Node.__name__, (Callable,), body)
+
+
+def as_saved(v: Any, index: int | None) -> Any:
+    """A slot's value as the engine's general code has it; `index` says which result it is, None an argument."""
+    if v is None or type(v) is Saved:
+        return v
+    made = Saved(v, index)
+    made.version = 0  # kept without a note of the version: it was 0 then
+    return made
+
+
+def twin(out: Tensor) -> Tensor:
+    """A result as its own node keeps it: same array and version counter, no history (node -> tensor -> node would leak)."""
+    t = new(Tensor)
+    t._a = out._a
+    t._ver = out._ver = Version() if out._ver is None else out._ver
+    t._edge = t._view = t._tan = t._grad = None
+    return t
+
+
+def array(s: Any, node: Any, index: int | None) -> np.ndarray:
+    """The array of a saved value that may have been written since, or freed."""
+    return tensor(s, node, index)._a
+
+
+def tensor(s: Any, node: Any, index: int | None) -> Tensor:
+    """The tensor of such a value."""
+    if s is None:
+        raise freed(node)
+    s = as_saved(s, index)
+    if version(s.tensor) != s.version:
+        raise modified(node, s)
+    return s.tensor
+
+
+def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
+    """More results than the formulas tell of: their tensors, wired in the general way."""
+    if len(KINDS) > 1:
+        cls.check_devices(args)
+    if cls.layout is not None:
+        raw = arranged(cls, raw, tuple([a._a if isinstance(a, Tensor) else a for a in args]))
+    outs = cls.finish(frame, args, raw)
+    if frame.note is not None:
+        frame.note(cls, args, outs)
+    return outs
+
+
+def zeros(g: Any) -> Any:
+    """No gradient, also where g is infinite."""
+    return zeros_like(g.shape, g)[()]
+
+
+def kept_shape(shape: tuple, dims: tuple) -> tuple:
+    """The shape of a reduction's result that keeps its reduced dimensions, as 1."""
+    return tuple([1 if d in dims else n for d, n in enumerate(shape)])
+
+
+def sent(d: Any, edge: Any) -> Any:
+    """What a formula gave, as it travels on: an array, or a scalar, in the shape and dtype of its edge."""
+    if d is None:
+        return None
+    return fitted(bare(d) if isinstance(d, Tensor) else d, edge)
+
+
+def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list) -> Any:
+    """All partials of large arrays in one compiled pass, else by the formulas."""
+    by_name = {k: wrap(v) if type(v) in KINDS else v for k, v in zip(read, values)}
+    bound = tuple([by_name.get(k) for k in (*cls.names, "out")])
+    grads = select.backward(cls, edges, wrap(g), bound)
+    if grads is None:
+        grads = [None if e is None else cls.evaluate(i, bound, len(edges), (wrap(g),)) for i, e in enumerate(edges)]
+    return [(e, None if d is None else sum_down(d._a, e._shape)) for e, d in zip(edges, grads)]
+
+
+numbers: dict = {F4: {}, F8: {}}  # the numbers in use as 0-d tensors: NumPy needs 150 ns to convert one
+
+
+def constant(value: float, table: dict, kind: Any) -> Tensor:
+    """A number beside floats as a 0-d tensor of their dtype, kept in the table."""
+    t = wrap(np.array(value, kind))
+    if value and value == value:  # 0.0 == -0.0 and NaN equals nothing: no keys
+        if len(table) >= 256:
+            table.clear()
+        table[value] = t
+    return t
+
+
+UNREAD = ShapeOf()  # an operand that nothing reads
+CALLED = (
+    twin,
+    array,
+    tensor,
+    several,
+    boxed,
+    as_tensor,
+    ShapeOf,
+    Port,
+    zeros,
+    kept_shape,
+    spread,
+    sent,
+    large_pull,
+    constant,
+)

@@ -1,0 +1,237 @@
+"""The texts of all other operations: `impl` on arrays, and a pull by their formulas, on arrays where those run there as they
+stand (Function.arrays), else on Tensors.  Arguments without a formula have to be plain values here, or tensors of indices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.node import Node
+from ..arrays.errstate import alarmed
+from ..ops.layouts import row_major
+from ..ops.base.primitive import Primitive
+from .pointwise_text import VALUE
+from .text_plan import Plan, is_reduction
+
+APPLY = """\
+def {name}({args}):
+    frame = current()
+    if {plain} and frame.quick:
+        try:
+            {compute}
+        except Exception:  # the general way knows what to say
+            return other({args})
+        {made}
+        if frame.grad:
+            {edges}{linked}
+            if {tracked}:
+                node = new(Node)
+                node._seq, node._hooks, node._freed = next_number(), None, None
+                {attached}
+                {slots}{unlinked}
+        if frame.note is not None:
+            frame.note(cls, ({args},), {noted})
+        return {returned}
+    return other({args})
+
+
+apply = {name}
+"""
+
+ONE = """
+if type(result) is not ndarray:
+    if type(result) is tuple:
+        return several(cls, frame, ({args},), result){place}
+    result = as_array(result)
+out = new(Tensor)
+out._a = result
+out._edge = out._ver = out._view = out._tan = out._grad = None"""
+
+PLACE = """
+    if type(result) in ARRAYS:
+        cls.check_devices(({args},))"""
+
+PLACES = """\
+if type(a0) is not ndarray and type(a0) in ARRAYS:
+    cls.check_devices(({args},))
+"""
+
+LINK = """
+{indent}out._ver = memory = {x}._ver or fresh({x})
+{indent}out._view = ViewOf({x}, cls, ({rest}), {seen}, memory.n{fixed})"""
+
+PULL = """
+
+def pull(node, g, free):
+    {edges} = {node_edges}
+    {values}
+    {prepare}
+    {forget}
+    return {gradients},
+"""
+
+IS_BOOL = "(keepdim is False or keepdim is True)"
+
+LOCALS = (
+    "layout frame result out node memory next_number save history wrap array tensor sent spread g s impl other new fresh free "
+    "said found"
+).split()
+
+TENSOR = "s if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else tensor(s, node, {index})"
+
+
+def specialisable(cls: Any) -> bool:
+    """Operations of a first tensor that differ from their family only in what they declare."""
+    own = cls.keep.__func__ is Primitive.keep.__func__ and cls.backward is Primitive.backward
+    clear = not set(cls.names) & (set(LOCALS) | set(dir(Node)))
+    return own and clear and cls.variadic is None and (0 in cls.formulas or not cls.differentiable and bool(cls.names))
+
+
+def write(plan: Plan, scope: dict) -> str:
+    """The operation's text; what it names goes into `scope`."""
+    impl = plan.cls.impl
+    scope |= {
+        "layout": plan.cls.layout,
+        "impl": alarmed(impl) if plan.cls.quiet else impl,
+        "on_arrays": plan.cls.arrays,
+    } | {"d" + k: f for k, f in plan.formulas.items()}
+    return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
+
+
+def write_apply(plan: Plan) -> str:
+    """The text of apply."""
+    cls, args, (x, *rest) = plan.cls, ", ".join(plan.names), plan.names
+    tensors = plan.operands + plan.integers
+    given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
+    results = ["result"] if len(plan.outs) == 1 else [f"a{i}" for i in range(len(plan.outs))]
+    call = f"{', '.join(results)} = impl({given})" + laid_out(cls, results, f"{x}._a")
+    quiet = f"said = silence()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(said)"
+    edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
+    tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
+    others = ", ".join(rest) + ("," if len(rest) == 1 else "")
+    link = [
+        LINK.format(x=x, rest=others, seen=seen, fixed=fixed, indent=" " * 12)
+        for seen, fixed in (("n" + x, ""), ("None", ", NO_GRAD"))
+    ]
+    slots = [f"node.n{k} = n{k}" for k in plan.operands] + plan.keep()
+    slots += [f"node.s{k} = {k}._a.shape" for k in plan.shapes] + [f"node.{k} = {k}" for k in plan.plain]
+    return APPLY.format(
+        name=cls.name,
+        args=args,
+        plain=" and ".join(
+            [f"type({k}) in PLAIN" for k in plan.operands]
+            + [f"{x}._a.itemsize != 2"] * (not cls.takes_half)  # the halves take the general way (arrays/halves.py)
+            + [f"type({k}) in PLAIN and {k}._a.dtype not in FLOATS" for k in plan.integers]
+            + [IS_BOOL if k == "keepdim" else f"not isinstance({k}, Tensor)" for k in plan.plain]
+        ),
+        compute=indented(call if cls.view or cls.quiet else quiet, 12),
+        made=indented(made(plan, args), 8),
+        edges=edges if cls.differentiable or cls.view else "pass",
+        tracked=f"{tracked} and {results[0]}.dtype in FLOATS" if cls.differentiable else "False",
+        attached=indented(attached(plan), 16),
+        linked=link[0] if cls.view else "",
+        unlinked="\n        else:" + link[1] if cls.view else "",
+        slots=indented("\n".join(slots), 16),
+        noted="out" if len(plan.outs) == 1 else f"({', '.join(plan.outs)})",
+        returned="out" if len(plan.outs) == 1 else ", ".join(plan.outs),
+    )
+
+
+def laid_out(cls: Any, results: list, x: str) -> str:
+    """Lines that bring results into the operation's layout; one that may be a tuple has it from `several`."""
+    if cls.layout is None:
+        return ""
+    unlike = " and not {0}.flags.c_contiguous" if cls.layout is row_major else ""
+    line = "\nif type({0}) is ndarray and {0}.ndim > 1" + unlike + ":\n    {0} = layout({0}, {1})"
+    return "".join([line.format(k, x) for k in results])
+
+
+def made(plan: Plan, args: str) -> str:
+    """Lines that make the tensors."""
+    one, meets = len(plan.outs) == 1, len(plan.operands + plan.integers) > 1
+    place = (PLACE if one else PLACES).format(args=args) if meets else ""
+    if one:
+        return ONE.strip().format(args=args, place=place)
+    return place + "\n".join(f"{k} = as_tensor(a{i})" for i, k in enumerate(plan.outs))
+
+
+def attached(plan: Plan) -> str:
+    """Lines that make the node their history."""
+    if len(plan.outs) == 1:
+        return "out._edge, node._shape, node._dtype = node, result.shape, result.dtype"
+    meta = ", ".join(f"({k}._a.shape, {k}._a.dtype)" for k in plan.outs)
+    return "\n".join(
+        [f"node._meta = {meta}"]
+        + [f"{k}._edge = Port(node, {i}) if {k}._a.dtype in FLOATS else None" for i, k in enumerate(plan.outs)]
+    )
+
+
+def indented(lines: str, by: int) -> str:
+    """Lines for a place in a template that is so far to the right."""
+    return lines.replace("\n", "\n" + " " * by)
+
+
+def pullable(plan: Plan) -> bool:
+    """Whether there are formulas, and they read only what a flat node has."""
+    cls, known = plan.cls, {"g", "shape", *plan.outs, *plan.names, *(f"g{i}" for i in range(len(plan.outs)))}
+    if not plan.formulas or not all(set(names) <= known for names in plan.reads.values()):
+        return False
+    if is_reduction(cls):
+        return cls.arrays is True and not plan.read
+    return cls.evaluate.__func__ is Primitive.evaluate.__func__
+
+
+def write_pull(plan: Plan) -> str:
+    """The text of pull: the gradient of the result -> pairs of edge and gradient."""
+    arrays, reduction, several = plan.cls.arrays, is_reduction(plan.cls), len(plan.outs) > 1
+    kind = "on tensors" if arrays is False else "by formula" if arrays is True else "by function"
+    used = {n for names in plan.reads.values() for n in names if n in plan.plain}
+    used |= set(plan.plain) if kind == "by function" else {"dims"} if reduction else set()
+    gs = [f"g{i}" for i in range(len(plan.outs))] if several else ["g"]
+    prepare = [f"{', '.join(gs)} = g"] if several and kind != "by function" else []
+    if kind == "on tensors":
+        prepare += [f"{g} = boxed({g})" for g in gs]
+    if several and any("g" in names for names in plan.reads.values()):
+        prepare.append("g = g0")
+    if reduction:
+        shape = f"kept_shape(node.s{plan.names[0]}, dims)"
+        prepare.append(f"if type(g) in ARRAYS and not node.keepdim:\n    g = g.reshape({shape})")
+    if kind == "by function":
+        prepare.append(f"found = on_arrays({'g' if several else '(g,)'}, ({bound(plan)},))")
+        prepare.append("if found is None:\n    return None")
+    return PULL.format(
+        edges=plan.edges() + ("," if len(plan.operands) == 1 else ""),
+        node_edges=", ".join(f"node.n{k}" for k in plan.operands) + ("," if len(plan.operands) == 1 else ""),
+        values="\n    ".join(
+            [f"{k} = node.{k}" for k in sorted(used)] + plan.restore(TENSOR if kind == "on tensors" else VALUE)
+        )
+        or "pass",
+        prepare=indented("\n".join(prepare), 4) or "pass",
+        forget=plan.forget(),
+        gradients=", ".join(
+            f"(n{k}, None if n{k} is None else {gradient(plan, k, kind, reduction)})" for k in plan.operands
+        ),
+    ).replace("    pass\n", "")
+
+
+def bound(plan: Plan) -> str:
+    """What Function.arrays is given: per argument and result what is known of it, as Primitive.keep has it."""
+    values = []
+    for k in (*plan.names, *plan.outs):
+        unread = f"ShapeOf(node.s{k})" if k in plan.shapes else "None" if k in plan.outs else "UNREAD"
+        if k in plan.plain or k in plan.read and (plan.shared(k) or k in plan.outs):
+            values.append(k)
+        else:
+            values.append(f"{unread} if {k} is None else {k}" if k in plan.read else unread)
+    return ", ".join(values)
+
+
+def gradient(plan: Plan, k: str, kind: str, reduction: bool) -> str:
+    """The gradient of operand k."""
+    if kind == "by function":
+        return f"sent(found[{plan.names.index(k)}], n{k})"
+    body = f"d{k}({', '.join([f'node.s{k}' if n == 'shape' else n for n in plan.reads[k]])})"
+    if reduction:
+        body = "g" if not plan.reads[k] else body if "g" in plan.reads[k] else f"g * {body}"
+        return f"spread({body}, node.s{k})"
+    return f"sent({body}, n{k})"

@@ -1,0 +1,189 @@
+"""The texts of pointwise operations of one or two operands: NumPy's function, one node, and all partials in one pull."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.errstate import ALARM, restore, silence
+from ..kernels import formula, select
+from .text_plan import Plan
+
+APPLY = """\
+def {name}({args}):
+    frame = current(){number}
+    if {plain} and frame.quick:
+        {arrays}
+        kind = {first}.dtype
+        if (kind is F4 or kind is F8){same_kind}:
+            try:
+                result = {compute}
+            except (TypeError, FloatingPointError, ValueError):  # NumPy tells of a NaN, or shapes do not meet
+                return other(*{given}){laid_out}
+            out = new(Tensor)
+            out._a = result
+            out._edge = out._ver = out._view = out._tan = out._grad = None
+            if frame.grad:
+                {edges}
+                if {tracked}:
+                    out._edge = node = new(Node)
+                    shape = result.shape
+                    if {edge} is not None and {edge}._shape == shape:
+                        shape = {edge}._shape  # one tuple for a whole chain
+                    node._seq, node._shape, node._dtype = next_number(), shape, kind
+                    node._hooks = node._freed = None
+                    {slots}
+            if frame.note is not None:
+                frame.note(cls, {given}, out)
+            return out
+    return other({args})
+
+
+apply = {name}
+"""
+
+LAID_OUT = """
+            if result.ndim > 1 and type(result) is ndarray:
+                result = layout(result, {x})"""
+
+NUMBER = """
+    kept = None
+    if type({y}) is float or type({y}) is int:
+        if type({x}) in PLAIN and frame.quick and (table := numbers.get({x}._a.dtype)) is not None:
+            kept, {y} = {y}, table[{y}] if {y} in table else constant({y}, table, {x}._a.dtype)
+    elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and frame.quick:
+        if (table := numbers.get({y}._a.dtype)) is not None:
+            kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
+
+# the arguments as they were given, with the number itself
+GIVEN = "(({x}, {y}) if kept is None else (kept[0], {y}) if type(kept) is tuple else ({x}, kept))"
+
+PULL = """
+
+def pull(node, g, free):
+    {edges} = {node_edges}
+    {read}
+    {forget}
+    if type(g) is not ndarray:
+        {on_device}{scalars}
+    {fused}
+    return {gradients},
+"""
+
+LOCALS = ("node", "g", "free", "d", "s", "n")
+# how a saved array is read: at once where it cannot have been written, else by a look at its version
+VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else array(s, node, {index})"
+
+
+def specialisable(cls: Any) -> bool:
+    """One or two operands that may be floats."""
+    return not cls.statics and not cls.masks and "f" in cls.accepts and len(cls.names) in (1, 2)
+
+
+def write(plan: Plan, scope: dict) -> str:
+    """The operation's text; what it names goes into `scope`."""
+    cls = plan.cls
+    compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else by_formula(cls)
+    scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
+    scope |= ALARM
+    on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
+    return write_apply(plan) + (write_pull(plan, scope) if on_arrays else "")
+
+
+def by_formula(cls: Any) -> Callable:
+    """What computes on few elements by a formula; of infinities on the way, which the result may not have, nobody hears."""
+    plain = cls.ufunc or formula.on_arrays(cls.kernel)
+
+    def compute(*arrays: Any) -> Any:
+        if any([type(a) is not np.ndarray for a in arrays]):
+            return select.forward(cls, arrays)
+        said = silence()
+        try:
+            return select.cast(plain(*arrays), dtypes.BOOL if cls.kind == "bool" else arrays[0].dtype)
+        finally:
+            restore(said)
+
+    return compute
+
+
+def write_apply(plan: Plan) -> str:
+    """The text of apply."""
+    cls, names, args = plan.cls, plan.names, ", ".join(plan.names)
+    arrays = [f"a{k}" for k in names]
+    given = ", ".join(arrays)
+    compute = f"compute({given}, out=...)" if isinstance(cls.ufunc, np.ufunc) else f"compute({given})"
+    slots = [f"node.n{k} = n{k}" for k in names] + plan.keep()
+    if plan.counts_numbers:
+        slots.append("node._number = kept")
+    return APPLY.format(
+        name=cls.name,
+        args=args,
+        number=NUMBER.format(x=names[0], y=names[1]) if plan.counts_numbers else "",
+        plain=" and ".join(f"type({k}) in PLAIN" for k in names),
+        arrays="; ".join(f"a{k} = {k}._a" for k in names),
+        first=arrays[0],
+        same_kind="" if len(names) == 1 else f" and {arrays[1]}.dtype is kind",
+        compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
+        laid_out="" if cls.layout is None else LAID_OUT.format(x=arrays[0]),
+        edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
+        edge="n" + names[0],
+        given=GIVEN.format(x=names[0], y=names[1]) if plan.counts_numbers else f"({args},)",
+        tracked=" or ".join(f"n{k} is not None" for k in names) if cls.differentiable else "False",
+        slots="\n                    ".join(slots),
+    )
+
+
+def few(cls: Any, arrays: list) -> str:
+    """When to compute at once: with few elements, or where NumPy's function is as fast as ours; "" for always."""
+    if not isinstance(cls.ufunc, np.ufunc) or select.has_kernel(cls):
+        return f"{arrays[0]}.size < {select.QUICK_FROM if isinstance(cls.ufunc, np.ufunc) else select.FUSE_FROM}"
+    if len(arrays) == 1:
+        return ""
+    x, y = arrays
+    alike = (
+        f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, of which nothing is repeated
+    )
+    return f"{x}.size < {select.BROADCAST_FROM} or {alike}"
+
+
+def write_partial(plan: Plan, k: str, scope: dict) -> str:
+    """The formula of operand k: its own text where that can stand here, else a call; what it names goes into `scope`."""
+    on_arrays, names = formula.on_arrays(plan.formulas[k]), plan.formulas[k].__code__.co_names
+    text = formula.text(plan.formulas[k])
+    known = {n: on_arrays.__globals__[n] for n in names if n in on_arrays.__globals__}
+    if text is None or any(scope.get(n, v) is not v or n in (*LOCALS, plan.cls.name) for n, v in known.items()):
+        scope["d" + k] = on_arrays
+        return f"d{k}({', '.join(plan.reads[k])})"
+    scope |= known
+    return f"({text})"
+
+
+def write_pull(plan: Plan, scope: dict) -> str:
+    """The text of pull: the gradient of the result -> pairs of edge and gradient."""
+    read = plan.read
+    pairs = []
+    for k in plan.names:
+        if k not in plan.formulas:
+            pairs.append(f"(n{k}, None)")
+            continue
+        call = write_partial(plan, k, scope)
+        constant = plan.formulas[k]() if not plan.reads[k] else None
+        body = {1: "g", -1: "-g", 0: "zeros(g)"}.get(constant) or (call if "g" in plan.reads[k] else f"g * {call}")
+        pairs.append(
+            f"(n{k}, None if n{k} is None else d if (d := {body}).shape == n{k}._shape else fit(d, n{k}._shape))"
+        )
+    large = f"large_pull(cls, ({plan.edges()},), g, ({', '.join(read)},), {read!r})"
+    fused = read and not select.light(plan.cls)
+    return PULL.format(
+        edges=plan.edges(),
+        node_edges=", ".join(f"node.n{k}" for k in plan.names),
+        read="\n    ".join(plan.restore(VALUE)) or "pass",
+        forget=plan.forget(),
+        scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
+        on_device=f"if type(g) in ARRAYS:  # memory of a GPU\n            return {large}\n        " if fused else "",
+        fused=f"elif g.size >= {select.FUSE_FROM}:\n        return {large}" if fused else "",
+        gradients=", ".join(pairs),
+    )

@@ -1,0 +1,95 @@
+"""What an operation's text has to name: its operands, what backward reads of them, and who needs what."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+
+class Plan:
+    """Read off a declaration, once.
+
+    By name: `operands` are the parameters that can have a gradient, `integers` those that take tensors of indices, `plain`
+    the others; `outs` the results.  `read` is what formulas read of all these, and so is saved; `shapes` are the operands of
+    which a formula reads only the shape.
+    """
+
+    def __init__(self, cls: Any):
+        pointwise = is_pointwise(cls)
+        self.cls, self.names, self.formulas = cls, cls.names, {cls.names[i]: f for i, f in cls.formulas.items()}
+        self.operands = [k for i, k in enumerate(cls.names) if pointwise or i in cls.formulas] or [cls.names[0]]
+        self.integers = list(cls.integers)
+        self.plain = [k for k in cls.names if k not in self.operands and k not in self.integers]
+        self.reads = {cls.names[i]: names for i, names in cls.reads.items()}
+        self.outs = outputs([n for names in self.reads.values() for n in names])
+        known = [*self.operands, *self.integers, *self.outs]
+        found = {n for names in self.reads.values() for n in names if n in known}
+        self.read = sorted(found, key=known.index)
+        self.shapes = [k for k in self.operands if is_reduction(cls) or "shape" in self.reads.get(k, ())]
+        self.exact = cls.names[cls.exact] if pointwise and cls.exact is not None else None
+        self.counts_numbers = pointwise and len(cls.names) == 2  # one of two operands may be a number
+
+    def users(self, name: str) -> list:
+        """The operands whose formula reads that."""
+        return [k for k, names in self.reads.items() if name in names]
+
+    def shared(self, name: str) -> bool:
+        """Whether all formulas read it, so that it is needed whoever is tracked."""
+        return len(self.users(name)) == len(self.operands)
+
+    def needed(self, name: str) -> str:
+        """The condition for saving that: one of its readers is tracked."""
+        return " or ".join(f"n{k} is not None" for k in self.users(name))
+
+    def edges(self) -> str:
+        """The local names of the edges."""
+        return ", ".join("n" + k for k in self.operands)
+
+    def keep(self) -> list:
+        """Lines that save what backward reads."""
+        lines = []
+        for k in self.read:
+            value = f"twin({k})" if k in self.outs else f"{k} if {k}._ver is None else save({k})"
+            lines.append(f"node.{k} = " + (value if self.shared(k) else f"({value}) if {self.needed(k)} else None"))
+        return lines
+
+    def restore(self, value: str) -> list:
+        """Lines that read it back; `value` says how, of `s`, the slot's value."""
+        lines = []
+        for k in self.read:
+            text = value.format(k=k, index=self.outs.index(k) if k in self.outs else None)
+            if k == self.exact:
+                text = f"n if (n := node._number) and type(n) is not tuple else ({text})"
+            lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
+        return lines
+
+    def forget(self) -> str:
+        """Lines that free it."""
+        if not self.read:
+            return "pass"
+        some = (
+            "" if all(map(self.shared, self.read)) else f" and ({' or '.join(f'{k} is not None' for k in self.read)})"
+        )
+        return "\n        ".join(
+            [f"if free is not None{some}:", *[f"node.{k} = None" for k in self.read], "node._freed = free"]
+        )
+
+
+def outputs(names: list) -> list:
+    """What formulas call the results: out, or out0, out1 and so on where they say that there are several."""
+    places = [int(found[1]) for n in names if (found := re.fullmatch(r"(?:out|g)(\d+)", n))]
+    return [f"out{i}" for i in range(max(places) + 1)] if max(places, default=0) else ["out"]
+
+
+def is_pointwise(cls: Any) -> bool:
+    """Whether the operation is a scalar kernel."""
+    from ..ops.base.families import Pointwise
+
+    return issubclass(cls, Pointwise)
+
+
+def is_reduction(cls: Any) -> bool:
+    """Whether its formulas are partials by one element of what is reduced."""
+    from ..ops.base.families import Reduce
+
+    return issubclass(cls, Reduce)

@@ -1,0 +1,354 @@
+"""Kernels for batch, group and instance norm: (images, channels, elements), with a weight and a bias for each channel.
+
+Statistics, the affine map and all gradients cost one or two trips through memory each.  ops/nn/normalize.py has the
+definitions; None stands for "NumPy serves as well".
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...arrays.kinds import kernels_there, on_device
+from ...arrays.memory import address
+from ...config import GENERIC
+from ..cache import load
+from ..threads import launch
+from .reductions_cpu import DOT, SPREAD, SUM
+
+NORM_FROM = 2048  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
+NARROW = 16  # elements of a channel, below which a kernel goes along whole images
+
+SOURCE = (
+    '''"""Batch norm and group norm of {real}, and their gradients."""
+
+from math import sqrt
+
+import numpy as np
+from numba import njit
+from numpy import {real} as real
+
+'''
+    + SUM
+    + SPREAD
+    + DOT
+    + '''
+
+@njit(nogil=True)
+def affine(factor, begin, x_, out_):
+    for b in range(len(x_)):
+        for c in range(factor.size):
+            x, out, f, s = x_[b, c], out_[b, c], factor[c], begin[c]
+            for i in range(out.size):
+                out[i] = x[i] * f + s
+
+
+@njit(nogil=True)
+def affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
+    for b in range(len(x_)):
+        for c in range(factor.size):
+            g, x, dx, f = g_[b, c], x_[b, c], dx_[b, c], factor[c]
+            dfactor[c] += dot_of(g, x, real(0))
+            dbegin[c] += sum_of(g)
+            for i in range(dx.size):
+                dx[i] = g[i] * f
+
+
+@njit(nogil=True)
+def narrow_affine(factor, begin, x_, out_):
+    """affine where channels have few elements: a factor for each place."""
+    for b in range(len(x_)):
+        x, out = x_[b], out_[b]
+        for i in range(out.size):
+            out[i] = x[i] * factor[i] + begin[i]
+
+
+@njit(nogil=True)
+def narrow_affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
+    along, total = np.empty(factor.size, np.{real}), np.empty(factor.size, np.{real})
+    for first in range(0, len(x_), 64):  # short sums, which are added up in double precision
+        along[:] = 0
+        total[:] = 0
+        for b in range(first, min(first + 64, len(x_))):
+            g, x, dx = g_[b], x_[b], dx_[b]
+            for i in range(dx.size):
+                along[i] += g[i] * x[i]
+                total[i] += g[i]
+                dx[i] = g[i] * factor[i]
+        for i in range(factor.size):
+            dfactor[i] += along[i]
+            dbegin[i] += total[i]
+
+
+@njit(nogil=True, error_model="numpy")
+def batch_norm(x_, weight, bias, eps, mean_, variance_, out_, channels):
+    n = len(x_) * x_.shape[2]
+    for c in channels[:, 0]:
+        total = 0.0
+        for b in range(len(x_)):
+            total += sum_of(x_[b, c])
+        mean, total = real(total / n), 0.0
+        for b in range(len(x_)):
+            total += spread_of(x_[b, c], mean)
+        mean_[c], variance_[c] = mean, total / n
+        factor, begin = real(weight[c] / sqrt(variance_[c] + eps)), bias[c]
+        for b in range(len(x_)):
+            x, out = x_[b, c], out_[b, c]
+            for i in range(out.size):
+                out[i] = (x[i] - mean) * factor + begin
+
+
+@njit(nogil=True, error_model="numpy")
+def batch_norm_backward(g_, x_, weight, eps, mean_, variance_, dweight, dbias, dx_, channels):
+    n = len(x_) * x_.shape[2]
+    for c in channels[:, 0]:
+        total, along, mean = 0.0, 0.0, mean_[c]
+        for b in range(len(x_)):
+            total += sum_of(g_[b, c])
+            along += dot_of(g_[b, c], x_[b, c], mean)
+        factor = 1 / sqrt(variance_[c] + eps)
+        dweight[c], dbias[c] = along * factor, total
+        level, slope, factor = real(total / n), real(along * factor * factor / n), real(factor * weight[c])
+        for b in range(len(x_)):
+            g, x, dx = g_[b, c], x_[b, c], dx_[b, c]
+            for i in range(dx.size):
+                dx[i] = (g[i] - level - (x[i] - mean) * slope) * factor
+
+
+@njit(nogil=True)
+def per_channel(totals, size, out):
+    """Sums over the elements of each channel."""
+    for c in range(out.size):
+        total = 0.0
+        for i in range(c * size, (c + 1) * size):
+            total += totals[i]
+        out[c] = total
+
+
+@njit(nogil=True, error_model="numpy")
+def narrow_norm(x_, weight, bias, eps, mean_, variance_, out_):
+    """batch_norm where channels have few elements: image by image, with a sum for each place."""
+    n, width, size = len(x_), x_.shape[1], x_.shape[1] // mean_.size
+    total, few = np.zeros(width), np.empty(mean_.size)
+    means, factors, begins = np.empty(width, np.{real}), np.empty(width, np.{real}), np.empty(width, np.{real})
+    for b in range(n):
+        x = x_[b]
+        for i in range(width):
+            total[i] += x[i]
+    per_channel(total, size, few)
+    for c in range(mean_.size):
+        mean_[c] = few[c] / (n * size)
+        means[c * size : (c + 1) * size] = mean_[c]
+    total[:] = 0
+    for b in range(n):
+        x = x_[b]
+        for i in range(width):
+            total[i] += (x[i] - means[i]) * (x[i] - means[i])
+    per_channel(total, size, few)
+    for c in range(mean_.size):
+        variance_[c] = few[c] / (n * size)
+        factors[c * size : (c + 1) * size] = weight[c] / sqrt(variance_[c] + eps)
+        begins[c * size : (c + 1) * size] = bias[c]
+    for b in range(n):
+        x, out = x_[b], out_[b]
+        for i in range(out.size):
+            out[i] = (x[i] - means[i]) * factors[i] + begins[i]
+
+
+@njit(nogil=True, error_model="numpy")
+def narrow_norm_backward(g_, x_, weight, eps, mean_, variance_, dweight, dbias, dx_):
+    n, width, size = len(x_), x_.shape[1], x_.shape[1] // mean_.size
+    total, along, few, slopes = np.zeros(width), np.zeros(width), np.empty(mean_.size), np.empty(mean_.size)
+    means, factors, levels, tilts = [np.empty(width, np.{real}) for _ in range(4)]
+    for c in range(mean_.size):
+        means[c * size : (c + 1) * size] = mean_[c]
+    for b in range(n):
+        g, x = g_[b], x_[b]
+        for i in range(width):
+            total[i] += g[i]
+            along[i] += g[i] * (x[i] - means[i])
+    per_channel(total, size, few)
+    per_channel(along, size, slopes)
+    for c in range(mean_.size):
+        factor, here = 1 / sqrt(variance_[c] + eps), slice(c * size, (c + 1) * size)
+        dweight[c], dbias[c] = slopes[c] * factor, few[c]
+        levels[here], tilts[here] = few[c] / (n * size), slopes[c] * factor * factor / (n * size)
+        factors[here] = factor * weight[c]
+    for b in range(n):
+        g, x, dx = g_[b], x_[b], dx_[b]
+        for i in range(dx.size):
+            dx[i] = (g[i] - levels[i] - (x[i] - means[i]) * tilts[i]) * factors[i]
+
+
+@njit(nogil=True, error_model="numpy")
+def group_norm(weight, bias, eps, x_, mean_, variance_, out_):
+    """x_ (images, groups, channels of a group, elements); weight and bias (groups, channels of a group)."""
+    n = x_.shape[2] * x_.shape[3]
+    for b in range(len(x_)):
+        for g in range(x_.shape[1]):
+            x = x_[b, g].reshape(-1)
+            mean = real(sum_of(x) / n)
+            mean_[b, g], variance_[b, g] = mean, spread_of(x, mean) / n
+            factor = 1 / sqrt(variance_[b, g] + eps)
+            for c in range(x_.shape[2]):
+                x, out, scale, begin = x_[b, g, c], out_[b, g, c], real(factor * weight[g, c]), bias[g, c]
+                for i in range(out.size):
+                    out[i] = (x[i] - mean) * scale + begin
+
+
+@njit(nogil=True, error_model="numpy")
+def group_norm_backward(weight, dweight, dbias, eps, g_, x_, mean_, variance_, dx_):
+    n = x_.shape[2] * x_.shape[3]
+    for b in range(len(x_)):
+        for k in range(x_.shape[1]):
+            mean, factor, level, along = mean_[b, k], 1 / sqrt(variance_[b, k] + eps), 0.0, 0.0
+            for c in range(x_.shape[2]):
+                total, slope = sum_of(g_[b, k, c]), dot_of(g_[b, k, c], x_[b, k, c], mean)
+                dweight[k, c] += slope * factor
+                dbias[k, c] += total
+                level, along = level + weight[k, c] * total, along + weight[k, c] * slope
+            tilt, level = real(along / n * factor * factor * factor), real(level / n * factor)
+            for c in range(x_.shape[2]):
+                g, x, dx, scale = g_[b, k, c], x_[b, k, c], dx_[b, k, c], real(factor * weight[k, c])
+                for i in range(dx.size):
+                    dx[i] = g[i] * scale - level - (x[i] - mean) * tilt
+'''
+)
+
+
+@cache
+def module(dtype: np.dtype) -> Any:
+    """The kernels for one dtype."""
+    return load(f"channels_{dtype.name}", SOURCE.format(real=dtype.name))
+
+
+def kind(x: np.ndarray, weight: np.ndarray, dims: tuple) -> str:
+    """Which kernels serve for statistics over `dims` and a weight of that shape."""
+    n = x.ndim
+    if x.size < NORM_FROM or GENERIC or x.dtype.kind != "f" or not x.flags.c_contiguous:
+        return ""
+    if dims == (0, *range(2, n)) and weight.shape == (x.shape[1],) + (1,) * (n - 2):
+        return "batch" if x.size >= NARROW * x.shape[0] * x.shape[1] else "narrow"
+    return "group" if n == 4 and dims == (2, 3) and weight.shape == (*x.shape[1:3], 1) else ""
+
+
+def norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple | None:
+    """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
+    if on_device(x):
+        return kernels_there("normalize_cuda").norm(x, weight, bias, dims, eps)
+    which = kind(x, weight, dims)
+    if not which or bias.shape != weight.shape:
+        return None
+    kernels, kept = module(x.dtype), [1 if d in dims else n for d, n in enumerate(x.shape)]
+    out, mean, variance = np.empty(x.shape, x.dtype), np.empty(kept, x.dtype), np.empty(kept, x.dtype)
+    w, b, m, v = (flat(a) for a in (weight, bias, mean, variance))
+    if which == "group":
+        w, b = w.reshape(weight.shape[:2]), b.reshape(weight.shape[:2])
+        launch(lambda *some: kernels.group_norm(w, b, eps, *some), [x, mean[:, :, 0, 0], variance[:, :, 0, 0], out])
+    elif which == "narrow":
+        kernels.narrow_norm(x.reshape(len(x), -1), w, b, eps, m, v, out.reshape(len(x), -1))
+    else:
+        fixed = (images(x), w, b, eps, m, v, images(out))
+        launch(lambda channels: kernels.batch_norm(*fixed, channels), [numbers(w)], x.size // 2)
+    return out, mean, variance
+
+
+def norm_backward(
+    g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, variance: np.ndarray, dims: tuple, eps: float
+) -> tuple | None:
+    """Its gradients by x, weight and bias."""
+    if on_device(x):
+        return kernels_there("normalize_cuda").norm_backward(g, x, weight, mean, variance, dims, eps)
+    which = kind(x, weight, dims)
+    if not which:
+        return None
+    kernels, g, dx = module(x.dtype), np.ascontiguousarray(g), np.empty(x.shape, x.dtype)
+    dweight, dbias = np.empty(weight.size, x.dtype), np.empty(weight.size, x.dtype)
+    w, m, v = (flat(a) for a in (weight, mean, variance))
+    if which == "group":
+        dweight, dbias = groups_backward(kernels, w.reshape(weight.shape[:2]), eps, [g, x, mean, variance, dx])
+    elif which == "narrow":
+        rows = [a.reshape(len(x), -1) for a in (g, x, dx)]
+        kernels.narrow_norm_backward(*rows[:2], w, eps, m, v, dweight, dbias, rows[2])
+    else:
+        fixed = (images(g), images(x), w, eps, m, v, dweight, dbias, images(dx))
+        launch(lambda channels: kernels.batch_norm_backward(*fixed, channels), [numbers(w)], x.size // 2)
+    return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
+
+
+def affine(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray | None:
+    """x * factor + begin, with a number for each channel."""
+    if on_device(x):
+        return kernels_there("normalize_cuda").affine(x, factor, begin)
+    which = kind(x, factor, (0, *range(2, x.ndim)))
+    if which not in ("batch", "narrow") or begin.shape != factor.shape or {factor.dtype, begin.dtype} != {x.dtype}:
+        return None
+    out, kernels = np.empty(x.shape, x.dtype), module(x.dtype)
+    if which == "narrow":
+        kernel, f, b, seen = kernels.narrow_affine, places(factor, x), places(begin, x), wholes
+    else:
+        kernel, f, b, seen = kernels.affine, flat(factor), flat(begin), images
+    launch(lambda *some: kernel(f, b, *some), [seen(x), seen(out)])
+    return out
+
+
+def affine_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray) -> tuple | None:
+    """Its gradients by x, factor and begin."""
+    which = kind(x, factor, (0, *range(2, x.ndim)))
+    if which not in ("batch", "narrow") or factor.dtype != x.dtype:
+        return None
+    dx, kernels = np.empty(x.shape, x.dtype), module(x.dtype)
+    if which == "narrow":
+        kernel, f, seen = kernels.narrow_affine_backward, places(factor, x), wholes
+    else:
+        kernel, f, seen = kernels.affine_backward, flat(factor), images
+    sums: dict[int, np.ndarray] = {}  # first address -> sums over the images that one thread has
+
+    def work(*some: Any) -> None:
+        sums[address(some[-1])] = total = np.zeros((2, f.size))
+        kernel(f, *total, *some)
+
+    launch(work, [seen(np.ascontiguousarray(g)), seen(x), seen(dx)])
+    dfactor, dbegin = sum([sums[k] for k in sorted(sums)]).reshape(2, x.shape[1], -1).sum(2).astype(x.dtype)  # type: ignore[union-attr]
+    return dx, dfactor.reshape(factor.shape), dbegin.reshape(factor.shape)
+
+
+def groups_backward(kernels: Any, weight: np.ndarray, eps: float, arrays: list) -> np.ndarray:
+    """The gradients by weight and bias, added up for each thread by itself; that by x is written."""
+    sums: dict[int, np.ndarray] = {}  # first address -> sums over the images that one thread has
+    g, x, mean, variance, dx = arrays
+
+    def work(*some: Any) -> None:
+        sums[address(some[-1])] = total = np.zeros((2, *weight.shape))
+        kernels.group_norm_backward(weight, *total, eps, *some)
+
+    launch(work, [g, x, mean[:, :, 0, 0], variance[:, :, 0, 0], dx])
+    return sum([sums[k] for k in sorted(sums)]).astype(x.dtype)  # type: ignore[union-attr]
+
+
+def flat(a: np.ndarray) -> np.ndarray:
+    """An array as kernels take one value per channel."""
+    return np.ascontiguousarray(a).reshape(-1)
+
+
+def images(x: np.ndarray) -> np.ndarray:
+    """(images, channels, elements)."""
+    return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+
+
+def wholes(x: np.ndarray) -> np.ndarray:
+    """(images, channels with their elements)."""
+    return x.reshape(len(x), -1)
+
+
+def places(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """One value per channel, repeated for each of its elements."""
+    return np.repeat(flat(a), math.prod(x.shape[2:]))
+
+
+def numbers(w: np.ndarray) -> np.ndarray:
+    """The channels' numbers, as what threads share."""
+    return np.arange(w.size).reshape(-1, 1)

@@ -1,0 +1,67 @@
+"""Pointwise kernels for operands that meet by broadcasting, or are slices of larger arrays: nothing is copied.
+
+The result is seen as rows.  An operand either has a number for each row (a column), or runs along memory in each, from one
+row to the next by a step: the width of a row for a whole array, 0 for one row that all share, more for a slice.  NumPy calls
+its loop anew for every row, which takes as long as 500 elements.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..threads import launch
+
+NARROWEST = 8  # elements; shorter rows are not worth the way there
+
+
+def rows(operands: list, shape: tuple) -> tuple | None:
+    """The width of a row and for each operand (array, step), a number's and a column's step being None; None for other layouts.
+
+    Rows are as wide as can be.
+    """
+    for d in range(1, len(shape)):
+        width = math.prod(shape[d:])
+        if width < NARROWEST:
+            return None
+        seen = [in_rows(a, shape, d) if isinstance(a, np.ndarray) else (a, None) for a in operands]
+        if None not in seen:
+            return width, seen
+    return None
+
+
+def in_rows(a: np.ndarray, shape: tuple, d: int) -> tuple | None:
+    """An array whose rows are the dimensions of `shape` from d on, as (flat memory, step), or (numbers of the rows, None)."""
+    lead = len(shape) - a.ndim
+    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+    inner, outer = merged(shape[d:], strides[d:]), merged(shape[:d], strides[:d])
+    if inner == 0:
+        return np.broadcast_to(a, shape)[(..., *[0] * (len(shape) - d))].reshape(-1), None
+    if inner != a.itemsize or outer is None or outer < 0 or outer % a.itemsize:
+        return None
+    step = outer // a.itemsize
+    if a.flags.c_contiguous:
+        return a.reshape(-1), step
+    length = step * (math.prod(shape[:d]) - 1) + math.prod(shape[d:])
+    return np.lib.stride_tricks.as_strided(a, (length,), (a.itemsize,)), step
+
+
+def merged(shape: tuple, strides: tuple) -> int | None:
+    """The stride of these dimensions as a single one; None where they cannot be that."""
+    found = expected = None
+    for n, stride in zip(reversed(shape), reversed(strides)):
+        if n == 1:
+            continue
+        if expected not in (None, stride):
+            return None
+        found, expected = stride if found is None else found, n * stride
+    return 0 if found is None else found
+
+
+def run(kernel: Any, width: int, seen: list, numbers: list, out: np.ndarray) -> None:
+    """The kernel that generate.rows writes, on operands as `rows` gives them."""
+    given = [x for a, step in seen for x in ((a,) if step is None else (a, step))]
+    table = out.reshape(-1, width)
+    launch(lambda *some: kernel(width, *given, *numbers, *some), [np.arange(len(table)), table], out.size)

@@ -1,0 +1,110 @@
+"""Kernels that only move elements: rows reversed, triangles of matrices, images with more of themselves around.
+
+What the elements are does not matter: they are seen as integers of their size.  None stands for "NumPy serves as well".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...config import GENERIC
+from .. import cache
+from ..threads import launch
+
+MOVES_FROM = 1 << 14  # elements; NumPy needs 10 microseconds for them, and a first lesson would wait for the compiler
+
+SOURCE = '''"""Moving elements."""
+
+from numba import njit
+from numpy import uint64 as at  # an index that needs no check whether it counts from the end
+
+
+@njit(nogil=True)
+def copy(x, out):
+    """Numba's own assignment first looks whether the two overlap."""
+    for i in range(out.size):
+        out[i] = x[i]
+
+
+@njit(nogil=True)
+def reverse(x_, out_):
+    for r in range(len(out_)):
+        x, out = x_[r], out_[r]
+        last = at(x.size - 1)
+        for i in range(out.size):
+            out[i] = x[last - at(i)]
+
+
+@njit(nogil=True)
+def triangle(upper, diagonal, height, numbers_, x_, out_):
+    """What lies below (or with `upper`, from there on above) the diagonal; zeros beside it."""
+    for k in range(len(out_)):
+        x, out = x_[k], out_[k]
+        end = min(max(numbers_[k] % height + diagonal + (0 if upper else 1), 0), x.size)
+        kept, rest = (slice(end, x.size), slice(0, end)) if upper else (slice(0, end), slice(end, x.size))
+        copy(x[kept], out[kept])
+        out[rest] = 0
+
+
+@njit(nogil=True)
+def surround(left, rows_, columns_, x_, out_):
+    for r in range(len(out_)):
+        for i in range(out_.shape[1]):
+            x, out = x_[r, rows_[i]], out_[r, i]
+            end = left + x.size
+            copy(x, out[left:end])
+            for j in range(left):
+                out[j] = x[columns_[j]]
+            for j in range(end, out.size):
+                out[j] = x[columns_[j]]
+'''
+
+
+def table(x: np.ndarray) -> np.ndarray | None:
+    """The last dimension of an array as rows of integers, if it is worth a kernel."""
+    if x.size < MOVES_FROM or type(x) is not np.ndarray or GENERIC or cache.without.get() or not x.flags.c_contiguous:
+        return None
+    return x.view(f"u{x.itemsize}").reshape(-1, x.shape[-1])
+
+
+def flip(x: np.ndarray, dims: tuple) -> np.ndarray | None:
+    """The elements in reverse order along dimensions, the last among them."""
+    t = table(x) if x.ndim - 1 in dims else None
+    if t is None:
+        return None
+    out = np.empty(x.shape, x.dtype)
+    launch(module().reverse, [t, out.view(t.dtype).reshape(t.shape)])
+    others = tuple([d for d in dims if d != x.ndim - 1])
+    return np.flip(out, others).copy() if others else out
+
+
+def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray | None:
+    """The upper or the lower triangles of matrices, with a diagonal."""
+    t = table(x)
+    if t is None:
+        return None
+    out, kernel, height = np.empty(x.shape, x.dtype), module().triangle, x.shape[-2]
+    limit = max(x.shape[-2:])
+    arrays: list[Any] = [np.arange(math.prod(x.shape[:-1])), t, out.view(t.dtype).reshape(t.shape)]
+    launch(lambda *some: kernel(upper, min(max(diagonal, -limit), limit), height, *some), arrays, x.size)
+    return out
+
+
+def surround(x: np.ndarray, left: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray | None:
+    """x[..., rows, :][..., columns], where the columns from `left` on are those of x in their order."""
+    t = table(x)
+    if t is None:
+        return None
+    out = np.empty((*x.shape[:-2], rows.size, columns.size), x.dtype)
+    kernel, images = module().surround, t.reshape(-1, *x.shape[-2:])
+    arrays = [images, out.view(t.dtype).reshape(-1, rows.size, columns.size)]
+    launch(lambda *some: kernel(left, rows, columns, *some), arrays, out.size)
+    return out
+
+
+def module() -> Any:
+    """The kernels."""
+    return cache.load("moves", SOURCE)

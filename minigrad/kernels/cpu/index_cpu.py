@@ -1,0 +1,297 @@
+"""Kernels for reading and writing at places: gather, scatter and adding, and whole rows by index.
+
+Arrays are seen as (outer, n, inner), the indices along n.  NumPy's np.add.at and its indexing with several arrays go
+through a list of all places; these go through memory.  The definitions are in ops/gather.py, places.py and embedding.py;
+None, or False, stands for "NumPy does that": small arrays, other layouts, and indices out of range, for which it has words.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...arrays.kinds import kernels_there, on_device
+from ...config import GENERIC
+from ...errors import error
+from ..cache import load
+from ..threads import launch
+
+PLACES_FROM = 2048  # indices or elements; NumPy needs 20 microseconds for them, and a first lesson would wait
+
+HOW = {"write": 0, "add": 1, "multiply": 2, "maximum": 3, "minimum": 4}
+
+SOURCE = '''"""Reading, writing and adding {real} at places; wrong[0] becomes 1 where an index is out of range."""
+
+from math import nan
+
+from numba import njit
+from numpy import uint64 as at  # an index that needs no check whether it counts from the end
+
+
+@njit(nogil=True, forceinline=True)
+def extreme(old, new, how):
+    sign = 1 if how == 3 else -1
+    return new if new * sign > old * sign or new != new else old
+
+
+@njit(nogil=True)
+def within(index, n):
+    low, high = index[0], index[0]
+    for i in range(index.size):
+        low, high = min(low, index[i]), max(high, index[i])
+    return low >= 0 and high < n
+
+
+@njit(nogil=True, error_model="numpy")
+def mean_loss(ignore, x_, target_):
+    """The mean of -x at the class of each row, without those that are `ignore`; NaN where there is no such class."""
+    total, n = 0.0, 0
+    for r in range(len(x_)):
+        if target_[r] != ignore:
+            total += -x_[r, target_[r]] if 0 <= target_[r] < x_.shape[1] else nan
+            n += 1
+    return total / n
+
+
+@njit(nogil=True)
+def gather(wrong, x_, index_, out_):
+    for r in range(len(out_)):
+        for k in range(out_.shape[1]):
+            x, index, out = x_[r], index_[r, k], out_[r, k]
+            if not within(index, len(x)):
+                wrong[0] = 1
+                return
+            for j in range(out.size):
+                out[j] = x[at(index[j]), j]
+
+
+@njit(nogil=True)
+def gather_along(wrong, x_, index_, out_):
+    """gather where nothing is behind the dimension."""
+    for r in range(len(out_)):
+        x, index, out = x_[r], index_[r], out_[r]
+        if not within(index, x.size):
+            wrong[0] = 1
+            return
+        for k in range(out.size):
+            out[k] = x[at(index[k])]
+
+
+@njit(nogil=True)
+def scatter(wrong, how, index_, src_, x_):
+    for r in range(len(x_)):
+        for k in range(index_.shape[1]):
+            x, index, src = x_[r], index_[r, k], src_[r, k]
+            if not within(index, len(x)):
+                wrong[0] = 1
+                return
+            if how == 0:
+                for j in range(index.size):
+                    x[at(index[j]), j] = src[j]
+            elif how == 1:
+                for j in range(index.size):
+                    x[at(index[j]), j] += src[j]
+            elif how == 2:
+                for j in range(index.size):
+                    x[at(index[j]), j] *= src[j]
+            else:
+                for j in range(index.size):
+                    x[at(index[j]), j] = extreme(x[at(index[j]), j], src[j], how)
+
+
+@njit(nogil=True)
+def scatter_along(wrong, how, index_, src_, x_):
+    """scatter where nothing is behind the dimension."""
+    for r in range(len(x_)):
+        x, index, src = x_[r], index_[r], src_[r]
+        if not within(index, x.size):
+            wrong[0] = 1
+            return
+        if how == 0:
+            for k in range(index.size):
+                x[at(index[k])] = src[k]
+        elif how == 1:
+            for k in range(index.size):
+                x[at(index[k])] += src[k]
+        elif how == 2:
+            for k in range(index.size):
+                x[at(index[k])] *= src[k]
+        else:
+            for k in range(index.size):
+                x[at(index[k])] = extreme(x[at(index[k])], src[k], how)
+
+
+@njit(nogil=True)
+def take_rows(index, x_, out_):
+    for r in range(len(out_)):
+        for k in range(index.size):
+            row, out = x_[r, index[k]], out_[r, k]
+            for j in range(out.size):
+                out[j] = row[j]
+
+
+@njit(nogil=True)
+def take_columns(index, x_, out_):
+    for r in range(len(out_)):
+        x, out = x_[r], out_[r]
+        for k in range(index.size):
+            out[k] = x[index[k]]
+
+
+@njit(nogil=True)
+def add_rows(index, rows_, x_):
+    for r in range(len(x_)):
+        for k in range(index.size):
+            row, x = rows_[r, k], x_[r, index[k]]
+            for j in range(x.size):
+                x[j] += row[j]
+
+
+@njit(nogil=True)
+def add_columns(index, rows_, x_):
+    for r in range(len(x_)):
+        row, x = rows_[r], x_[r]
+        for k in range(index.size):
+            x[index[k]] += row[k]
+'''
+
+
+@cache
+def module(dtype: np.dtype) -> Any:
+    """The kernels for one dtype."""
+    return load(f"places_{dtype.name}", SOURCE.format(real=dtype.name))
+
+
+def serves(x: np.ndarray, number: int) -> bool:
+    """Whether an array, and so many elements to be read or written, are worth a kernel."""
+    if number < PLACES_FROM or type(x) is not np.ndarray:
+        return False
+    return x.size > 0 and not GENERIC and x.dtype.kind == "f" and x.flags.c_contiguous
+
+
+def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
+    """Whether `index`, of int64, is as large as x in all other dimensions."""
+    same = all(n == m for d, (n, m) in enumerate(zip(x.shape, index.shape)) if d != dim)
+    return same and x.ndim == index.ndim and index.dtype == np.int64
+
+
+def out_of_range(index: int, dim: int, n: int) -> Exception:
+    """The error for an index that may count from the end."""
+    told = error(
+        IndexError,
+        "index",
+        f"index {index} is out of bounds for dimension {dim} with size {n}",
+        f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
+    )
+    told.below = True  # a function that was called, as take, gives its name (registry.explained)
+    return told
+
+
+def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:
+    """(outer, n, inner), where n is what dimensions dim to end - 1 have; without the last where it is 1."""
+    end = dim + 1 if end is None else end
+    outer, n, inner = (math.prod(some) for some in (x.shape[:dim], x.shape[dim:end], x.shape[end:]))
+    return np.ascontiguousarray(x).reshape((outer, n, inner) if inner > 1 else (outer, n))
+
+
+def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
+    """The elements at `index` along dim."""
+    if on_device(x):
+        return kernels_there("indexing").gather(x, dim, index)
+    if not serves(x, index.size) or not fits(x, dim, index):
+        return None
+    out, wrong, kernels = np.empty(index.shape, x.dtype), np.zeros(1, np.int64), module(x.dtype)
+    arrays = [lines(a, dim) for a in (x, index, out)]
+    kernel = kernels.gather if arrays[0].ndim == 3 else kernels.gather_along
+    launch(lambda *some: kernel(wrong, *some), arrays)
+    return None if wrong[0] else out
+
+
+def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
+    """Elements of src written at `index` along dim of x, or combined with what is there by NumPy's function of that name."""
+    if on_device(x):
+        return kernels_there("scatter").scatter(x, dim, index, src, how)
+    if not serves(x, index.size) or not fits(x, dim, index):
+        return False
+    src = np.full(index.shape, src, x.dtype) if isinstance(src, (int, float)) else src
+    if not like(src, index.shape, x):
+        return False
+    wrong, kernels = np.zeros(1, np.int64), module(x.dtype)
+    arrays = [lines(a, dim) for a in (index, src, x)]
+    kernel = kernels.scatter if arrays[0].ndim == 3 else kernels.scatter_along
+    launch(lambda *some: kernel(wrong, HOW[how], *some), arrays, index.size)
+    return not wrong[0]
+
+
+def like(a: Any, shape: tuple, x: np.ndarray) -> bool:
+    """Whether that is an array of this shape and x's dtype, in memory of its own."""
+    return isinstance(a, np.ndarray) and a.shape == shape and a.dtype == x.dtype and not np.may_share_memory(a, x)
+
+
+def in_range(index: np.ndarray, n: int) -> bool:
+    """Whether all of many indices lie between 0 and n - 1; False also where somebody else has to look."""
+    if on_device(index):
+        return kernels_there("indexing").in_range(index, n)
+    if index.size < PLACES_FROM or GENERIC or index.dtype != np.int64 or not index.flags.c_contiguous:
+        return False
+    return module(np.dtype(np.float32)).within(index.reshape(-1), n)
+
+
+def positive(index: np.ndarray, n: int, kernels: Any, signed: bool) -> np.ndarray | None:
+    """Indices of int64, flat, those from the end (if `signed`) counted from the front; None where one is out of range."""
+    flat = np.ascontiguousarray(index, np.int64).reshape(-1)
+    if flat.size and kernels.within(flat, n):
+        return flat
+    if not flat.size or not signed:
+        return None
+    flat = np.where(flat < 0, flat + n, flat)
+    return flat if kernels.within(flat, n) else None
+
+
+def mean_loss(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> float | None:
+    """The mean of -x (n, classes) at the class of each row; NaN where a class is out of range."""
+    if not serves(x, x.size) or x.ndim != 2 or dim != 1 or target.dtype != np.int64 or not target.flags.c_contiguous:
+        return None
+    return module(x.dtype).mean_loss(ignore, x, target)
+
+
+def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
+    """The slices of x at indices along dim; `signed` ones may count from the end."""
+    if on_device(x):
+        return kernels_there("indexing").slices(x, dim, index, signed)
+    shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
+    if not serves(x, math.prod(shape)) or index.dtype.kind != "i":
+        return None
+    kernels = module(x.dtype)
+    if (where := positive(index, x.shape[dim], kernels, signed)) is None:
+        return None
+    out = np.empty(shape, x.dtype)
+    arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
+    kernel = kernels.take_rows if arrays[0].ndim == 3 else kernels.take_columns
+    launch(lambda *some: kernel(where, *some), arrays)
+    return out
+
+
+def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = False) -> bool:
+    """Slices added to x at indices along dims, in place; rows has the shape that indexing gives.
+
+    `known` indices have been looked at before: on a device, asking would mean to wait for it.
+    """
+    if on_device(x):
+        return kernels_there("scatter").add(x, dims, indices, rows, known)
+    if len(dims) > 1:
+        return False
+    (dim,), (index,) = dims, indices
+    shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
+    if not serves(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
+        return False
+    kernels = module(x.dtype)
+    if (where := positive(index, x.shape[dim], kernels, True)) is None:
+        return False
+    arrays = [lines(rows, dim, dim + index.ndim), lines(x, dim)]
+    kernel = kernels.add_rows if arrays[1].ndim == 3 else kernels.add_columns
+    launch(lambda *some: kernel(where, *some), arrays, math.prod(shape))
+    return True

@@ -1,0 +1,108 @@
+"""Many normal numbers, those of Box and Muller: two from each pair of uniform ones, by a formula that runs in vector code;
+and large permutations, shuffled as Fisher and Yates do.
+
+NumPy's own, the ziggurat, has branches that no processor can foresee.  It serves few numbers, which need no compiler then.
+Source: Box and Muller, A note on the generation of random normal deviates (1958).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...config import GENERIC
+from .. import cache as modules
+from ..threads import launch
+
+NOISE_FROM = 4096  # numbers; NumPy needs 40 microseconds for them, and a first lesson would wait for the compiler
+TURN = 2 * math.pi
+
+SOURCE = '''"""Normal numbers of {real} from random bits."""
+
+from minigrad.kernels.vecmath import cos, log, sin, sqrt
+from numba import njit
+from numpy import {real} as real, {signed} as signed
+
+TURN = real(2 * 3.141592653589793)
+UNIT = real(2.0**-{digits})
+
+
+@njit(nogil=True)
+def normal(length_, angle_, first_, second_):
+    """Pairs from two integers each: the length is that of u in (0, 1], the angle a part of a turn."""
+    for i in range(second_.size):
+'''
+
+PAIR = """        length = sqrt(real(-2) * log(real(signed(length_[i] >> {spare}) + signed(1)) * UNIT))
+        angle = real(signed(angle_[i] >> {spare})) * UNIT * TURN
+        first_[i], second_[i] = length * cos(angle), length * sin(angle)
+"""
+
+SHUFFLE = '''"""Numbers in random order."""
+
+from numba import njit
+from numpy import int32 as whole, uint64 as at
+
+
+@njit(nogil=True)
+def shuffle(bits_, out_):
+    """Each place, from the last on, is exchanged with one of those not behind it; 32 bits of noise choose which."""
+    for r in range(len(out_)):
+        bits, out = bits_[r], out_[r]
+        for i in range(out.size):
+            out[i] = whole(i)
+        for i in range(out.size - 1, 0, -1):
+            k = at((bits[i] >> at(32)) * at(i + 1)) >> at(32)
+            out[i], out[k] = out[k], out[i]
+'''
+
+
+@cache
+def module(dtype: np.dtype) -> Any:
+    """The kernels for one dtype."""
+    return modules.load(f"noise_{dtype.name}", filled(SOURCE + PAIR, dtype))
+
+
+def filled(text: str, dtype: np.dtype) -> str:
+    """The text of kernels for one dtype."""
+    bits, digits = 8 * dtype.itemsize, np.finfo(dtype).nmant + 1
+    return text.format(real=dtype.name, signed=f"int{bits}", digits=digits, spare=bits - digits)
+
+
+def normal(rng: np.random.Generator, size: tuple, dtype: np.dtype) -> np.ndarray:
+    """Numbers of mean 0 and variance 1."""
+    if type(rng) is not np.random.Generator:  # one of a device's
+        return rng.normal(size, dtype)
+    n = math.prod(size)
+    if n < NOISE_FROM:
+        return rng.standard_normal(size, dtype)
+    half = -(-n // 2)
+    bits = rng.bit_generator.random_raw(-(-2 * half * dtype.itemsize // 8)).view(f"u{dtype.itemsize}")
+    pairs = np.empty((2, half), dtype)
+    made = defined if GENERIC or modules.without.get() else module(dtype).normal
+    launch(made, [bits[:half], bits[half : 2 * half], *pairs])
+    return pairs.reshape(-1)[:n].reshape(size)
+
+
+def permutations(rng: np.random.Generator, shape: tuple) -> np.ndarray:
+    """The numbers below n in random order, along the last dimension of (..., n)."""
+    if type(rng) is not np.random.Generator:
+        return rng.permutations(shape)
+    n = shape[-1]
+    if not NOISE_FROM <= n < 1 << 31 or GENERIC or modules.without.get():
+        return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1)
+    out = np.empty(shape, np.int32)  # a half of the memory that has to stay near
+    bits = rng.bit_generator.random_raw(out.size).reshape(-1, n)
+    modules.load("permutations", SHUFFLE).shuffle(bits, out.reshape(-1, n))
+    return out
+
+
+def defined(length: np.ndarray, angle: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
+    """What the kernel computes."""
+    digits, spare = np.finfo(first.dtype).nmant + 1, 8 * first.itemsize - np.finfo(first.dtype).nmant - 1
+    u, v = ((a >> spare).astype(first.dtype) for a in (length, angle))
+    r, turn = np.sqrt(-2 * np.log((u + 1) * first.dtype.type(2.0**-digits))), v * first.dtype.type(2.0**-digits * TURN)
+    first[...], second[...] = r * np.cos(turn), r * np.sin(turn)

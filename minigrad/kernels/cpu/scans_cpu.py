@@ -1,0 +1,232 @@
+"""Kernels for scans along a dimension: running sums, products and extremes, the recurrence behind their gradients, and
+the gradient of a product.
+
+Arrays are seen as (outer, n, inner), the scan along n.  What is carried from step to step is float64, a row of them where
+there is something behind the dimension.  ops/scan.py has the definitions; None stands for "NumPy serves as well".
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...arrays.kinds import kernels_there, on_device
+from ...config import GENERIC
+from ..cache import load
+from ..threads import launch
+
+SCAN_FROM = 4096  # elements; NumPy needs 15 microseconds for them, and a first lesson would wait for the compiler
+
+HEAD = '''"""Scans of {real}."""
+
+import numpy as np
+from numba import njit
+from numpy import {real} as real
+
+LANES = 32
+'''
+
+RUNNING = """
+
+@njit(nogil=True)
+def running_{name}(reverse, x_, out_):
+    n, width = x_.shape[1], x_.shape[2]
+    totals = np.empty(width)
+    for r in range(len(x_)):
+        totals[:] = total = {start}
+        if width == 1:
+            x, out = x_[r].reshape(-1), out_[r].reshape(-1)
+            for i in range(n):
+                k = n - 1 - i if reverse else i
+                total = total {operator} x[k]
+                out[k] = total
+        else:
+            for i in range(n):
+                k = n - 1 - i if reverse else i
+                x, out = x_[r, k], out_[r, k]
+                for j in range(out.size):
+                    totals[j] = totals[j] {operator} x[j]
+                    out[j] = totals[j]
+"""
+
+EXTREME = '''
+
+@njit(nogil=True)
+def running_{name}(x_, place_, out_):
+    """The latest of equal ones counts, and of several NaN the latest."""
+    n, width = x_.shape[1], x_.shape[2]
+    for r in range(len(x_)):
+        if width == 1:
+            x, out, place = x_[r].reshape(-1), out_[r].reshape(-1), place_[r].reshape(-1)
+            best, found = x[0], 0
+            for i in range(out.size):
+                value = x[i]
+                if not (value {worse} best):  # asked first: most are, and the rest is then not computed
+                    if value {operator} best or value != value:
+                        best, found = value, i
+                out[i], place[i] = best, found
+        else:
+            out_[r, 0] = x_[r, 0]
+            place_[r, 0] = 0
+            for i in range(1, n):
+                x, best, found, out, place = x_[r, i], out_[r, i - 1], place_[r, i - 1], out_[r, i], place_[r, i]
+                for j in range(out.size):
+                    better = (x[j] {operator} best[j]) | (x[j] != x[j])
+                    out[j] = x[j] if better else best[j]
+                    place[j] = i if better else found[j]
+'''
+
+RECURRENCE = '''
+
+@njit(nogil=True)
+def recurrence(reverse, a_, b_, out_):
+    """out[i] = a[i] * out[i - 1] + b[i], with 0 before the first."""
+    n, width = b_.shape[1], b_.shape[2]
+    lasts = np.empty(width)
+    for r in range(len(b_)):
+        if width == 1:
+            a, b, out, last = a_[r].reshape(-1), b_[r].reshape(-1), out_[r].reshape(-1), 0.0
+            for i in range(n):
+                k = n - 1 - i if reverse else i
+                last = a[k] * last + b[k] if i else np.float64(b[k])
+                out[k] = last
+        else:
+            for i in range(n):
+                k = n - 1 - i if reverse else i
+                a, b, out = a_[r, k], b_[r, k], out_[r, k]
+                if i == 0:
+                    lasts[:] = b
+                    out[:] = b
+                else:
+                    for j in range(out.size):
+                        lasts[j] = a[j] * lasts[j] + b[j]
+                        out[j] = lasts[j]
+'''
+
+OTHERS = '''
+
+@njit(nogil=True)
+def others(x_, g_, out_):
+    """g times the product of all others along the middle dimension: of those before, then of those behind."""
+    n, width = x_.shape[1], x_.shape[2]
+    totals = np.empty(width)
+    for r in range(len(x_)):
+        totals[:] = g_[r]
+        for i in range(n):
+            x, out = x_[r, i], out_[r, i]
+            for j in range(out.size):
+                out[j] = totals[j]
+                totals[j] = totals[j] * x[j]
+        totals[:] = 1
+        for i in range(n - 1, -1, -1):
+            x, out = x_[r, i], out_[r, i]
+            for j in range(out.size):
+                out[j] = out[j] * totals[j]
+                totals[j] = totals[j] * x[j]
+
+
+@njit(nogil=True)
+def others_along(x_, g_, out_):
+    """The same along rows, in LANES products at once: those of a lane's others, times the product of the other lanes."""
+    totals, rest = np.empty(LANES), np.empty(LANES)
+    for r in range(len(x_)):
+        x_row, out_row = x_[r], out_[r]
+        totals[:] = 1
+        for first in range(0, x_row.size, LANES):
+            x, out = x_row[first : first + LANES], out_row[first : first + LANES]
+            for j in range(out.size):
+                out[j] = totals[j]
+                totals[j] = totals[j] * x[j]
+        before = behind = 1.0
+        for j in range(LANES):
+            rest[j] = before
+            before = before * totals[j]
+        for j in range(LANES - 1, -1, -1):
+            rest[j] = rest[j] * behind * g_[r]
+            behind = behind * totals[j]
+        for first in range((x_row.size - 1) // LANES * LANES, -1, -LANES):
+            x, out = x_row[first : first + LANES], out_row[first : first + LANES]
+            for j in range(out.size):
+                out[j] = out[j] * rest[j]
+                rest[j] = rest[j] * x[j]
+'''
+
+SOURCE = (
+    HEAD
+    + RUNNING.replace("{name}", "add").replace("{start}", "-0.0").replace("{operator}", "+")
+    + RUNNING.replace("{name}", "multiply").replace("{start}", "1.0").replace("{operator}", "*")
+    + EXTREME.replace("{name}", "maximum").replace("{operator}", ">=").replace("{worse}", "<")
+    + EXTREME.replace("{name}", "minimum").replace("{operator}", "<=").replace("{worse}", ">")
+    + RECURRENCE
+    + OTHERS
+)
+
+
+@cache
+def module(dtype: np.dtype) -> Any:
+    """The kernels for one dtype."""
+    return load(f"scans_{dtype.name}", SOURCE.format(real=dtype.name))
+
+
+def serves(x: np.ndarray) -> bool:
+    """Whether an array is worth a kernel."""
+    return x.size >= SCAN_FROM and type(x) is np.ndarray and not GENERIC and x.dtype.kind == "f"
+
+
+def lines(x: np.ndarray, dim: int) -> np.ndarray:
+    """(outer, n, inner)"""
+    return np.ascontiguousarray(x).reshape(math.prod(x.shape[:dim]), x.shape[dim], math.prod(x.shape[dim + 1 :]))
+
+
+def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
+    """`ufunc` accumulated along dim, from the end if `reverse`."""
+    if on_device(x):
+        return kernels_there("scans_cuda").running(ufunc, x, dim, reverse)
+    kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}", None) if serves(x) else None
+    if kernel is None:
+        return None
+    out = np.empty(x.shape, x.dtype)
+    launch(lambda *some: kernel(reverse, *some), [lines(x, dim), lines(out, dim)], x.size)
+    return out
+
+
+def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
+    """Running extremes and their places."""
+    if on_device(x):
+        return kernels_there("scans_cuda").running_extreme(ufunc, x, dim)
+    if not serves(x):
+        return None
+    out, place = np.empty(x.shape, x.dtype), np.empty(x.shape, np.int64)
+    kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}")
+    launch(kernel, [lines(a, dim) for a in (x, place, out)], x.size)
+    return out, place
+
+
+def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
+    """y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
+    if on_device(b):
+        return kernels_there("scans_cuda").recurrence(a, b, dim, reverse)
+    if not serves(b) or a.dtype != b.dtype or a.shape != b.shape:
+        return None
+    out, kernel = np.empty(b.shape, b.dtype), module(b.dtype).recurrence
+    launch(lambda *some: kernel(reverse, *some), [lines(x, dim) for x in (a, b, out)], b.size)
+    return out
+
+
+def others(x: np.ndarray, g: np.ndarray, dims: tuple) -> np.ndarray | None:
+    """The gradient of the product of x over dimensions that follow one another: g times the other elements."""
+    if not serves(x) or not x.flags.c_contiguous or not dims:
+        return None
+    outer, n, inner = (
+        math.prod(some) for some in (x.shape[: dims[0]], x.shape[dims[0] : dims[-1] + 1], x.shape[dims[-1] + 1 :])
+    )
+    out, g, kernels = np.empty(x.shape, x.dtype), np.ascontiguousarray(g), module(x.dtype)
+    if inner > 1:
+        shapes, kernel = [(outer, n, inner), (outer, inner)], kernels.others
+    else:
+        shapes, kernel = [(outer, n), (outer,)], kernels.others_along
+    launch(kernel, [x.reshape(shapes[0]), g.reshape(shapes[1]), out.reshape(shapes[0])], x.size)
+    return out

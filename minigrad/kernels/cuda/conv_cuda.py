@@ -1,0 +1,151 @@
+"""Convolutions on the device, and their two gradients: products whose second matrix, that of the windows, is nowhere in memory.
+
+Element k of a window lies as far from its beginning in every window of an image.  So where the element (k, n) of the matrix of
+windows lies is the sum of two tables, one of k and one of n, and the product (matmul.py) reads it there (implicit GEMM;
+Chetlur et al., "cuDNN: efficient primitives for deep learning", 2014).  Zeros around an image are copied around it first.
+ops/nn/conv.py has the definitions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .device_array import DeviceArray, empty, to_device
+from .matmul_cuda import Operand, run
+
+
+def forward(x: DeviceArray, w: DeviceArray, bias: Any, number: tuple, geometry: Any) -> DeviceArray:
+    """The convolution, of so many windows in each direction; `bias` is a number per channel, or None."""
+    out, groups = empty((x.shape[0], w.shape[0], *number), x.dtype), geometry.groups
+    if out.size:
+        channels, taps, windows = w.shape[1], math.prod(w.shape[2:]), math.prod(number)
+        line = surrounded(x, geometry.padding, geometry.padding)
+        elements, begins = windows_of(line, channels, w.shape[2:], number, geometry)
+        weight = Operand(whole(w), 0, w.size // groups, channels * taps, 1, True)
+        product = Operand(whole(out), 0, w.shape[0] // groups * windows, windows, images(out, windows), True)
+        seen = Operand(whole(line), 0, steps(line)[1] * channels, elements, begins, True)
+        run(weight, seen, product, (1, groups), w.shape[0] // groups, len(x) * windows, channels * taps)
+    if bias is not None:
+        out += bias.reshape(-1, *[1] * len(number))
+    return out
+
+
+def by_weight(y: DeviceArray, x: DeviceArray, kernel: tuple, geometry: Any) -> DeviceArray:
+    """The gradient by the weight, with kernels of that shape; y is that of the result."""
+    groups, number = geometry.groups, y.shape[2:]
+    out = empty((y.shape[1], x.shape[1] // groups, *kernel), y.dtype)
+    if not y.size:
+        out.fill(0)
+    elif out.size:
+        channels, taps, windows = out.shape[1], math.prod(kernel), math.prod(number)
+        line = surrounded(x, geometry.padding, geometry.padding)
+        elements, begins = windows_of(line, channels, kernel, number, geometry)
+        given = Operand(whole(y), 0, y.shape[1] // groups * windows, windows, images(y, windows), True)
+        seen = Operand(whole(line), 0, steps(line)[1] * channels, begins, elements, False)
+        weight = Operand(whole(out), 0, out.size // groups, channels * taps, 1, True)
+        run(given, seen, weight, (1, groups), y.shape[1] // groups, channels * taps, len(y) * windows)
+    return out
+
+
+def by_input(y: DeviceArray, w: DeviceArray, size: tuple, geometry: Any) -> DeviceArray:
+    """The gradient by an input of that size; y is that of the result.
+
+    With stride s a place of the input is met by every s-th element of the kernel only: places that are met by the same ones
+    are a phase, which is a convolution of its own.
+    """
+    stride, padding, dilation, groups = geometry
+    kernel, number = w.shape[2:], y.shape[2:]
+    out = empty((len(y), w.shape[1] * groups, *size), y.dtype)
+    before = [(k - 1) * d // s for k, d, s in zip(kernel, dilation, stride)]
+    after = [max(0, (m - 1 + p) // s - (n - 1)) for m, p, s, n in zip(size, padding, stride, number)]
+    line = surrounded(y, before, after)
+    met = all([s <= k for s, k in zip(stride, kernel)]) and set(dilation) == {1}
+    if not (met and y.size):
+        out.fill(0)
+    if not (out.size and y.size):
+        return out
+    for phase in itertools.product(*map(range, stride)):
+        parts = [in_phase(*given) for given in zip(phase, size, kernel, stride, padding, dilation, before)]
+        if all([places and taps for places, taps, _, _ in parts]):
+            by_phase(line, w, out, groups, parts)
+    return out
+
+
+def in_phase(r: int, size: int, kernel: int, stride: int, padding: int, dilation: int, before: int) -> tuple:
+    """Along one dimension: the places of phase r, the elements of the kernel that meet them, and, in windows with `before` more
+    in front, where each place's first one lies and how far before it that of each element."""
+    places = range((r - padding) % stride, size, stride)
+    taps = tuple([k for k in range(kernel) if k * dilation % stride == r])
+    begins = range(
+        before + (places.start + padding) // stride, before + (places.start + padding) // stride + len(places)
+    )
+    return places, taps, begins, tuple([-(k * dilation // stride) for k in taps])
+
+
+def by_phase(line: DeviceArray, w: DeviceArray, out: DeviceArray, groups: int, parts: list) -> None:
+    """The gradient at the places of one phase."""
+    places, taps, begins, shifts = zip(*parts)
+    channels, inner = w.shape[1], w.shape[0] // groups
+    along = lambda ranges, memory: [scaled(r, s) for r, s in zip(ranges, steps(memory)[-len(ranges) :])]
+    of_w, of_line, of_out = steps(w), steps(line), steps(out)
+    chosen = table(scaled(range(inner), of_w[0]), *along(taps, w))
+    elements = table(scaled(range(inner), of_line[1]), *along(shifts, line))
+    first = table(scaled(range(len(line)), of_line[0]), *along(begins, line))
+    target = table(scaled(range(len(out)), of_out[0]), *along(places, out))
+    weight = Operand(whole(w), 0, inner * of_w[0], of_w[1], chosen, False)
+    seen = Operand(whole(line), 0, inner * of_line[1], elements, first, True)
+    product = Operand(whole(out), 0, channels * of_out[1], of_out[1], target, True)
+    run(weight, seen, product, (1, groups), channels, first.size, chosen.size)
+
+
+# ---------------------------------------------------------------------- where things lie
+def windows_of(line: DeviceArray, channels: int, kernel: tuple, number: tuple, geometry: Any) -> tuple:
+    """Where the elements of a window lie, and where the windows begin."""
+    step = steps(line)
+    elements = [scaled(range(k), s * d) for k, s, d in zip(kernel, step[2:], geometry.dilation)]
+    begins = [scaled(range(n), s * d) for n, s, d in zip(number, step[2:], geometry.stride)]
+    return table(scaled(range(channels), step[1]), *elements), table(scaled(range(len(line)), step[0]), *begins)
+
+
+def images(a: DeviceArray, windows: int) -> DeviceArray:
+    """Where the elements of one channel lie, image by image."""
+    return table(scaled(range(len(a)), windows * a.shape[1]), range(windows))
+
+
+def scaled(indices: Any, step: int) -> tuple:
+    """Indices along a dimension as distances in memory."""
+    return tuple([i * step for i in indices])
+
+
+@lru_cache(64)
+def table(*dimensions: Any) -> DeviceArray:
+    """All sums of one distance of each dimension, the last running fastest; made once for convolutions of one shape."""
+    total = np.zeros(1, np.int64)
+    for distances in dimensions:
+        total = np.add.outer(total, np.array(distances, np.int64)).reshape(-1)
+    return to_device(total)
+
+
+def steps(a: DeviceArray) -> list:
+    """The distance of neighbours along each dimension of an array in C order."""
+    return [math.prod(a.shape[d + 1 :]) for d in range(a.ndim)]
+
+
+def whole(a: DeviceArray) -> DeviceArray:
+    """An array's elements in C order, flat."""
+    return a.reshape(-1)
+
+
+def surrounded(x: DeviceArray, before: Any, after: Any) -> DeviceArray:
+    """x with zeros around its last dimensions, in C order."""
+    if not any(before) and not any(after):
+        return x if x.flags.c_contiguous else x.copy("C")
+    out = empty((*x.shape[:2], *[n + b + a for n, b, a in zip(x.shape[2:], before, after)]), x.dtype)
+    out.fill(0)
+    out[(..., *[slice(b, b + n) for b, n in zip(before, x.shape[2:])])] = x
+    return out

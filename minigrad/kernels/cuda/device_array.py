@@ -1,0 +1,285 @@
+"""DeviceArray: an n-dimensional array in the memory of a GPU, of which NumPy knows where it lies, and nothing more.
+
+`shadow` is a NumPy array over the device's addresses.  It is never read.  It is there for what NumPy knows about arrays
+without looking at a number: shapes and strides of views, their order in memory, whether two overlap.  So a view here is a view
+of the shadow.  What is computed goes through NumPy's protocols (protocol.py) to kernels, which is why the formulas of
+operations, written for NumPy's arrays, run here as they stand; `isinstance(a, np.ndarray)` holds for the same reason.
+
+Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np.asarray` raises.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ...arrays import kinds
+from ...arrays.dtypes import BF2
+from ...errors import error
+from . import machine
+from .allocator import ALLOCATOR, Block
+
+
+class Interface:
+    """An address, as NumPy asks for it."""
+
+    def __init__(self, address: int, nbytes: int):
+        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+
+
+class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array on the device: its `shadow`, the `block` of memory, and, for a view, its `base`."""
+
+    __slots__ = ("__weakref__", "base", "begin", "block", "shadow")
+    __class__ = property(lambda a: np.ndarray)  # type: ignore[assignment]
+
+    def __init__(self, shadow: np.ndarray, block: Block, base: DeviceArray | None = None, begin: int | None = None):
+        self.shadow, self.block, self.base, self.begin = shadow, block, base, begin
+
+    # ------------------------------------------------------------------ what it is
+    shape = property(attrgetter("shadow.shape"))
+    dtype = property(attrgetter("shadow.dtype"))
+    ndim = property(attrgetter("shadow.ndim"))
+    size = property(attrgetter("shadow.size"))
+    strides = property(attrgetter("shadow.strides"))
+    itemsize = property(attrgetter("shadow.itemsize"))
+    nbytes = property(attrgetter("shadow.nbytes"))
+    flags = property(attrgetter("shadow.flags"))
+
+    @property
+    def address(self) -> int:
+        """Where its first element lies; NumPy takes microseconds to say so, and is asked once."""
+        if self.begin is None:
+            self.begin = self.shadow.__array_interface__["data"][0]
+        return self.begin
+
+    def __len__(self) -> int:
+        return len(self.shadow)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.to_host()!r})"
+
+    # ------------------------------------------------------------------ views
+    T = property(lambda a: a.seen(a.shadow.T))
+    mT = property(lambda a: a.seen(a.shadow.mT))
+
+    def seen(self, shadow: np.ndarray, begin: int | None = None) -> DeviceArray:
+        """The view of this memory that the shadow describes; `begin` is its address, where that is known."""
+        return DeviceArray(shadow, self.block, self if self.base is None else self.base, begin)
+
+    def view(self, dtype: Any = None) -> DeviceArray:
+        """The same elements, or the same bytes as elements of another dtype."""
+        return self.seen(self.shadow.view() if dtype is None else self.shadow.view(dtype))
+
+    def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
+        """The elements in another shape: a view where the memory allows it, else a copy."""
+        shape = shape[0] if len(shape) == 1 else shape
+        try:
+            return self.seen(self.shadow.reshape(shape, copy=False), self.begin)
+        except ValueError:
+            whole = self.copy("C")
+            return whole.seen(whole.shadow.reshape(shape, copy=False))
+
+    def transpose(self, *axes: Any) -> DeviceArray:
+        return self.seen(self.shadow.transpose(*axes))
+
+    def swapaxes(self, a: int, b: int) -> DeviceArray:
+        return self.seen(self.shadow.swapaxes(a, b))
+
+    def squeeze(self, axis: Any = None) -> DeviceArray:
+        return self.seen(self.shadow.squeeze(axis))
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DeviceArray:
+        return self.seen(self.shadow.diagonal(offset, axis1, axis2))
+
+    def ravel(self, order: str = "C") -> DeviceArray:
+        return self.reshape(-1)
+
+    def __getitem__(self, index: Any) -> Any:
+        from .indexing import is_basic, take
+
+        return self.seen(self.shadow[basic(index)]) if is_basic(index) else take(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from .indexing import is_basic, put
+        from .pointwise_cuda import copy_into
+
+        if is_basic(index):
+            copy_into(self.seen(self.shadow[basic(index)]), value)
+        else:
+            put(self, index, value)
+
+    # ------------------------------------------------------------------ copies
+    def copy(self, order: str = "C") -> DeviceArray:
+        """A copy in memory of its own; order K keeps the order of the dimensions in memory."""
+        from .pointwise_cuda import copy_into
+
+        out = like(self, order=order)
+        copy_into(out, self)
+        return out
+
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> DeviceArray:
+        """The elements converted; the array itself where nothing changes and `copy` is False."""
+        from .pointwise_cuda import copy_into
+
+        dtype = np.dtype(dtype)
+        if not copy and dtype == self.dtype:
+            return self
+        out = like(self, dtype=dtype, order=order)
+        copy_into(out, self)
+        return out
+
+    def fill(self, value: Any) -> None:
+        """Write one value everywhere."""
+        from .pointwise_cuda import copy_into
+
+        copy_into(self, value)
+
+    # ------------------------------------------------------------------ the computer's memory
+    def host(self) -> np.ndarray:
+        """In the simulator: the memory itself, for kernels."""
+        return machine.current().host(self.address, self.shape, self.dtype, self.strides)
+
+    def to_host(self) -> np.ndarray:
+        """A NumPy array with these elements, in their order in memory; waits for what is still being computed."""
+        out = np.empty_like(self.shadow)
+        whole = self if out.strides == self.strides else self.copy("K")
+        if out.size:
+            machine.current().download(whole.address, out.ravel("K"))
+        return out
+
+    def item(self, *index: Any) -> Any:
+        """One element as a Python number."""
+        return self.to_host().item(*index)
+
+    def tolist(self) -> Any:
+        return self.to_host().tolist()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else str(self)
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        return self.to_host().__index__()
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **options: Any) -> Any:
+        from .exchange import capsule
+
+        return capsule(self, stream, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from .exchange import CUDA
+
+        return CUDA, 0
+
+    def __reduce__(self) -> tuple:
+        return uploaded, (self.to_host(),)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        e = error(
+            TypeError,
+            "numpy",
+            f"an array of shape {self.shape} on cuda:0 cannot become a NumPy array without a copy",
+            "copy it to the computer's memory first, with x.cpu(), or x.item() for a number",
+        )
+        e.stranded = True  # explain.py looks whether others are on the processor
+        raise e
+
+    # ------------------------------------------------------------------ NumPy's protocols, and its methods
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        from .numpy_protocol import ufunc_of_arrays
+
+        return ufunc_of_arrays(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+        from .numpy_protocol import function_of_arrays
+
+        return function_of_arrays(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """The other methods of arrays, such as sum and argmax, are NumPy's functions of that name."""
+        function = METHODS.get(name)
+        if function is None:
+            raise AttributeError(f"an array on the device has no attribute {name!r}")
+        return lambda *args, **kwargs: function(self, *args, **kwargs)
+
+
+METHODS = {
+    name: getattr(np, name)
+    for name in "sum prod mean min max any all argmax argmin argsort cumsum cumprod take clip round repeat nonzero "
+    "searchsorted trace var std put dot partition argpartition".split()
+}
+kinds.KINDS.add(DeviceArray)
+
+
+def plain(a: Any) -> Any:
+    """An array as kernels know its elements: bfloat16 as its bits (functions.py), all else as it is."""
+    return a.view(np.uint16) if a.dtype == BF2 else a
+
+
+def basic(index: Any) -> tuple:
+    """An index as a tuple with dots, so that what it takes is a view, of one element as well."""
+    index = index if isinstance(index, tuple) else (index,)
+    return index if any([i is Ellipsis for i in index]) else (*index, ...)
+
+
+def empty(shape: Any, dtype: Any) -> DeviceArray:
+    """An array in C order whose elements are not set."""
+    shape, dtype = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), np.dtype(dtype)
+    return placed(ALLOCATOR.take(math.prod(shape) * dtype.itemsize), shape, dtype)
+
+
+def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
+    """An array in C order with one value everywhere."""
+    out = empty(shape, dtype)
+    out.fill(value)
+    return out
+
+
+def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
+    """An array at the beginning of a block."""
+    memory = np.asarray(Interface(block.address, max(block.nbytes, dtype.itemsize)))
+    return DeviceArray(np.ndarray(shape, dtype, memory, 0, strides), block, None, block.address)
+
+
+def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> DeviceArray:
+    """An array of a's shape and dtype, and with order K of its order in memory, whose elements are not set."""
+    dtype = a.dtype if dtype is None else np.dtype(dtype)
+    if shape is not None or order == "C" or a.flags.c_contiguous:
+        return empty(a.shape if shape is None else shape, dtype)
+    layout = np.empty_like(a.shadow, dtype)  # untouched memory costs nothing
+    return placed(ALLOCATOR.take(layout.nbytes), a.shape, dtype, layout.strides)
+
+
+def to_device(a: Any) -> DeviceArray:
+    """A NumPy array's elements in device memory, in the same order."""
+    a = np.asarray(a)
+    layout = np.empty_like(a)  # untouched memory costs nothing
+    whole = a if layout.strides == a.strides else a.copy("K")
+    out = placed(ALLOCATOR.take(a.nbytes), a.shape, a.dtype, layout.strides)
+    if a.size:
+        machine.current().upload(out.address, whole.ravel("K"))
+    return out
+
+
+def uploaded(a: np.ndarray) -> Any:
+    """Memory of a GPU as pickle rebuilds it."""
+    if not machine.count():
+        raise error(
+            RuntimeError,
+            "load",
+            f"the file holds a tensor of {a.size} elements on cuda:0, and there is no CUDA device",
+            "pass map_location='cpu' to minigrad.load",
+        )
+    return to_device(a)

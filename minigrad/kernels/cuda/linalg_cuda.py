@@ -1,0 +1,96 @@
+"""Linear algebra on the device: decompositions are computed by a library, as PyTorch does; the rest is made of other kernels.
+
+The library is cuSOLVER, through CuPy, where that is installed.  Else the matrices are copied to the computer's memory and the
+result back: the one place where a calculation leaves the device unasked.  It waits for the device, and takes as long as on the
+processor.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import machine, simulator
+from .device_array import DeviceArray, empty, to_device
+from .numpy_protocol import of_arrays
+
+
+@functools.cache
+def cupy() -> Any:
+    """CuPy, if it can be used here."""
+    if simulator.SIMULATED:
+        return None
+    try:
+        import cupy
+    except ImportError:
+        return None
+    return cupy
+
+
+def by_library(function: Callable) -> Callable:
+    """A function of np.linalg, for arrays on the device."""
+
+    @functools.wraps(function)
+    def there(*args: Any, **kwargs: Any) -> Any:
+        empty_ones = any([isinstance(a, DeviceArray) and not a.size for a in args])
+        if cupy() is None or empty_ones:
+            found = function(*[a.to_host() if type(a) is DeviceArray else a for a in args], **kwargs)
+            return each(to_device, found)
+        return by_cupy(function.__name__, args, kwargs)
+
+    return there
+
+
+def each(f: Callable, found: Any) -> Any:
+    """f of a result, or of all results, in NumPy's own kind of tuple."""
+    if not isinstance(found, tuple):
+        return f(found)
+    results = [f(a) for a in found]
+    return type(found)(*results) if hasattr(found, "_fields") else tuple(results)
+
+
+def by_cupy(name: str, args: tuple, kwargs: dict) -> Any:
+    """CuPy's function of that name, on the same memory; it raises for singular matrices, as NumPy's does."""
+    import cupyx  # type: ignore[import-not-found]
+
+    of_cupy = cupy()
+    machine.current().synchronize()  # CuPy has a stream of its own
+    with cupyx.errstate(linalg="raise"):
+        found = getattr(of_cupy.linalg, name)(*[lent(a) if type(a) is DeviceArray else a for a in args], **kwargs)
+
+    def taken(a: Any) -> DeviceArray:
+        out = empty(a.shape, a.dtype)
+        lent(out)[...] = a
+        return out
+
+    results = each(taken, tuple(found) if isinstance(found, tuple) else found)
+    of_cupy.cuda.get_current_stream().synchronize()
+    return results
+
+
+def lent(a: DeviceArray) -> Any:
+    """An array as CuPy sees it: without a copy."""
+    of_cupy = cupy()
+    memory = of_cupy.cuda.UnownedMemory(a.address, a.nbytes, a)
+    return of_cupy.ndarray(a.shape, a.dtype, of_cupy.cuda.MemoryPointer(memory, 0), a.strides)
+
+
+for name in "inv solve det slogdet cholesky qr svd svdvals eigh eigvalsh".split():
+    of_arrays(getattr(np.linalg, name))(by_library(getattr(np.linalg, name)))
+
+
+@of_arrays(np.cross)
+def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """The vector product of vectors of three elements."""
+    a, b, c = (axisa, axisb, axisc) if axis is None else (axis,) * 3
+    (x0, x1, x2), (y0, y1, y2) = [[np.moveaxis(v, d, 0)[i] for i in range(3)] for v, d in ((x, a), (y, b))]
+    return np.stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], c)
+
+
+@of_arrays(np.vecdot)
+def vecdot(x: Any, y: Any, axis: int = -1, out: Any = None) -> Any:
+    """The scalar products of vectors along a dimension."""
+    return (x * y).sum(axis)

@@ -1,0 +1,295 @@
+"""The product of matrices on the device: tiles in shared memory, and of each tile a small one in each thread's registers.
+
+docs/howto/cuda-matmul.md builds this kernel up step by step.  An operand is flat memory and two terms of an address, one of
+the row and one of the column: a step each, so that transposed and repeated matrices are read where they lie, or a table, from
+which convolutions (conv.py) read windows that are nowhere in memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import blas, kernel_modules, machine, simulator
+from .device_array import DeviceArray, empty
+from .numpy_protocol import of_arrays, refuse_others
+from .pointwise_cuda import walked
+
+
+class Tile(NamedTuple):
+    """What a block computes, and what each of its threads does: sizes of matrices."""
+
+    m: int  # rows of the result
+    n: int  # columns of the result
+    k: int  # terms of the sums that are in shared memory at once
+    thread_m: int
+    thread_n: int
+
+    @property
+    def threads(self) -> int:
+        return self.m // self.thread_m * (self.n // self.thread_n)
+
+
+# A thread that computes 8 x 8 elements reads 16 numbers for 64 multiplications.  Small results need more blocks, to give all
+# processors work, and a few rows (as of vectors) not so many threads that have nothing to do.
+LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8), Tile(64, 64, 8, 4, 4), Tile(8, 128, 8, 2, 4)
+SMALL = Tile(8, 8, 4, 2, 2)  # the simulator's, where each thread costs time
+SHORTEST = 8 if simulator.SMALL else 512  # terms of a sum that are worth a block of their own
+
+
+class Operand(NamedTuple):
+    """A batch of matrices: the element (i, j) of matrix (a, b) is memory[a * outer + b * inner + i * rows + j * columns].
+
+    `rows` and `columns` may also be tables: then they add rows[i], or columns[j].  The elements of a row lie next to each other
+    if it is `along_rows`, or those of a column.
+    """
+
+    memory: DeviceArray
+    outer: int
+    inner: int
+    rows: Any
+    columns: Any
+    along_rows: bool
+
+    @property
+    def T(self) -> Operand:
+        return self._replace(rows=self.columns, columns=self.rows, along_rows=not self.along_rows)
+
+
+# ---------------------------------------------------------------------- the kernel
+HEAD = '''"""out = x @ y in {real}: a block computes {m} x {n} elements, each of its {threads} threads {thread_m} x {thread_n}.
+
+Two tiles of each operand are in shared memory: while one is multiplied, the next one is on its way.
+"""
+
+from minigrad.kernels.cuda.device_functions import {loads}
+from numba import cuda
+from numpy import {real} as real
+
+TILE_M, TILE_N, TILE_K, THREAD_M, THREAD_N = {m}, {n}, {k}, {thread_m}, {thread_n}
+THREADS, ACROSS = {threads}, {across}  # of a block, and of a row of its threads
+X_PITCH, Y_PITCH, X_TILE, Y_TILE = {x_pitch}, {y_pitch}, {x_tile}, {y_tile}  # from one k to the next; from tile to tile
+X_PARTS, Y_PARTS = {x_parts}, {y_parts}  # of a tile, that each thread brings
+X_HELD, Y_HELD, X_SHARED, Y_SHARED = {x_held}, {y_held}, 2 * {x_tile}, 2 * {y_tile}  # sizes of arrays
+'''
+
+FETCH = '''
+@cuda.jit(device=True)
+def fetch_{a}({a}, begin, {a}_rows, {a}_columns, first, size, k, last, t, held):
+    """Read this thread's parts of a tile, from `first` and k on, into its registers: 0 beyond the matrix."""
+    for p in range({A}_PARTS):
+        e = (p * THREADS + t) * {vector}
+        i, j = first + e {outer}, k + e {inner}
+        if e < TILE_{side} * TILE_K and i < size and j < last:
+            some = load{vector}({a}, begin + {row} + {column})
+            for q in range({vector}):
+                held[p * {vector} + q] = some[q]
+        else:
+            for q in range({vector}):
+                held[p * {vector} + q] = real(0)
+
+
+@cuda.jit(device=True)
+def keep_{a}(held, tile, begin, t):
+    """Write them to shared memory, where all that belong to one k are neighbours."""
+    for p in range({A}_PARTS):
+        e = (p * THREADS + t) * {vector}
+        if e < TILE_{side} * TILE_K:
+            for q in range({vector}):
+                tile[begin + {kept}] = held[p * {vector} + q]
+
+'''
+
+BODY = '''
+@cuda.jit(device=True)
+def multiply(xs, ys, x_begin, y_begin, down, along, total):
+    """Add the products of two tiles to the elements that are this thread's: groups of {x_wide} rows and {y_wide} columns."""
+    x, y = cuda.local.array(THREAD_M, real), cuda.local.array(THREAD_N, real)
+    for k in range(TILE_K):
+        for i in range(0, THREAD_M, {x_wide}):
+            some = load{x_wide}(xs, x_begin + k * X_PITCH + i * (TILE_M // THREAD_M) + down * {x_wide})
+            for q in range({x_wide}):
+                x[i + q] = some[q]
+        for j in range(0, THREAD_N, {y_wide}):
+            more = load{y_wide}(ys, y_begin + k * Y_PITCH + j * (TILE_N // THREAD_N) + along * {y_wide})
+            for q in range({y_wide}):
+                y[j + q] = more[q]
+        for i in range(THREAD_M):
+            for j in range(THREAD_N):
+                total[i, j] += x[i] * y[j]
+
+
+@cuda.jit
+def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_columns,
+            y, y_outer, y_inner, y_rows, y_columns, out, out_outer, out_inner, out_rows, out_columns, out_part):
+    """One tile of one product of the batch; of its sums `some` terms, where they are shared among several blocks."""
+    xs = cuda.shared.array(X_SHARED, real, 16)
+    ys = cuda.shared.array(Y_SHARED, real, 16)
+    held_x, held_y = cuda.local.array(X_HELD, real), cuda.local.array(Y_HELD, real)
+    total = cuda.local.array((THREAD_M, THREAD_N), real)
+    for i in range(THREAD_M):
+        for j in range(THREAD_N):
+            total[i, j] = real(0)
+
+    across, parts, rest = -(-columns // TILE_N), -(-depth // some) if depth else 1, cuda.blockIdx.x
+    column, rest = rest % across * TILE_N, rest // across
+    tiles = -(-rows // TILE_M)
+    row, rest = rest % tiles * TILE_M, rest // tiles
+    part, rest = rest % parts, rest // parts
+    a, b = rest // inner, rest % inner
+    x_begin, y_begin = a * x_outer + b * x_inner, a * y_outer + b * y_inner
+    t = cuda.threadIdx.x
+    down, along = t // ACROSS, t % ACROSS
+
+    first, last, now = part * some, min(depth, (part + 1) * some), 0
+    for k in range(first, last + TILE_K, TILE_K):
+        fetch_x(x, x_begin, x_rows, x_columns, row, rows, k, last, t, held_x)  # asked for now, needed after `multiply`
+        fetch_y(y, y_begin, y_rows, y_columns, column, columns, k, last, t, held_y)
+        if k > first:
+            multiply(xs, ys, now * X_TILE, now * Y_TILE, down, along, total)
+        now = 1 - now
+        keep_x(held_x, xs, now * X_TILE, t)  # nobody reads this half any more: all have passed the barrier
+        keep_y(held_y, ys, now * Y_TILE, t)
+        cuda.syncthreads()
+
+    begin = part * out_part + a * out_outer + b * out_inner
+    for i in range(THREAD_M):
+        m = row + i // {x_wide} * {x_wide} * (TILE_M // THREAD_M) + down * {x_wide} + i % {x_wide}
+        for j in range(THREAD_N):
+            n = column + j // {y_wide} * {y_wide} * (TILE_N // THREAD_N) + along * {y_wide} + j % {y_wide}
+            if m < rows and n < columns:
+                out[begin + {out_row} + {out_column}] = total[i, j]
+'''
+
+
+@functools.cache
+def module(dtype: np.dtype, tile: Tile, tables: tuple, along_k: tuple, vectors: tuple) -> Any:
+    """The module with the kernel `product`."""
+    return kernel_modules.load(f"matmul_{dtype.name}", text(dtype, tile, tables, along_k, vectors))
+
+
+def text(
+    dtype: np.dtype, tile: Tile, tables: tuple = (False,) * 6, along_k: tuple = (True, False), vectors: tuple = (1, 1)
+) -> str:
+    """The kernel for one dtype and tile: which terms of addresses are tables, where k runs along memory, elements of a load."""
+    names = ("x_rows", "x_columns", "y_rows", "y_columns", "out_rows", "out_columns")
+    term = {n: f"{n}[{{}}]" if is_table else f"{{}} * {n}" for n, is_table in zip(names, tables)}
+    values = {**tile._asdict(), "real": dtype.name, "threads": tile.threads, "across": tile.n // tile.thread_n,
+              "x_wide": min(wide(dtype), tile.thread_m), "y_wide": min(wide(dtype), tile.thread_n), "x_vector": vectors[0],
+              "y_vector": vectors[1], "out_row": term["out_rows"].format("m"),
+              "out_column": term["out_columns"].format("n")}  # fmt: skip
+    fetches = ""
+    for a, side, size, vector, runs in zip("xy", "MN", (tile.m, tile.n), vectors, along_k):
+        pitch = (
+            size + wide(dtype) if runs else size
+        )  # neighbours that write below each other: not into one bank of memory
+        parts = -(-size * tile.k // (tile.threads * vector))
+        values |= {f"{a}_pitch": pitch, f"{a}_tile": pitch * tile.k, f"{a}_parts": parts, f"{a}_held": parts * vector}
+        along, across = (f"% TILE_{side}", f"// TILE_{side}") if not runs else ("// TILE_K", "% TILE_K")
+        kept = "(e {k} + q) * {A}_PITCH + e {o}" if runs else "e {k} * {A}_PITCH + e {o} + q"
+        row, column = ("i", "j") if a == "x" else ("j", "i")
+        fetches += FETCH.format(a=a, A=a.upper(), side=side, vector=vector, outer=along, inner=across,
+                                kept=kept.format(A=a.upper(), k=across, o=along), row=term[f"{a}_rows"].format(row),
+                                column=term[f"{a}_columns"].format(column))  # fmt: skip
+    values["loads"] = ", ".join(sorted({f"load{values[n]}" for n in ("x_wide", "y_wide", "x_vector", "y_vector")}))
+    return HEAD.format(**values) + fetches + BODY.format(**values)
+
+
+def wide(dtype: np.dtype) -> int:
+    """How many elements a thread can load at once: 16 bytes."""
+    return 16 // dtype.itemsize if dtype.kind == "f" else 1
+
+
+def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
+    """The largest tile that leaves no processor without work."""
+    if simulator.SMALL:
+        return SMALL
+    if rows <= 2 * FLAT.m:
+        return FLAT
+    blocks = batch * -(-rows // LARGE.m) * -(-columns // LARGE.n)
+    return LARGE if dtype.itemsize <= 4 and blocks >= machine.current().processors else MEDIUM
+
+
+def vector(a: Operand, dtype: np.dtype, rows: int, columns: int) -> int:
+    """How many elements a thread loads at once: as many as it can where all groups of so many begin at a multiple of that."""
+    most = wide(dtype)
+    step, other, size = (a.columns, a.rows, columns) if a.along_rows else (a.rows, a.columns, rows)
+    apart = not any(isinstance(s, DeviceArray) for s in (step, other)) and step == 1
+    whole = apart and not any(n % most for n in (other, a.outer, a.inner, size)) and a.memory.address % 16 == 0
+    return most if whole else 1
+
+
+def run(x: Operand, y: Operand, out: Operand, batch: tuple, rows: int, columns: int, depth: int) -> None:
+    """out = x @ y, of (outer, inner) batches of matrices (rows, depth) and (depth, columns)."""
+    if blas.product(x, y, out, batch, rows, columns, depth):
+        return
+    if columns < rows and columns <= 2 * FLAT.m:  # few columns are few rows of the transposed
+        x, y, out, rows, columns = y.T, x.T, out.T, columns, rows
+    dtype, number = out.memory.dtype, math.prod(batch)
+    tile = chosen_tile(dtype, rows, columns, number)
+    tiles = number * -(-rows // tile.m) * -(-columns // tile.n)
+    if not tiles:
+        return
+    dense = out.memory.size == number * rows * columns
+    parts = max(1, min(2 * machine.current().processors // tiles, depth // SHORTEST)) if dense else 1
+    some = max(1, -(-depth // (parts * tile.k))) * tile.k
+    parts = max(1, -(-depth // some))
+    tables = tuple([isinstance(s, DeviceArray) for a in (x, y, out) for s in (a.rows, a.columns)])
+    vectors = vector(x, dtype, rows, depth), vector(y, dtype, depth, columns)
+    kernel = module(dtype, tile, tables, (x.along_rows, not y.along_rows), vectors).product
+    target = out.memory if parts == 1 else empty((parts, out.memory.size), dtype)
+    kernel[tiles * parts, tile.threads](
+        rows, columns, depth, some, batch[1], *x[:5], *y[:5], target.reshape(-1), *out[1:5], out.memory.size)  # fmt: skip
+    if parts > 1:  # in a fixed order, which atomic additions would not have
+        np.add.reduce(target, 0, out=out.memory)
+
+
+# ---------------------------------------------------------------------- NumPy's functions
+def matrices(a: DeviceArray, outer: int, inner: int) -> Operand:
+    """The last two dimensions of an array as an operand, with the steps from matrix to matrix in bytes."""
+    size = a.itemsize
+    *_, rows, columns = [s // size for s in a.strides]
+    extent = 1 + sum([(n - 1) * s // size for n, s in zip(a.shape, a.strides)])
+    memory = a.seen(np.lib.stride_tricks.as_strided(a.shadow, (extent,), (size,)))
+    return Operand(memory, outer // size, inner // size, rows, columns, columns == 1 or rows != 1)
+
+
+@of_arrays(np.matmul, np.dot)
+def matmul(x: Any, y: Any, out: Any = None) -> Any:
+    """np.matmul: vectors are matrices of one row or column, and batches of matrices are broadcast."""
+    refuse_others("matmul", (x, y))
+    dtype = np.result_type(x.dtype, y.dtype)
+    x, y = [a if min(a.strides, default=0) >= 0 and a.dtype == dtype else a.astype(dtype, "C") for a in (x, y)]
+    row, column = x.ndim == 1, y.ndim == 1
+    x, y = x.reshape(1, -1) if row else x, y.reshape(-1, 1) if column else y
+    if x.shape[-1] != y.shape[-2]:
+        raise ValueError(f"matmul: shapes {x.shape} and {y.shape} cannot be multiplied")
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    shape = (*batch, x.shape[-2], y.shape[-1])
+    result = empty(shape, dtype)
+    fill(np.broadcast_to(x, (*batch, *x.shape[-2:])), np.broadcast_to(y, (*batch, *y.shape[-2:])), result)
+    result = result.reshape(*batch, *shape[-2 + row :][: 2 - row - column])
+    given = out[0] if isinstance(out, tuple) else out
+    if given is None or given is Ellipsis:
+        return result
+    given[...] = result
+    return given
+
+
+def fill(x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:
+    """out = x @ y, for batches of one shape.  Their dimensions are joined where memory allows it, to two at most."""
+    if not out.size or not x.size:
+        out.fill(0)
+        return
+    corners = [a[..., 0, 0] for a in (x, y, out)]
+    sizes, steps = walked(out.shape[:-2], corners)
+    if len(sizes) > 2:
+        for i in range(len(out)):
+            fill(x[i], y[i], out[i])
+        return
+    outer, inner = [(0,) * 3] * (2 - len(sizes)) + list(zip(*steps))
+    operands = [matrices(a, *s) for a, s in zip((x, y, out), zip(outer, inner))]
+    run(*operands, (1,) * (2 - len(sizes)) + sizes, out.shape[-2], out.shape[-1], x.shape[-1])

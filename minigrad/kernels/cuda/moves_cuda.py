@@ -1,0 +1,151 @@
+"""Elements moved as they are: transposed copies, rolls, triangles of matrices, repeated elements.
+
+A copy that exchanges the fastest dimension would read or write memory in large steps.  So a block reads a tile along the one
+dimension into shared memory and writes it along the other.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+import numpy as np
+
+from ...arrays.kinds import near
+from . import kernel_modules, pointwise_cuda, simulator
+from .device_array import DeviceArray, empty
+from .numpy_protocol import of_arrays
+
+SIDE = 8 if simulator.SMALL else 32  # of a tile
+LINES = 4 if simulator.SMALL else 8  # of it that a block moves at a time
+
+TRANSPOSE = '''"""Matrices of {real} copied into transposed order."""
+
+from numba import cuda
+from numpy import {real} as real
+
+SIDE = {side}
+LINES = {lines}
+WIDTH = SIDE + 1  # a column more keeps the threads of a warp out of one bank
+
+
+@cuda.jit
+def transpose(x_, out_):
+    """out[k, i, j] = x[k, i, j], where x has its elements together along i, and out along j."""
+    tile = cuda.shared.array((SIDE, WIDTH), real)
+    down, across = (x_.shape[1] + SIDE - 1) // SIDE, (x_.shape[2] + SIDE - 1) // SIDE
+    k, rest = cuda.blockIdx.x // (down * across), cuda.blockIdx.x % (down * across)
+    top, left = rest // across * SIDE, rest % across * SIDE
+    a, b = cuda.threadIdx.x, cuda.threadIdx.y
+    for j in range(b, SIDE, LINES):
+        if top + a < x_.shape[1] and left + j < x_.shape[2]:
+            tile[j, a] = x_[k, top + a, left + j]
+    cuda.syncthreads()
+    for i in range(b, SIDE, LINES):
+        if top + i < x_.shape[1] and left + a < x_.shape[2]:
+            out_[k, top + i, left + a] = tile[a, i]
+'''
+
+TRIANGLE = '''"""Triangles of matrices."""
+
+from numba import cuda
+
+
+@cuda.jit
+def triangle(upper, diagonal, x_, out_):
+    """What lies on a diagonal and above it, or below; zeros elsewhere."""
+    height, width = x_.shape[1], x_.shape[2]
+    for e in range(cuda.grid(1), x_.size, cuda.gridsize(1)):
+        k, i, j = e // (height * width), e // width % height, e % width
+        if j - i >= diagonal if upper else j - i <= diagonal:
+            out_[k, i, j] = x_[k, i, j]
+        else:
+            out_[k, i, j] = 0
+'''
+
+
+@functools.cache
+def transposing(size: int) -> Any:
+    """The kernel for elements of so many bytes: what they are does not matter."""
+    return kernel_modules.load("transpose", TRANSPOSE.format(real=f"uint{8 * size}", side=SIDE, lines=LINES)).transpose
+
+
+def transpose(out: DeviceArray, x: DeviceArray) -> bool:
+    """Copy x into out by tiles; False, and nothing done, where both have their elements together along the same dimension.
+
+    Also where tiles would stay nearly empty, or the dimensions do not make a stack of matrices.
+    """
+    size = x.itemsize
+    shape, (to, by) = pointwise_cuda.walked(out.shape, [out, x])
+    if len(shape) not in (2, 3) or size not in to or size not in by:
+        return False
+    i, j = by.index(size), to.index(size)
+    if i == j or min(shape[i], shape[j]) < SIDE // 2:
+        return False
+    order = [d for d in range(len(shape)) if d not in (i, j)] + [i, j]
+    lead = [1] * (3 - len(order))
+    views = []
+    for a, steps in ((x, by), (out, to)):
+        a = a.view(f"u{size}")
+        sizes, strides = [*lead, *[shape[d] for d in order]], [*[0] * len(lead), *[steps[d] for d in order]]
+        views.append(a.seen(np.lib.stride_tricks.as_strided(a.shadow, sizes, strides)))
+    k, m, n = views[0].shape
+    transposing(size)[k * -(-m // SIDE) * -(-n // SIDE), (SIDE, LINES)](*views)
+    return True
+
+
+def triangle(x: DeviceArray, diagonal: int, upper: bool) -> DeviceArray:
+    """The upper or the lower triangles of matrices, with a diagonal."""
+    out = empty(x.shape, x.dtype)
+    if x.size:
+        flat = [a.view(f"u{x.itemsize}").reshape(-1, *x.shape[-2:]) for a in (x, out)]  # 0 is the same in all dtypes
+        kernel_modules.load("triangle", TRIANGLE).triangle[kernel_modules.threads(x.size)](upper, int(diagonal), *flat)
+    return out
+
+
+of_arrays(np.tril)(lambda m, k=0: triangle(m, k, False))
+of_arrays(np.triu)(lambda m, k=0: triangle(m, k, True))
+
+
+@of_arrays(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Of each dimension two parts change places, so there are two copies, four in two dimensions, and so on."""
+    if axis is None:
+        return roll(a.reshape(-1), shift, 0).reshape(a.shape)
+    by = [0] * a.ndim
+    for n, d in np.broadcast(shift, axis):
+        by[d] += int(n)
+    out, pairs = empty(a.shape, a.dtype), []
+    for n, size in zip(by, a.shape):
+        n = n % size if size else 0
+        pairs.append([(slice(n, None), slice(None, size - n))] + [(slice(None, n), slice(size - n, None))] * (n > 0))
+    for parts in itertools.product(*pairs):
+        out[tuple([to for to, _ in parts])] = a[tuple([by for _, by in parts])]
+    return out
+
+
+@of_arrays(np.repeat)
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Each element, or slice along an axis, as often as one number or a number for each says."""
+    a = near(a, repeats)
+    a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
+    if np.ndim(repeats) == 0:
+        n, shape = int(repeats), list(a.shape)
+        copies = np.broadcast_to(np.expand_dims(a, axis + 1), (*shape[: axis + 1], n, *shape[axis + 1 :]))
+        return copies.reshape(*shape[:axis], shape[axis] * n, *shape[axis + 1 :])
+    ends = np.cumsum(near(repeats, a))
+    places = near(np.arange(int(ends[-1]) if ends.size else 0), a)
+    return np.take(a, np.searchsorted(ends, places, "right"), axis)
+
+
+@of_arrays(np.tile)
+def tile(A: Any, reps: Any) -> Any:
+    """The whole array beside itself, so often along each dimension."""
+    reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
+    n = max(A.ndim, len(reps))
+    reps, shape = (1,) * (n - len(reps)) + reps, (1,) * (n - A.ndim) + A.shape
+    copies = np.broadcast_to(
+        A.reshape([m for s in shape for m in (1, s)]), [m for r, s in zip(reps, shape) for m in (r, s)]
+    )
+    return copies.reshape([r * s for r, s in zip(reps, shape)])

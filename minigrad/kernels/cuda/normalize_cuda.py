@@ -1,0 +1,329 @@
+"""Norms on the device: standardising, layer norm, batch norm and division by the root mean square, and their gradients.
+
+Rows and columns are gone through for their mean, again for their variance, and once more for the result, of which the memory
+sees one pass if they are not too long for that (rows.py).  Over other dimensions both statistics come from one pass
+(moments.py), and the result from another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..formula import parameters
+from . import pointwise_cuda
+from .device_array import DeviceArray, empty
+from .device_functions import rsqrt
+from .moments import mean_and_variance, two_sums
+from .reductions_cuda import F8, GRAIN, THREADS, count, reduce
+from .rows_cuda import BLOCK, each, kept, launch, middle, seen
+
+MOMENTS = '''
+
+@cuda.jit(device=True)
+def moments(x_, row):
+    """Mean and variance of a row: the mean first, then the squared distances from it.  What is not LONG is in `row` then.
+
+    Distances are from the mean as the elements' dtype has it; what it has lost by that is taken off at the end.
+    """
+    o, j, lane, n = place(x_)
+    first, total = lane, float64(0)
+    while first < n:
+        hold(x_, o, first, j, n, real(0), row)
+        for k in range(HELD):
+            total += row[k]
+        first += HELD * LANES
+    mean = sum_of(total) / n
+    near, first, total = real(mean), lane, float64(0)
+    while first < n:
+        if LONG:
+            hold(x_, o, first, j, n, near, row)
+        end = left(first, n)
+        for k in range(HELD):
+            distance = row[k] - near if k * LANES < end else real(0)
+            total += float64(distance) * float64(distance)
+        first += HELD * LANES
+    return mean, max(sum_of(total) / n - (mean - near) * (mean - near), float64(0))
+'''
+
+STANDARDIZE = '''
+
+@cuda.jit
+def {name}(x_, {weights}eps, mean_, variance_, out_):
+    """(x - mean) / sqrt(variance + eps){scale}{shift}."""
+    o, j, lane, n = place(x_)
+    row = cuda.local.array(HELD, real)
+    wide, variance = moments(x_, row)
+    first, mean, factor = lane, real(wide), real(1 / sqrt(variance + eps))
+    while first < n:
+        if LONG:
+            hold(x_, o, first, j, n, real(0), row)
+        end = left(first, n)
+        for k in range(HELD):
+            i = uint64(first + k * LANES)
+            if k * LANES < end:
+                row[k] = (row[k] - mean) * factor{scale}{shift}
+        put(out_, o, first, j, n, row)
+        first += HELD * LANES
+    if lane == 0 and o < x_.shape[0]:
+        mean_[o, j, 0], variance_[o, j, 0] = mean, real(variance)
+
+
+@cuda.jit(device=True)
+def read_both(g_, x_, {given}mean, o, first, j, n, g, x):
+    """Read the gradient{of_scaled} and x - mean."""
+    hold(g_, o, first, j, n, real(0), g)
+    hold(x_, o, first, j, n, mean, x)
+    end = left(first, n)
+    for k in range(HELD):
+        i = uint64(first + k * LANES)
+        x[k] -= mean
+        if k * LANES < end:
+            g[k] = g[k]{scale}
+
+
+@cuda.jit
+def {name}_backward(g_, x_, {given}mean_, variance_, eps, {factor}dx_):
+    """The gradient by x: that of the result, without its mean and without its part along x - mean."""
+    o, j, lane, n = place(dx_)
+    g, x = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
+    mean, factor = real(0), float64(0)
+    if n:
+        mean, factor = mean_[o, j, 0], 1 / sqrt(float64(variance_[o, j, 0]) + eps)
+    first, level, along = lane, float64(0), float64(0)
+    while first < n:
+        read_both(g_, x_, {given}mean, o, first, j, n, g, x)
+        for k in range(HELD):
+            level += g[k]
+            along += g[k] * x[k]
+        first += HELD * LANES
+    level = real(sum_of(level) / n)
+    along = real(sum_of(along) / n * factor * factor * factor)
+    first, narrow = lane, real(factor)
+    while first < n:
+        if LONG:
+            read_both(g_, x_, {given}mean, o, first, j, n, g, x)
+        for k in range(HELD):
+            g[k] = (g[k] - level) * narrow - along * x[k]
+        put(dx_, o, first, j, n, g)
+        first += HELD * LANES
+{keep_factor}'''
+
+WEIGHTS = '''
+
+@cuda.jit
+def weight_gradients(g_, x_, mean_, factor_, dweight_, dbias_):
+    """Sums over rows of g * (x - mean) * factor and of g: a thread for each column of each part of the rows."""
+    parts, n = dweight_.shape
+    p, i = cuda.grid(1) // n, cuda.grid(1) % n
+    if p < parts:
+        dweight, dbias = float64(0), float64(0)
+        for o in range(p, x_.shape[0], parts):
+            g = g_[o, 0, i]
+            dweight += g * ((x_[o, 0, i] - mean_[o, 0, 0]) * factor_[o, 0, 0])
+            dbias += g
+        dweight_[p, i], dbias_[p, i] = dweight, dbias
+'''
+
+RMS = '''
+
+@cuda.jit
+def divide_by_rms(x_, eps, factor_, out_):
+    """x / sqrt(mean(x * x) + eps)."""
+    o, j, lane, n = place(x_)
+    row = cuda.local.array(HELD, real)
+    first, total = lane, float64(0)
+    while first < n:
+        hold(x_, o, first, j, n, real(0), row)
+        for k in range(HELD):
+            total += float64(row[k]) * float64(row[k])
+        first += HELD * LANES
+    first, factor = lane, real(1 / sqrt(sum_of(total) / n + eps))
+    while first < n:
+        if LONG:
+            hold(x_, o, first, j, n, real(0), row)
+        for k in range(HELD):
+            row[k] *= factor
+        put(out_, o, first, j, n, row)
+        first += HELD * LANES
+    if lane == 0 and o < x_.shape[0]:
+        factor_[o, j, 0] = factor
+
+
+@cuda.jit
+def divide_by_rms_backward(g_, x_, factor_, dx_):
+    """g * factor - x * mean(g * x) * factor ** 3."""
+    o, j, lane, n = place(dx_)
+    g, x = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
+    first, total, factor = lane, float64(0), factor_[o, j, 0] if n else real(0)
+    while first < n:
+        hold(g_, o, first, j, n, real(0), g)
+        hold(x_, o, first, j, n, real(0), x)
+        for k in range(HELD):
+            total += float64(g[k]) * float64(x[k])
+        first += HELD * LANES
+    first, along = lane, real(sum_of(total) / n * factor * factor * factor)
+    while first < n:
+        if LONG:
+            hold(g_, o, first, j, n, real(0), g)
+            hold(x_, o, first, j, n, real(0), x)
+        for k in range(HELD):
+            g[k] = g[k] * factor - along * x[k]
+        put(dx_, o, first, j, n, g)
+        first += HELD * LANES
+'''
+
+KEEP_FACTOR = """\
+    if lane == 0 and o < dx_.shape[0]:
+        factor_[o, j, 0] = narrow
+"""
+WEIGHTED = {
+    "weights": "weight, bias, ",
+    "given": "weight, ",
+    "scale": " * weight[i]",
+    "shift": " + bias[i]",
+    "factor": "factor_, ",
+    "keep_factor": KEEP_FACTOR,
+    "of_scaled": " of what is scaled",
+}
+TEXTS = {
+    "standardize": MOMENTS + STANDARDIZE.format(name="standardize", **dict.fromkeys(WEIGHTED, "")),
+    "layer_norm": MOMENTS + STANDARDIZE.format(name="layer_norm", **WEIGHTED) + WEIGHTS,
+    "divide_by_rms": RMS,
+}
+
+
+def run(title: str, kernel: str, t: DeviceArray, *args: Any) -> Any:
+    """Launch a kernel of one of these texts; the module that has it."""
+    return launch(title, TEXTS[title], kernel, t, *args)
+
+
+def standardize(x: DeviceArray, dims: tuple, eps: float) -> tuple | None:
+    """(x - mean) / sqrt(variance + eps), the mean and the variance."""
+    if (t := middle(x, dims)) is None:
+        return None
+    out, mean, variance = empty(x.shape, x.dtype), kept(x, dims), kept(x, dims)
+    run("standardize", "standardize", t, t, x.dtype.type(eps), each(mean, t), each(variance, t), seen(out, t))
+    return out, mean, variance
+
+
+def standardize_backward(
+    g: DeviceArray, x: DeviceArray, mean: DeviceArray, variance: DeviceArray, dims: tuple, eps: float
+) -> DeviceArray | None:
+    """The gradient by x of the first of them."""
+    if (t := middle(x, dims)) is None:
+        return None
+    dx, eps = empty(x.shape, x.dtype), x.dtype.type(eps)
+    given = seen(g, t), t, each(mean, t), each(variance, t), eps, seen(dx, t)
+    run("standardize", "standardize_backward", t, *given)
+    return dx
+
+
+def layer_norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tuple, eps: float) -> tuple | None:
+    """standardize over the last dimensions, with the result times weight plus bias."""
+    t = middle(x, dims)
+    if t is None or not meets(weight, x, dims) or not meets(bias, x, dims):
+        return None
+    out, mean, variance = empty(x.shape, x.dtype), kept(x, dims), kept(x, dims)
+    w, b, eps = weight.reshape(-1), bias.reshape(-1), x.dtype.type(eps)
+    run("layer_norm", "layer_norm", t, t, w, b, eps, each(mean, t), each(variance, t), seen(out, t))
+    return out, mean, variance
+
+
+def layer_norm_backward(
+    g: DeviceArray,
+    x: DeviceArray,
+    weight: DeviceArray,
+    mean: DeviceArray,
+    variance: DeviceArray,
+    dims: tuple,
+    eps: float,
+) -> tuple | None:
+    """Its gradients by x, weight and bias."""
+    t = middle(x, dims)
+    if t is None or not meets(weight, x, dims):
+        return None
+    dx, w, factor = empty(x.shape, x.dtype), weight.reshape(-1), empty((t.shape[0], 1, 1), x.dtype)
+    g, m, v, eps = seen(g, t), each(mean, t), each(variance, t), x.dtype.type(eps)
+    kernels = run("layer_norm", "layer_norm_backward", t, g, t, w, m, v, eps, factor, seen(dx, t))
+    parts = max(1, min(THREADS // w.size, t.shape[0] // GRAIN))
+    dweight, dbias = empty((parts, w.size), F8), empty((parts, w.size), F8)
+    kernels.weight_gradients[-(-dweight.size // BLOCK), BLOCK](g, t, m, factor, dweight, dbias)
+    dweight, dbias = (reduce("sum", [a], (0,), False, x.dtype).reshape(weight.shape) for a in (dweight, dbias))
+    return dx, dweight, dbias
+
+
+def meets(weight: DeviceArray, x: DeviceArray, dims: tuple) -> bool:
+    """Whether there is one weight for each element of a row."""
+    return dims[-1] == x.ndim - 1 and weight.shape == x.shape[dims[0] :]
+
+
+def divide_by_rms(x: DeviceArray, dims: tuple, eps: float) -> tuple | None:
+    """x / sqrt(mean(x * x) + eps), and the factor."""
+    if (t := middle(x, dims)) is None:
+        return None
+    out, factor = empty(x.shape, x.dtype), kept(x, dims)
+    given = t, x.dtype.type(eps), each(factor, t), seen(out, t)
+    run("divide_by_rms", "divide_by_rms", t, *given)
+    return out, factor
+
+
+def divide_by_rms_backward(g: DeviceArray, x: DeviceArray, factor: DeviceArray, dims: tuple) -> DeviceArray | None:
+    """The gradient by x of the first of them."""
+    if (t := middle(x, dims)) is None:
+        return None
+    dx = empty(x.shape, x.dtype)
+    run("divide_by_rms", "divide_by_rms_backward", t, seen(g, t), t, each(factor, t), seen(dx, t))
+    return dx
+
+
+# ---------------------------------------------------------------------- over any dimensions
+def norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tuple, eps: float) -> tuple | None:
+    """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
+    if x.dtype.kind != "f" or not x.size:
+        return None
+    mean, variance = mean_and_variance(x, dims)
+    return formula("norm", NORM, x, mean, variance, weight, bias, eps), mean, variance
+
+
+def norm_backward(
+    g: DeviceArray,
+    x: DeviceArray,
+    weight: DeviceArray,
+    mean: DeviceArray,
+    variance: DeviceArray,
+    dims: tuple,
+    eps: float,
+) -> tuple | None:
+    """Its gradients by x, weight and bias, where there is one of these for each mean."""
+    if (
+        x.dtype.kind != "f"
+        or not x.size
+        or weight.size != mean.size
+        or weight.shape != mean.shape[x.ndim - weight.ndim :]
+    ):
+        return None
+    sums = two_sums("gradients", [g, x, mean], dims).astype(g.dtype, copy=False)
+    total, along = sums[0], sums[1]
+    dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)
+    dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
+    return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)
+
+
+def affine(x: DeviceArray, factor: DeviceArray, begin: DeviceArray) -> DeviceArray | None:
+    """x * factor + begin, in one kernel; None where they differ in dtype."""
+    return formula("affine", AFFINE, x, factor, begin) if x.dtype == factor.dtype == begin.dtype else None
+
+
+AFFINE = lambda x, factor, begin: x * factor + begin
+NORM = lambda x, mean, variance, weight, bias, eps: (x - mean) * (rsqrt(variance + eps) * weight) + bias
+NORM_BACKWARD = lambda g, x, mean, variance, weight, total, along, n, eps: (
+    (g - total / n - (x - mean) * (along / n / (variance + eps))) * (rsqrt(variance + eps) * weight)
+)
+WEIGHT_BACKWARD = lambda along, variance, eps: along * rsqrt(variance + eps)
+
+
+def formula(name: str, f: Any, first: DeviceArray, *others: Any) -> DeviceArray:
+    """One kernel for a formula of arrays and numbers."""
+    made = pointwise_cuda.apply(name, f, parameters(f), (first, *others), first.dtype, first.dtype)
+    assert made is not None, name
+    return made

@@ -1,0 +1,203 @@
+"""NumPy's functions for arrays on the device: what `__array_ufunc__` and `__array_function__` of DeviceArray come to.
+
+A ufunc is a pointwise kernel whose formula is that of the operation it belongs to; the dtypes are those that NumPy would
+choose.  The other functions are in the table FUNCTIONS, which the files of kernels fill: `@of_arrays(np.concatenate)`.
+Functions that only look at shapes run on the arrays' shadows.  There is no way for NumPy to compute on the device's memory by
+mistake, and none to copy it unasked: what is in no table raises NotImplementedError.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...arrays.dtypes import can_cast
+from ...errors import error
+from .. import formula
+from . import pointwise_cuda
+from .device_array import DeviceArray, like
+
+FUNCTIONS: dict[Any, Callable] = {}
+REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
+SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
+SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
+KERNELS = [  # the files that fill them
+    "indexing",
+    "joining",
+    "linalg",
+    "matmul",
+    "moves",
+    "places",
+    "reductions",
+    "scans",
+    "scatter",
+    "searching",
+    "sorting",
+    "views",
+]
+
+
+def of_arrays(*known_as: Any) -> Callable:
+    """Enter a function as what NumPy's functions of these names do on the device."""
+
+    def enter(f: Callable) -> Callable:
+        FUNCTIONS.update(dict.fromkeys(known_as, f))
+        return f
+
+    return enter
+
+
+@functools.cache
+def fill_tables() -> None:
+    """Import the files of kernels."""
+    for name in KERNELS:
+        importlib.import_module(f"{__package__}.{name}")
+
+
+def function_of_arrays(function: Any, args: tuple, kwargs: dict) -> Any:
+    """A function of NumPy, called with arrays on the device."""
+    fill_tables()
+    found = FUNCTIONS.get(function)
+    if found is None:
+        raise error(
+            NotImplementedError,
+            getattr(function, "__name__", "numpy"),
+            "there is no kernel for this on the device",
+            "compute it on the processor: x.cpu()",
+        )
+    return found(*args, **kwargs)
+
+
+def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) -> Any:
+    """A ufunc, or one of its methods, called with arrays on the device."""
+    refuse_others(ufunc.__name__, inputs)
+    if method == "__call__":
+        return elementwise(ufunc, inputs, options.get("out"))
+    fill_tables()
+    table = {"reduce": REDUCTIONS, "accumulate": SCANS, "at": SCATTERS}.get(method, {})
+    if ufunc is np.matmul or ufunc not in table:
+        raise error(
+            NotImplementedError,
+            f"{ufunc.__name__}.{method}",
+            "there is no kernel for this on the device",
+            "use x.cpu()",
+        )
+    return table[ufunc](*inputs, **options)
+
+
+def refuse_others(name: str, inputs: tuple) -> None:
+    """Arrays of the computer's memory do not meet those of the device, but for single numbers."""
+    for a in inputs:
+        if type(a) is not DeviceArray and isinstance(a, np.ndarray) and a.ndim:
+            raise OnAnotherDevice(f"{name}: an array of shape {a.shape} is on the cpu, another one on cuda:0")
+
+
+class OnAnotherDevice(ValueError):
+    """Arrays of one operation lie on different devices; ops/base/argument_errors.py names them."""
+
+
+# ---------------------------------------------------------------------- ufuncs
+def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
+    """A ufunc of arrays and numbers."""
+    if ufunc in (np.matmul, np.vecdot):  # the ones that are not elementwise
+        fill_tables()
+        return FUNCTIONS[ufunc](*inputs, out=out)
+    f, names, target, result = loop_of(ufunc, tuple([kind(a) for a in inputs]))
+    operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
+    given = out[0] if isinstance(out, tuple) else out
+    given = None if given is Ellipsis else given
+    if given is not None and not can_cast(result, given.dtype):
+        raise TypeError(f"the result of {ufunc.__name__} is {result}, which is not written into {given.dtype}")
+    made = pointwise_cuda.apply(ufunc.__name__, f, names, operands, target, result, given)
+    assert made is not None, ufunc
+    return made
+
+
+@functools.cache
+def loop_of(ufunc: np.ufunc, kinds: tuple) -> tuple[Callable, tuple, np.dtype, np.dtype]:
+    """A ufunc's formula, its parameters, and the dtypes that it computes in and returns, for operands of these kinds."""
+    from .ufuncs import formulas
+
+    if ufunc not in formulas():
+        raise error(NotImplementedError, ufunc.__name__, "there is no kernel for this on the device", "use x.cpu()")
+    f = formulas()[ufunc]
+    *loop, result = ufunc.resolve_dtypes((*kinds, None))
+    target = next((d for d in loop if d.kind != "b"), loop[0])
+    return f, tuple(formula.parameters(f)), target, result
+
+
+def kind(a: Any) -> Any:
+    """What NumPy's promotion asks of an operand: the dtype, of Python's numbers the type."""
+    return a.dtype if isinstance(a, (DeviceArray, np.ndarray, np.generic)) else type(a)
+
+
+# ---------------------------------------------------------------------- what every calculation needs
+@of_arrays(np.where)
+def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, else y; with the condition alone, where it holds."""
+    if x is None:
+        return FUNCTIONS[np.nonzero](condition)
+    refuse_others("where", (condition, x, y))
+    target = np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
+    operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
+    mask = condition if condition.dtype.kind == "b" else condition != 0
+    from .ufuncs import WHERE
+
+    made = pointwise_cuda.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
+    assert made is not None
+    return made
+
+
+@of_arrays(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), by the operation's formula: NumPy's is none of its ufuncs."""
+    made = pointwise_cuda.apply("sinc", formula.OPERATIONS["sinc"].kernel, ("x",), (x,), x.dtype, x.dtype)
+    assert made is not None
+    return made
+
+
+@of_arrays(np.copyto)
+def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Write a value over an array, where `where` holds."""
+    if where is True:
+        pointwise_cuda.copy_into(out, value)
+        return
+    from .ufuncs import WHERE
+
+    refuse_others("copyto", (out, value, where))
+    if isinstance(value, DeviceArray):
+        value = value.astype(out.dtype, copy=False)
+        value = value.copy() if np.may_share_memory(value, out) else value
+    mask = where if where.dtype.kind == "b" else where != 0
+    pointwise_cuda.run("copy_where", {"out": WHERE}, {"c": mask, "x": value, "y": out}, out.dtype, [out])
+
+
+@of_arrays(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return a.copy(order)
+
+
+@of_arrays(np.zeros_like)
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return full_like(a, 0, dtype, order, subok, shape)
+
+
+@of_arrays(np.ones_like)
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return full_like(a, 1, dtype, order, subok, shape)
+
+
+@of_arrays(np.empty_like)
+def empty_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return like(a, shape, dtype, order)
+
+
+@of_arrays(np.full_like)
+def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    out = like(a, shape, dtype, order)
+    out.fill(value)
+    return out

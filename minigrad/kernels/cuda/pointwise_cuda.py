@@ -1,0 +1,273 @@
+"""Pointwise kernels on the device: a formula's text around which threads go through the elements.
+
+Each thread computes one element, then the one that lies as many elements on as there are threads, and so on: neighbouring
+threads touch neighbouring memory at every step, whatever the size.  Where operands are repeated or lie in another order, the
+dimensions that can be walked as one are joined first, and what is left is counted out of the element's number: in 32 bits
+where that is enough, as a GPU has no instruction for division, and takes three times as long for one of 64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import int8, int16, int32, int64, uint8
+
+from ...arrays.dtypes import BF2, F2, F4, HALVES
+from .. import formula
+from . import flat, kernel_modules
+from .device_array import DeviceArray, empty, plain
+from .device_functions import WIDEST
+
+_kernels: dict[tuple, Any] = {}
+
+
+class Layout(NamedTuple):
+    """How a kernel goes through its arrays: at rank 0 all are flat memory.
+
+    Else they have that many dimensions, of which each may have steps of its own, and which are counted in the type `counter`.
+    Where rows are read by four neighbours, `along` says of each array whether it has those, or one element for all of a row.
+    """
+
+    rank: int
+    counter: str = ""
+    along: tuple = ()
+
+
+HEAD = '"""{title}"""\n\n{prelude}\n\n\n@cuda.jit\ndef {name}({args}):\n'
+LOOP = "    for i in range(cuda.grid(1), {out}_.size, cuda.gridsize(1)):\n"
+
+
+def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, layout: Layout) -> str:
+    """One kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions."""
+    args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
+    rank, counter, along = layout
+    out = results[0][0]
+    if rank:
+        head += f"\nfrom numpy import {counter}"
+        lines = coordinates(f"{out}_", rank, counter)
+    if rank and not along:
+        at = ", ".join([f"i{d}" for d in range(rank)])
+        lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
+        lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
+        first = HEAD.format(title=title, prelude=head, name=name, args=", ".join(args))
+        return first + LOOP.format(out=out) + flat.indented(lines)
+    head += f"\nfrom minigrad.kernels.cuda.device_functions import {', '.join(flat.IMPORTS)}"
+    parameters = {n: (read, n + "_") if read else (n, "") for n, read in inputs}
+    expressions = {n + "_": expression for n, expression in results}
+    if rank:
+        arrays = [n + "_" for n, read in inputs if read]
+        repeated = {a for a, lies in zip(arrays, along) if not lies}
+        body = flat.rows_text(name, args, parameters, expressions, lines, repeated)
+    else:
+        body = flat.text(name, args, parameters, [], expressions)
+    return f'"""{title}"""\n\n{head}\n\n\n{body}'
+
+
+def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
+    """The lines that count out i0, i1, ..., where an array has its element number i; in the type `counter`, if one is named."""
+    lines = [f"rest = {counter}(i)"] if rank > 1 else []
+    for d in range(rank - 1, 0, -1):
+        size = f"{counter}({array}.shape[{d}])"
+        lines += [f"i{d} = {counter}(rest % {size})", f"rest = {counter}(rest // {size})"]
+    return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
+
+
+def counter_of(size: int) -> str:
+    """The type in which so many elements are counted."""
+    return "uint32" if size < 1 << 31 else "uint64"
+
+
+def run(
+    name: str, formulas: dict[str, Callable], values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()
+) -> bool:
+    """outs[k] = the k-th of the formulas, by name, whose parameters are `values` by name: arrays, or numbers.
+
+    A formula among `scaled` is multiplied by g.  False, and nothing done, where a formula has no text for single numbers.
+    float16 and bfloat16 are read as float32, and rounded when they are written.
+    """
+    target = computed_in(target)
+    values = {k: one(v, target) for k, v in values.items()}
+    arrays = [v for v in values.values() if isinstance(v, DeviceArray)] + list(outs)
+    layout, laid = laid_out(outs[0].shape, arrays)
+    reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
+    write = how_written(outs[0].dtype)
+    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, write, target, layout)
+    if key not in _kernels:
+        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), write, target, layout, scaled)
+    found = _kernels[key]
+    if found is not None and (size := outs[0].size):
+        rest = iter([plain(a) for a in laid])
+        args = [next(rest) if read else v for v, read in zip(values.values(), reads)]
+        by_four = not layout.rank or layout.along
+        found.launch(*kernel_modules.threads(-(-size // 4) if by_four else size), *args, *rest)
+    return found is not None
+
+
+def kernel(
+    name: str,
+    formulas: dict[str, Callable],
+    inputs: list,
+    write: str,
+    target: np.dtype,
+    layout: Layout,
+    scaled: Sequence,
+) -> Any:
+    """The kernel of these formulas; None where one has no text for single numbers."""
+    head = formula.prelude(list(formulas.values()), target, formula.CUDA)
+    if head is None:
+        return None
+    head += imports([write, *[read for _, read in inputs]])
+    results = []
+    for n, f in formulas.items():
+        expression = formula.scalar_text(f, target)
+        results.append((n, write.format(f"g * ({expression})" if f in scaled else expression)))
+    title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
+    return getattr(kernel_modules.load(name, text(name, title, head, inputs, results, layout)), name)
+
+
+def computed_in(dtype: np.dtype) -> np.dtype:
+    """The dtype that kernels compute in for results of another."""
+    return F4 if dtype in HALVES else dtype
+
+
+# how elements become those that kernels compute with, and results become elements, where memory does not do it by itself
+READ, WRITTEN = {F2: "float32({})", BF2: "of_bfloat16({})"}, {BF2: "to_bfloat16({})"}
+CONVERSIONS = {"float32": "numpy"} | dict.fromkeys(("of_bfloat16", "to_bfloat16"), formula.CUDA.functions)
+
+
+def how_read(dtype: np.dtype) -> str:
+    """How a kernel reads an array's elements."""
+    return READ.get(dtype, "{}")
+
+
+def how_written(dtype: np.dtype) -> str:
+    """How a kernel writes a result into an array."""
+    return WRITTEN.get(dtype, "{}")
+
+
+def imports(conversions: Sequence) -> str:
+    """The lines that import what these ways of reading and writing call."""
+    return "".join([f"\nfrom {module} import {f}" for f, module in CONVERSIONS.items() if f + "({})" in conversions])
+
+
+def one(v: Any, target: np.dtype) -> Any:
+    """A number, or an array of the computer's that holds a single one, in the dtype of the calculation; arrays as they are."""
+    if isinstance(v, DeviceArray):
+        return v
+    if isinstance(v, np.ndarray):
+        v = v[()]
+    if isinstance(v, (bool, np.bool_)):
+        return bool(v)
+    return kernel_modules.number(v, target)
+
+
+# ---------------------------------------------------------------------- dimensions
+def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
+    """How a kernel goes through arrays that are broadcast to a shape, and the arrays as it takes them."""
+    if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
+        return Layout(0), [a.reshape(-1) for a in arrays]
+    shape, steps = walked(shape, arrays)
+    rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
+    layout = Layout(rank, counter_of(math.prod(shape)), in_fours(shape, arrays, steps)) if rank else Layout(0)
+    return layout, [strided(a, shape, s, rank) for a, s in zip(arrays, steps)]
+
+
+def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
+    """Whether each array lies along the rows, or is repeated, where rows can be read by four neighbours; () where not."""
+    if len(shape) < 2 or shape[-1] % 4:
+        return ()
+    for a, (*outer, last) in zip(arrays, steps):
+        multiple = min(4 * a.itemsize, WIDEST)
+        if last != 0 and (last != a.itemsize or any([step % multiple for step in (a.address, *outer)])):
+            return ()
+    return tuple([s[-1] != 0 for s in steps])
+
+
+def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
+    """The shape with as few dimensions as do, and in it the steps of each array, in bytes: 0 where it is repeated."""
+    steps = [repeated_steps(a, shape) for a in arrays]
+    sizes: list[int] = []
+    kept: list[list[int]] = [[] for _ in arrays]
+    for d, n in enumerate(shape):
+        if n == 1:
+            continue
+        if sizes and all([k[-1] == s[d] * n for k, s in zip(kept, steps)]):
+            sizes[-1] *= n
+            for k, s in zip(kept, steps):
+                k[-1] = s[d]
+            continue
+        sizes.append(n)
+        for k, s in zip(kept, steps):
+            k.append(s[d])
+    return tuple(sizes), [tuple(k) for k in kept]
+
+
+def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
+    """The steps of an array that is broadcast to a shape.  Raises ValueError where it cannot be, as NumPy does."""
+    lead = len(shape) - a.ndim
+    if lead < 0 or any([n != 1 and n != m for n, m in zip(a.shape, shape[lead:])]):
+        raise ValueError(f"an array of shape {a.shape} cannot be broadcast into shape {tuple(shape)}")
+    return [0] * lead + [0 if n == 1 and m != 1 else s for n, m, s in zip(a.shape, shape[lead:], a.strides)]
+
+
+def is_whole(steps: tuple, shape: tuple, itemsize: int) -> bool:
+    """Whether steps are those of memory without gaps, in order."""
+    return not shape or len(shape) == 1 and steps[0] == itemsize
+
+
+def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArray:
+    """The array as a kernel of that rank takes it."""
+    if not rank:
+        return a.reshape(-1)
+    if a.shape == shape and a.strides == steps:
+        return a
+    return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, steps))
+
+
+# ---------------------------------------------------------------------- copies
+def copy_into(out: DeviceArray, value: Any) -> None:
+    """Write an array, converted and broadcast, or a number, into memory."""
+    from . import machine, moves_cuda
+    from .device_array import to_device
+
+    if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
+        value = value.reshape(())[()] if value.size == 1 else to_device(value)
+    if not isinstance(value, DeviceArray):
+        number = np.empty((), out.dtype)
+        number[...] = value  # raises OverflowError where it does not fit
+        value = number[()]
+    elif value.ndim > out.ndim and set(value.shape[: value.ndim - out.ndim]) == {1}:  # NumPy lets go of leading ones
+        value = value.reshape(value.shape[value.ndim - out.ndim :])
+    if isinstance(value, DeviceArray) and np.may_share_memory(value.shadow, out.shadow):
+        value = value.copy()
+    whole = isinstance(value, DeviceArray) and value.shape == out.shape and value.dtype == out.dtype
+    if whole and value.flags.c_contiguous and out.flags.c_contiguous:
+        machine.current().copy(out.address, value.address, out.nbytes)
+        return
+    if whole and out.ndim > 1 and moves_cuda.transpose(out, value):
+        return
+    convert = SAME if value.dtype == out.dtype else INTO.get(out.dtype.name, SAME)
+    run("copy_elements", {"out": convert}, {"x": value}, out.dtype, [out])
+
+
+SAME = lambda x: x
+INTO = {  # what does not fit is cut off; floats take what comes
+    "bool": lambda x: x != 0,
+    "uint8": lambda x: uint8(x),
+    "int8": lambda x: int8(x),
+    "int16": lambda x: int16(x),
+    "int32": lambda x: int32(x),
+    "int64": lambda x: int64(x),
+}
+
+
+def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,
+          out: DeviceArray | None = None) -> DeviceArray | None:  # fmt: skip
+    """out = kernel(*operands), broadcast; None where the formula has no text for single numbers."""
+    if out is None:
+        shapes = {a.shape for a in operands if isinstance(a, np.ndarray)}
+        out = empty(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes), result)
+    return out if run(f"{name}_forward", {"out": kernel}, dict(zip(names, operands)), target, [out]) else None

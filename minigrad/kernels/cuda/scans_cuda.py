@@ -1,0 +1,301 @@
+"""Scans along a dimension: running sums, products, extremes and log-sums, and linear recurrences.
+
+All are one kernel with another `combine(earlier, later)`, which only has to be associative.  What is combined is a number, or a
+pair: a maximum and its place; the a and b of y -> a * y + b.
+
+Long rows: a block goes through a chunk of a row.  Within a warp values are combined over distances 1, 2, 4, 8 and 16 by
+shuffles, then over the warps of the block, then with what the tiles before gave (Hillis and Steele, "Data parallel
+algorithms", 1986).  Where there are fewer rows than the GPU can work on, a row has several chunks, whose totals are
+found first (Blelloch, "Prefix sums and their applications", 1990).  Where there are many columns side by side, or few
+steps, a thread goes through each.
+
+Sums and products of float32 are carried in float64, as on the processor.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import kernel_modules, machine, simulator
+from .device_array import DeviceArray, empty
+from .numpy_protocol import SCANS, of_arrays
+from .pointwise_cuda import computed_in
+
+MOST_THREADS = 64 if simulator.SMALL else 256
+BLOCKS_PER_PROCESSOR = 4
+SHORT = 32  # steps that a thread takes one after the other, however few threads there are
+COLUMNS = 2048  # side by side, from which on each has a thread
+
+
+class Scan(NamedTuple):
+    """What tells one scan from another: names of inputs and results, a state of one or two numbers, and how they meet."""
+
+    inputs: tuple
+    read: str
+    combine: str
+    outputs: tuple = ("out",)
+    write: str = "out_[o, i, j] = {v}"
+    parts: int = 1
+    imports: str = ""
+
+
+def number(combine: str, imports: str = "") -> Scan:
+    """A scan of numbers."""
+    return Scan(("x",), "{state}(x_[o, i, j])", combine, imports=imports)
+
+
+def place(operator: str) -> Scan:
+    """A scan of extremes with their places: the latest of equal ones, and of several NaN the latest."""
+    return Scan(("x",), "{state}(x_[o, i, j]), int64(i)", f"b if b[0] {operator} a[0] or b[0] != b[0] else a",
+                ("out", "place"), "out_[o, i, j], place_[o, i, j] = {v}", 2)  # fmt: skip
+
+
+LOGADDEXP = "a + 0.6931471805599453 if a == b else max(a, b) + log1p(exp(-abs(a - b))) if a - b == a - b else a + b"
+RUNNING = {
+    np.add: number("a + b"),
+    np.multiply: number("a * b"),
+    np.maximum: number("b if b >= a or b != b else a"),
+    np.minimum: number("b if b <= a or b != b else a"),
+    np.logaddexp: number(LOGADDEXP, "from minigrad.kernels.cuda.device_functions import exp, log1p\n"),
+}
+PLACES = {np.maximum: place(">="), np.minimum: place("<=")}
+RECURRENCE = Scan(("a", "b"), "{state}(a_[o, i, j]), {state}(b_[o, i, j])", "(a[0] * b[0], b[0] * a[1] + b[1])",
+                  write="out_[o, i, j] = {v}[1]", parts=2)  # fmt: skip
+
+HEAD = '''"""Scans: {combine}  [{state}]"""
+
+from numba import cuda
+from numpy import float32, float64, int64
+{imports}
+ALL = 0xFFFFFFFF
+THREADS = {threads}
+WARPS = THREADS // 32
+SLOTS = WARPS + 1  # for the value that each warp ends with, and for that of the block
+
+
+@cuda.jit(device=True)
+def combine(a, b):
+    """Of earlier and later."""
+    return {combine}
+
+
+@cuda.jit(device=True)
+def read({inputs}, o, i, j):
+    return {read}
+
+
+@cuda.jit
+def columns(reverse, {inputs}, {outputs}):
+    """A thread goes through each column."""
+    n, width = {first}_.shape[1], {first}_.shape[2]
+    for r in range(cuda.grid(1), {first}_.shape[0] * width, cuda.gridsize(1)):
+        o, j, i = r // width, r % width, n - 1 if reverse else 0
+        v = read({inputs}, o, i, j)
+        {write}
+        for k in range(1, n):
+            i = n - 1 - k if reverse else k
+            v = combine(v, read({inputs}, o, i, j))
+            {write}
+'''
+
+HELPERS = {
+    1: '''
+
+@cuda.jit(device=True)
+def earlier(v, distance):
+    """The value of the thread so many before."""
+    return cuda.shfl_up_sync(ALL, v, distance)
+
+
+@cuda.jit(device=True)
+def keep(kept0, k, v):
+    kept0[k] = v
+
+
+@cuda.jit(device=True)
+def kept(kept0, k):
+    return kept0[k]
+''',
+    2: '''
+
+@cuda.jit(device=True)
+def earlier(v, distance):
+    """The value of the thread so many before."""
+    return cuda.shfl_up_sync(ALL, v[0], distance), cuda.shfl_up_sync(ALL, v[1], distance)
+
+
+@cuda.jit(device=True)
+def keep(kept0, kept1, k, v):
+    kept0[k], kept1[k] = v
+
+
+@cuda.jit(device=True)
+def kept(kept0, kept1, k):
+    return kept0[k], kept1[k]
+''',
+}
+
+CHUNK = '''
+
+@cuda.jit
+def {name}(reverse, chunk, {inputs}, {totals}{outputs}):
+    """A block goes through chunk c of row r, a tile of one value for each thread at a time."""
+{shared}
+    n, width, t = {first}_.shape[1], {first}_.shape[2], cuda.threadIdx.x
+    chunks = (n + chunk - 1) // chunk
+    r, c, lane, warp = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks, t % 32, t // 32
+    o, j, end = r // width, r % width, min(n, (c + 1) * chunk)
+    carry = read({inputs}, o, 0, j)
+{carried}
+    for first in range(c * chunk, end, THREADS):
+        k = min(first + t, end - 1)  # threads beyond the end repeat the last value, which changes none before it
+        i = n - 1 - k if reverse else k
+        v = read({inputs}, o, i, j)
+        for level in range(5):
+            before = earlier(v, 1 << level)
+            if lane >= 1 << level:
+                v = combine(before, v)
+        if lane == 31:
+            keep({slots}, warp, v)
+        cuda.syncthreads()
+        if warp > 0:
+            before = kept({slots}, 0)
+            for w in range(1, warp):
+                before = combine(before, kept({slots}, w))
+            v = combine(before, v)
+        if {has_carry}:
+            v = combine(carry, v)
+{written}
+        if t == THREADS - 1:
+            keep({slots}, WARPS, v)
+        cuda.syncthreads()
+        carry = kept({slots}, WARPS)
+{end}'''
+CARRIED = """    if c > 0:
+        carry = kept({totals}, r * chunks)
+    for k in range(1, c):
+        carry = combine(carry, kept({totals}, r * chunks + k))"""
+WRITTEN = "        if first + t < end:\n            {write}"
+TOTAL = "    if t == 0:\n        keep({totals}, cuda.blockIdx.x, carry)\n"
+
+
+@functools.cache
+def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
+    """The module of one scan: `columns`, `scanned`, and `totals` of chunks.  `kinds` are the dtypes of the state's parts."""
+    names = {
+        "inputs": ", ".join([f"{n}_" for n in scan.inputs]),
+        "outputs": ", ".join([f"{n}_" for n in scan.outputs]),
+        "first": scan.inputs[-1],
+        "combine": scan.combine,
+        "read": scan.read.format(state=state),
+        "state": state,
+        "threads": threads,
+        "imports": scan.imports,
+        "write": scan.write.format(v="v"),
+        "slots": ", ".join([f"slots{p}" for p in range(scan.parts)]),
+        "shared": "\n".join([f"    slots{p} = cuda.shared.array(SLOTS, {k})" for p, k in enumerate(kinds)]),
+    }
+    totals = ", ".join([f"totals{p}_" for p in range(scan.parts)])
+    found = CHUNK.format(**{**names, "name": "totals", "totals": totals, "outputs": "", "carried": "",
+                            "has_carry": "first > c * chunk", "written": "", "end": TOTAL.format(totals=totals)})  # fmt: skip
+    whole = CHUNK.format(**names, name="scanned", totals=f"{totals}, ", carried=CARRIED.format(totals=totals),
+                         has_carry="first > 0", written=WRITTEN.format(**names), end="")  # fmt: skip
+    return kernel_modules.load("scans", HEAD.format(**names) + HELPERS[scan.parts] + found + whole)
+
+
+def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, results: list) -> list:
+    """The results, of these dtypes, of a scan of arrays along a dimension, from its end if `reverse`."""
+    shape = inputs[0].shape
+    outs = [empty(shape, dtype) for dtype in results]
+    if not outs[0].size:
+        return outs
+    outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
+    arrays = [a.reshape(outer, n, inner) for a in inputs]
+    results = [a.reshape(outer, n, inner) for a in outs]
+    kinds = (state.name, "int64" if len(outs) > 1 else state.name)[: scan.parts]
+    threads = min(-(-n // 32) * 32, MOST_THREADS)
+    module, rows = kernels(scan, state.name, kinds, threads), outer * inner
+    if n <= SHORT or inner > 1 and rows >= COLUMNS:
+        module.columns[kernel_modules.threads(rows)](reverse, *arrays, *results)
+        return outs
+    chunks = min(-(-n // threads), max(parallel() // rows, 1))
+    chunk = -(-n // (chunks * threads)) * threads
+    chunks = -(-n // chunk)
+    totals = [empty(rows * chunks, kind) for kind in kinds]
+    if chunks > 1:
+        module.totals[rows * chunks, threads](reverse, chunk, *arrays, *totals)
+    module.scanned[rows * chunks, threads](reverse, chunk, *arrays, *totals, *results)
+    return outs
+
+
+def parallel() -> int:
+    """How many blocks keep the device busy."""
+    return 4 if simulator.SMALL else BLOCKS_PER_PROCESSOR * machine.current().processors
+
+
+def wide(dtype: np.dtype) -> np.dtype:
+    """What sums and products of a dtype are carried in."""
+    return np.dtype(np.float64 if dtype.kind == "f" else np.int64)
+
+
+def same(dtype: np.dtype) -> np.dtype:
+    """What extremes of a dtype are carried in: a type that threads can exchange."""
+    return computed_in(dtype) if dtype.kind == "f" else np.dtype(np.int64)
+
+
+# ---------------------------------------------------------------------- the scans
+def running(ufunc: np.ufunc, x: DeviceArray, dim: int, reverse: bool = False, dtype: Any = None) -> DeviceArray:
+    """`ufunc` accumulated along dim, from the end if `reverse`."""
+    state = same(x.dtype) if ufunc in PLACES else wide(x.dtype if dtype is None else np.dtype(dtype))
+    return run(RUNNING[ufunc], [x], dim, reverse, state, [x.dtype if dtype is None else np.dtype(dtype)])[0]
+
+
+def running_extreme(ufunc: np.ufunc, x: DeviceArray, dim: int) -> tuple:
+    """Running extremes and their places."""
+    return tuple(run(PLACES[ufunc], [x], dim, False, same(x.dtype), [x.dtype, np.dtype(np.int64)]))
+
+
+def recurrence(a: DeviceArray, b: DeviceArray, dim: int, reverse: bool) -> DeviceArray:
+    """y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
+    return run(RECURRENCE, [a, b], dim, reverse, wide(b.dtype), [b.dtype])[0]
+
+
+def accumulate(ufunc: np.ufunc) -> Any:
+    """ufunc.accumulate"""
+
+    def along(x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+        found = running(ufunc, x, axis % x.ndim, False, dtype)
+        return found if out is None else out.__setitem__(..., found)
+
+    return along
+
+
+SCANS.update({ufunc: accumulate(ufunc) for ufunc in RUNNING})
+
+
+def cumulative(ufunc: np.ufunc) -> Any:
+    """np.cumsum and np.cumprod: of bools and small integers in int64."""
+
+    def along(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+        a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
+        return running(ufunc, a, axis, False, np.int64 if dtype is None and a.dtype.kind != "f" else dtype)
+
+    return along
+
+
+of_arrays(np.cumsum)(cumulative(np.add))
+of_arrays(np.cumprod)(cumulative(np.multiply))
+
+
+@of_arrays(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    """Differences of neighbours; of bools, whether they differ."""
+    before = (slice(None),) * (axis % a.ndim)
+    for _ in range(n):
+        later, sooner = a[(*before, slice(1, None))], a[(*before, slice(None, -1))]
+        a = later != sooner if a.dtype.kind == "b" else later - sooner
+    return a

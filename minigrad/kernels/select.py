@@ -1,0 +1,291 @@
+"""Running pointwise operations on arrays: NumPy for small ones, so that a first lesson never waits for the compiler, and
+generated Numba kernels for large ones.  Promotion of dtypes and broadcasting are settled here, before a kernel is called.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache as kept
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes, halves
+from ..arrays.kinds import on_device
+from ..core.edges import meta
+from ..core.frames import OFF, current
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from . import cache, formula, generate
+from .cpu import broadcast_cpu
+from .threads import launch, parts
+
+NUMERIC = (np.ndarray, int, float, np.generic)
+FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
+# Where NumPy has a function, our kernel is called from so many elements on, if it is the faster one on a single thread.
+# Measured beside NumPy's own vector code (AVX-512): 0.1 to 0.9 of its time; the others, at 1 to 3, need some threads.
+# NumPy's `where` has a branch, and its power calls the C library for negative x: 60 times slower on shuffled numbers.
+QUICK_FROM = 1 << 16
+QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "hypot", "erf", "erfc", "pow", "where",
+         "sign", "clamp_min", "clamp_max", "fmod", "remainder", "floor_divide", "frac", "lgamma", "polygamma"}  # fmt: skip
+THREADS_FOR_OTHERS = 3
+BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all from so many elements on
+_kernels: dict[tuple, Any] = {}
+
+
+def forward(op: Any, args: tuple) -> np.ndarray:
+    """op.kernel on arrays and numbers."""
+    n = len(args) - op.statics
+    operands, target = convert(op, args[:n])
+    statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
+    if any(map(on_device, operands)):
+        return device_forward(op, operands, statics, target, result)
+    if target in dtypes.HALVES:
+        wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
+        return cast(host_forward(op, [halves.widened(a) for a in operands], statics, dtypes.F4, wide), result)
+    return host_forward(op, operands, statics, target, result)
+
+
+def host_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray:
+    """op.kernel in the computer's memory: by compiled code where that is worth it, else by NumPy's functions."""
+    size = math.prod([a.size for a in operands if isinstance(a, np.ndarray) and a.ndim])  # of the result, at most
+    worth = size >= (FUSE_FROM if op.ufunc is None else QUICK_FROM) and plain(statics) and not cache.without.get()
+    out = by_kernel(op, operands, statics, target, result) if worth else None
+    return cast((op.ufunc or formula.on_arrays(op.kernel))(*operands, *statics), result) if out is None else out
+
+
+def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> Any:
+    """op.kernel in the memory of a GPU: one kernel, or one for each of its steps where it has no text."""
+    from .cuda import pointwise_cuda
+    from .cuda.numpy_protocol import refuse_others
+
+    refuse_others(op.name, tuple(operands))
+    kernel = op.whole if op.whole and target.kind in "iu" else op.kernel
+    out = (
+        pointwise_cuda.apply(op.name, kernel, op.names, [*operands, *statics], target, result)
+        if plain(statics)
+        else None
+    )
+    out = (op.ufunc or formula.on_arrays(op.kernel))(*operands, *statics) if out is None else out
+    return out if out.dtype == result else out.astype(result)
+
+
+def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray | None:
+    """op.kernel in compiled code; None where NumPy is as fast, or where there is no such code."""
+    shapes = [a.shape for a in operands if isinstance(a, np.ndarray)]
+    shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
+    size = math.prod(shape)
+    if size < (FUSE_FROM if op.ufunc is None else QUICK_FROM):
+        return None
+    operands, numbers = [one(scalar(a, target)) for a in operands], [scalar(s, target) for s in statics]
+    fast = op.ufunc is None or quicker(op, target, size)
+    repeated = target.kind == "f" and (fast or size >= BROADCAST_FROM) and not whole(operands, shape)
+    seen = broadcast_cpu.rows(operands, shape) if repeated else None
+    if seen is None and not fast:
+        return None
+    kernel = compiled_forward(op, operands, statics, target) if seen is None else compiled_rows(op, seen[1], target)
+    if kernel is None:
+        return None
+    out = np.empty(shape, result)
+    if seen is None:
+        launch(kernel, [*[flat(a, shape) for a in operands], *numbers, out.reshape(-1)])
+    else:
+        broadcast_cpu.run(kernel, *seen, numbers, out)
+    return out
+
+
+def whole(operands: list, shape: tuple) -> bool:
+    """Whether all are numbers, or arrays of this shape that lie in memory in its order."""
+    return all(
+        [not isinstance(a, np.ndarray) or not a.ndim or a.shape == shape and a.flags.c_contiguous for a in operands]
+    )
+
+
+def one(a: Any) -> Any:
+    """An array of a single element as a number."""
+    return a.reshape(())[()] if isinstance(a, np.ndarray) and a.size == 1 else a
+
+
+def compiled_rows(op: Any, seen: list, target: np.dtype) -> Any:
+    """The kernel for operands that broadcast.rows has found, or None if its formula cannot be compiled."""
+    kinds = ["row" if step is not None else "column" if isinstance(a, np.ndarray) else "number" for a, step in seen]
+    kinds += ["number"] * op.statics
+    key = (op, *kinds, target)
+    if key not in _kernels:
+        _kernels[key] = compiled(f"{op.name}_rows", generate.rows(op.name, op.kernel, tuple(kinds), target))
+    return _kernels[key]
+
+
+def quicker(op: Any, target: np.dtype, size: int) -> bool:
+    """Whether the kernel overtakes NumPy's function on that many elements."""
+    return target.kind == "f" and has_kernel(op) and (op.name in QUICK or parts(size) >= THREADS_FOR_OTHERS)
+
+
+def has_kernel(op: Any) -> bool:
+    """Whether there is a kernel that overtakes NumPy's function on large arrays."""
+    return op.name in QUICK or op.name in formula.SCALARS and op.kind == "float"
+
+
+def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
+    """The operands in the one dtype in which they meet, and that dtype; masks stay bools."""
+    for a in operands:
+        if not isinstance(a, NUMERIC):
+            raise TypeError(f"no operand: {type(a).__name__}")  # ops/base/argument_errors.py says which
+    masks, values = [mask(op, a) for a in operands[: op.masks]], operands[op.masks :]
+    first = values[0]
+    alone = len(values) == 1 and isinstance(first, np.ndarray)
+    target = first.dtype if alone else dtypes.common(values)
+    if dtypes.kind(target) not in op.accepts:
+        raise refused(op, target)
+    if op.kind == "float" and target not in dtypes.FLOATS:
+        target = dtypes.default()
+    elif alone:
+        return [*masks, first], target
+    return masks + [
+        a.astype(target, copy=False) if isinstance(a, np.ndarray) else number(a, target) for a in values
+    ], target
+
+
+def mask(op: Any, a: Any) -> np.ndarray:
+    """A condition; uint8 stands for bool, as it did before there were bools."""
+    if isinstance(a, np.ndarray) and a.dtype.kind == "b":
+        return a
+    if isinstance(a, np.ndarray) and a.dtype == np.uint8:
+        return a.astype(np.bool_)
+    if not isinstance(a, np.ndarray):
+        raise error(
+            TypeError,
+            op.name,
+            f"expected condition to be a tensor, got {type(a).__name__}",
+            "use Python's own `input if condition else other`",
+        )
+    raise error(
+        RuntimeError,
+        op.name,
+        f"expected condition to be a boolean tensor, but got a tensor with dtype {dtypes.of_numpy(a.dtype)}",
+        "compare first, as in condition != 0",
+    )
+
+
+def refused(op: Any, target: np.dtype) -> Exception:
+    """The error for a dtype that the operation does not compute with."""
+    if op.advice:
+        return error(RuntimeError, op.name, op.advice, "convert it first, as in x.float()")
+    kinds = {"b": "bool", "i": "integers", "f": "floating-point numbers"}
+    return error(
+        NotImplementedError,
+        op.name,
+        f"not implemented for {dtypes.of_numpy(target)}",
+        f"it computes with {' and '.join(kinds[k] for k in op.accepts if k in kinds)}: convert first",
+    )
+
+
+def number(a: Any, target: np.dtype) -> Any:
+    """A number beside arrays of dtype `target`: NumPy does not widen for Python's own, but refuses those out of range."""
+    if target in dtypes.FLOATS:
+        return float(a)
+    return np.array(a).astype(target)
+
+
+def cast(out: Any, target: np.dtype) -> np.ndarray:
+    """A result as an array of its dtype: formulas with float constants, and numbers alone, may have widened."""
+    out = np.asarray(out)
+    return out if out.dtype == target else out.astype(target)
+
+
+def flat(a: Any, shape: tuple) -> Any:
+    """What a kernel takes: contiguous memory of the full size, or a number."""
+    if not isinstance(a, np.ndarray):
+        return a
+    if a.ndim == 0:
+        return a[()]
+    return (a if a.shape == shape else np.broadcast_to(a, shape)).reshape(-1)
+
+
+def compiled_forward(op: Any, operands: list, statics: tuple, target: np.dtype) -> Any:
+    """The Numba kernel of op for these kinds of arguments, or None if its formula cannot be compiled."""
+    kinds = tuple([isinstance(a, np.ndarray) and a.ndim > 0 for a in operands]) + (False,) * len(statics)
+    key = (op, kinds, target)
+    if key not in _kernels:
+        _kernels[key] = compiled(f"{op.name}_forward", generate.forward(op.name, op.kernel, kinds, target))
+    return _kernels[key]
+
+
+def compiled(name: str, source: str | None) -> Any:
+    """The function of that name in a generated module; None without a module."""
+    return None if source is None else getattr(cache.load(name, source), name)
+
+
+def fusable(g: Any) -> bool:
+    """Whether a gradient is one that a fused kernel may work on: plain, large, and not to be differentiated again."""
+    large = type(g) is Tensor and (g._a.size >= FUSE_FROM and g._a.itemsize > 2 or on_device(g._a))
+    return large and current() is OFF and g._tan is None
+
+
+def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
+    """All wanted gradients of op in one compiled pass; None where that cannot be done."""
+    n = len(edges)
+    wanted = [i for i, e in enumerate(edges) if e is not None and i in op.formulas]
+    read = [k for k, name in enumerate((*op.names, "out")) if any(name in op.reads[i] for i in wanted)]
+    values = [bound[k]._a if isinstance(bound[k], Tensor) else bound[k] for k in read]
+    arrays = [v for v in values if isinstance(v, np.ndarray)]
+    if (
+        not wanted
+        or light(op)
+        or op.simple(*bound[:n])
+        or len(op.names) != n
+        or any(a.dtype not in (g._a.dtype, dtypes.BOOL) for a in arrays)
+        or not plain(values)
+    ):
+        return None
+    if any(meta(edges[i])[1] != g._a.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
+        return None
+    if on_device(g._a):
+        return device_backward(op, n, wanted, g._a, dict(zip([(*op.names, "out")[k] for k in read], values)))
+    same = not any(g._a.strides)  # one number throughout, as sums send it back: no need to lay it out
+    is_array = (not same, *[isinstance(v, np.ndarray) and v.ndim > 0 for v in values])
+    dtype = g._a.dtype
+    key = (op, tuple(wanted), is_array, dtype)
+    if key not in _kernels:
+        names = ["g", *[(*op.names, "out")[k] for k in read]]
+        partials = [("d" + op.names[i], op.formulas[i]) for i in wanted]
+        source = generate.backward(op.name, names, is_array, partials, dtype)
+        _kernels[key] = compiled(f"{op.name}_backward", source)
+    if _kernels[key] is None:
+        return None
+    outs = [np.empty(g._a.shape, dtype) for _ in wanted]
+    inputs = [flat(scalar(v, dtype), g._a.shape) for v in values]
+    upstream = g._a[(0,) * g._a.ndim] if same else g._a.reshape(-1)
+    launch(_kernels[key], [upstream, *inputs, *[o.reshape(-1) for o in outs]])
+    found = dict(zip(wanted, outs))
+    return tuple([wrap(found[i]) if i in found else None for i in range(n)])
+
+
+def device_backward(op: Any, n: int, wanted: list, g: Any, values: dict) -> tuple | None:
+    """The same in the memory of a GPU."""
+    from .cuda import pointwise_cuda
+    from .cuda.device_array import empty
+
+    formulas = {f"d{op.names[i]}": op.formulas[i] for i in wanted}
+    scaled = [f for f in formulas.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]
+    outs = [empty(g.shape, g.dtype) for _ in wanted]
+    if not pointwise_cuda.run(f"{op.name}_backward", formulas, {"g": g, **values}, g.dtype, outs, scaled):
+        return None
+    found = dict(zip(wanted, outs))
+    return tuple([wrap(found[i]) if i in found else None for i in range(n)])
+
+
+@kept
+def light(op: Any) -> bool:
+    """Whether each gradient is one multiplication at most: then NumPy's own loop over it is as good as a fused one."""
+    return all([(formula.text(f) or "?").isidentifier() or not formula.parameters(f) for f in op.formulas.values()])
+
+
+def plain(values: Any) -> bool:
+    """Whether a kernel can take them all."""
+    return all(isinstance(v, (np.ndarray, int, float, bool)) for v in values)
+
+
+def scalar(v: Any, dtype: np.dtype) -> Any:
+    """Numbers among a kernel's arguments in the dtype of the arrays: a float64 would widen the whole loop."""
+    return dtype.type(v) if type(v) in (int, float) and dtype.kind == "f" else v

@@ -1,0 +1,26 @@
+"""Where a batched tensor has its batch dimension: brought to the front, as the rules for vmap want it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+
+
+def front(a: Any, dim: int | None, size: int) -> Any:
+    """A tensor with its batch dimension in front; one that has none is repeated there."""
+    if not isinstance(a, Tensor):
+        return a
+    if dim is None:
+        return a.expand((size, *a.shape))
+    return a.movedim(dim, 0) if dim else a
+
+
+def lift(a: Any, dim: int | None, rank: int) -> Any:
+    """A batched tensor with the batch in front and `rank` dimensions behind it; others as they are."""
+    if dim is None:
+        return a
+    a = a.movedim(dim, 0) if dim else a
+    sizes = a._sizes
+    missing = rank + 1 - len(sizes)
+    return a.reshape(sizes[:1] + (1,) * missing + sizes[1:]) if missing else a

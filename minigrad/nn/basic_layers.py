@@ -1,0 +1,300 @@
+"""Layers around functions of nn.functional: affine maps, embedding, dropout, shapes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.create import empty
+from ..ops.nn import dropout, embedding, linear
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+class Identity(Module):
+    """Gives back what it gets; it takes any arguments.
+
+    >>> import minigrad
+    >>> minigrad.nn.Identity()(minigrad.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        return input
+
+
+class Linear(Module):
+    """input @ weight.T + bias.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.Linear(3, 2)
+    >>> layer(minigrad.ones(4, 3)).shape
+    minigrad.Size([4, 2])
+    >>> layer
+    Linear(in_features=3, out_features=2, bias=True)
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(empty(out_features, in_features, dtype=dtype, device=device))
+        self.register_parameter("bias", Parameter(empty(out_features, dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform weights and biases up to 1 / sqrt(in_features)."""
+        init.reset_(self.weight, self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return linear.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """input1 @ weight[o] @ input2 + bias[o] for each output o.
+
+    >>> import minigrad
+    >>> minigrad.nn.Bilinear(2, 3, 4)(minigrad.ones(5, 2), minigrad.ones(5, 3)).shape
+    minigrad.Size([5, 4])
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = Parameter(empty(out_features, in1_features, in2_features, dtype=dtype, device=device))
+        self.register_parameter("bias", Parameter(empty(out_features, dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform weights and biases up to 1 / sqrt(in1_features)."""
+        bound = 1 / math.sqrt(self.in1_features)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return linear.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Flatten(Module):
+    """The dimensions from start_dim to end_dim as one.
+
+    >>> import minigrad
+    >>> minigrad.nn.Flatten()(minigrad.ones(2, 3, 4)).shape
+    minigrad.Size([2, 12])
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """One dimension as several.
+
+    >>> import minigrad
+    >>> minigrad.nn.Unflatten(1, (3, 4))(minigrad.ones(2, 12)).shape
+    minigrad.Size([2, 3, 4])
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any):
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class Embedding(Module):
+    """A table of rows, read by index.
+
+    >>> import minigrad
+    >>> words = minigrad.nn.Embedding(10, 4)
+    >>> words(minigrad.tensor([[1, 2, 2]])).shape
+    minigrad.Size([1, 3, 4])
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise error(
+                AssertionError,
+                "Embedding",
+                f"padding_idx={padding_idx} must be within num_embeddings={num_embeddings}",
+                f"choose it from {-num_embeddings} to {num_embeddings - 1}",
+            )
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if _weight is not None and tuple(_weight.shape) != (num_embeddings, embedding_dim):
+            raise error(
+                AssertionError,
+                "Embedding",
+                f"shape of weight {tuple(_weight.shape)} does not match num_embeddings={num_embeddings} and "
+                f"embedding_dim={embedding_dim}",
+                f"pass a weight of shape ({num_embeddings}, {embedding_dim})",
+            )
+        given = empty(num_embeddings, embedding_dim, dtype=dtype, device=device) if _weight is None else _weight
+        self.weight = Parameter(given, requires_grad=not _freeze)
+        if _weight is None:
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Normal rows; zeros in the padding row."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            init.zeros_(self.weight.data[self.padding_idx])
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, *args: Any, **kwargs: Any
+    ) -> Embedding:
+        """An Embedding with the given table, and the further settings of Embedding; it does not learn if `freeze`."""
+        if embeddings.ndim != 2:
+            raise error(
+                AssertionError,
+                "Embedding",
+                f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}",
+                "pass a matrix (num_embeddings, embedding_dim)",
+            )
+        rows, columns = embeddings.shape
+        return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return embedding.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        settings = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
+        for name, usual in settings.items():
+            value = getattr(self, name)
+            text += f", {name}={value}" if value != usual else ""
+        return text + (", sparse=True" if self.sparse else "")
+
+
+class Dropout(Module):
+    """In training, each element is zero with probability p, and the others are divided by 1 - p.
+
+    >>> import minigrad
+    >>> drop = minigrad.nn.Dropout(0.5)
+    >>> sorted(set(drop(minigrad.ones(100)).tolist()))
+    [0.0, 2.0]
+    >>> drop.eval()(minigrad.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    function = staticmethod(dropout.dropout)
+
+    def __init__(self, p: float = 0.5, inplace: bool = False):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise error(
+                ValueError,
+                type(self).__name__,
+                f"dropout probability has to be between 0 and 1, but got {p}",
+                f"write {type(self).__name__}(p=0.5)",
+            )
+        self.p, self.inplace = p, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout1d(Dropout):
+    """Dropout of whole channels of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.Dropout1d(0.5).eval()(minigrad.ones(1, 3))
+    tensor([[1., 1., 1.]])
+    """
+
+    function = staticmethod(dropout.dropout1d)
+
+
+class Dropout2d(Dropout):
+    """Dropout of whole channels of (n, c, height, width).
+
+    >>> import minigrad
+    >>> channels = minigrad.nn.Dropout2d(0.5)(minigrad.ones(8, 2, 2)).flatten(1)
+    >>> bool((channels == channels[:, :1]).all())
+    True
+    """
+
+    function = staticmethod(dropout.dropout2d)
+
+
+class Dropout3d(Dropout):
+    """Dropout of whole channels of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.Dropout3d(0.5).eval()(minigrad.ones(3, 2, 2, 2)).shape
+    minigrad.Size([3, 2, 2, 2])
+    """
+
+    function = staticmethod(dropout.dropout3d)
+
+
+class AlphaDropout(Dropout):
+    """Dropout that keeps mean 0 and variance 1 behind selu.
+
+    >>> import minigrad
+    >>> minigrad.nn.AlphaDropout(0.5).eval()(minigrad.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    function = staticmethod(dropout.alpha_dropout)

@@ -1,0 +1,310 @@
+"""Normalisations as modules: their affine maps, and the running statistics of batch norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.create import ones, zeros
+from ..ops.from_data import tensor
+from ..ops.nn import normalize
+from .module import Module
+from .parameter import Parameter
+
+SHAPES = {
+    2: "(batch, channels)",
+    3: "(batch, channels, length)",
+    4: "(batch, channels, height, width)",
+    5: "(batch, channels, depth, height, width)",
+}
+
+
+class LayerNorm(Module):
+    """Mean 0 and variance 1 over the last dimensions, then an affine map.
+
+    >>> import minigrad
+    >>> minigrad.nn.LayerNorm(2)(minigrad.tensor([[1., 3.], [0., 4.]])).round(decimals=3)
+    tensor([[-1.,  1.],
+            [-1.,  1.]], grad_fn=<RoundDecimalsBackward0>)
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.normalized_shape = (
+            tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        )
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        with_affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias, dtype, device)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return normalize.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        affine, bias = self.elementwise_affine, self.bias is not None
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}, bias={bias}"
+
+
+class RMSNorm(Module):
+    """Divided by the root of the mean square over the last dimensions, then times a weight.
+
+    >>> import minigrad
+    >>> minigrad.nn.RMSNorm(2)(minigrad.tensor([[3., 4.]]))
+    tensor([[0.8485, 1.1314]], grad_fn=<MulBackward0>)
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.normalized_shape = (
+            tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        )
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self.register_parameter(
+            "weight",
+            Parameter(ones(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return normalize.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Mean 0 and variance 1 over each group of channels, then an affine map per channel.
+
+    >>> import minigrad
+    >>> minigrad.nn.GroupNorm(2, 4)(minigrad.randn(3, 4, 5)).shape
+    minigrad.Size([3, 4, 5])
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__()
+        if num_channels % num_groups:
+            raise error(
+                ValueError,
+                "GroupNorm",
+                f"num_channels={num_channels} must be divisible by num_groups={num_groups}",
+                "choose num_groups as a divisor of num_channels",
+            )
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        with_affine(self, (num_channels,), affine, affine and bias, dtype, device)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return normalize.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        bias = self.bias is not None
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={bias}"
+
+
+class ChannelNorm(Module):
+    """What the batch and instance norms share: settings, parameters, running statistics."""
+
+    ranks: tuple = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        with_affine(self, (num_features,), affine, affine and bias, dtype, device)
+        self.register_buffer(
+            "running_mean", zeros(num_features, dtype=dtype, device=device) if track_running_stats else None
+        )
+        self.register_buffer(
+            "running_var", ones(num_features, dtype=dtype, device=device) if track_running_stats else None
+        )
+        self.register_buffer("num_batches_tracked", tensor(0) if track_running_stats else None)
+
+    def check(self, input: Tensor) -> None:
+        """The input has one of the right ranks."""
+        if input.ndim not in self.ranks:
+            raise error(
+                ValueError,
+                type(self).__name__,
+                f"expected {' or '.join(f'{r}D' for r in self.ranks)} input (got {input.ndim}D input)",
+                f"pass {' or '.join(SHAPES[r] for r in self.ranks)}: input.unsqueeze(0) adds a dimension in front",
+            )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm(ChannelNorm):
+    """Mean 0 and variance 1 per channel over the batch; running statistics are kept for evaluation."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        self.check(input)
+        momentum = self.momentum
+        if self.training and self.track_running_stats:
+            self.num_batches_tracked.add_(1)
+            if momentum is None:  # a plain average over all batches
+                momentum = 1 / self.num_batches_tracked.item()
+        training = self.training or self.running_mean is None
+        update = self.training and self.track_running_stats or not training
+        mean, var = (self.running_mean, self.running_var) if update else (None, None)
+        return normalize.batch_norm(
+            input, mean, var, self.weight, self.bias, training, 0.0 if momentum is None else momentum, self.eps
+        )
+
+
+class BatchNorm1d(BatchNorm):
+    """Batch norm of (n, c) or (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.BatchNorm1d(1)(minigrad.tensor([[1.], [3.]]))
+    tensor([[-1.0000],
+            [ 1.0000]], grad_fn=<NativeLayerNormBackward0>)
+    """
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch norm of (n, c, height, width).
+
+    >>> import minigrad
+    >>> norm = minigrad.nn.BatchNorm2d(3)
+    >>> norm(minigrad.randn(4, 3, 5, 5)).shape, norm.running_mean.shape
+    (minigrad.Size([4, 3, 5, 5]), minigrad.Size([3]))
+    """
+
+    ranks = (4,)
+
+
+class BatchNorm3d(BatchNorm):
+    """Batch norm of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.BatchNorm3d(2)(minigrad.randn(4, 2, 3, 3, 3)).shape
+    minigrad.Size([4, 2, 3, 3, 3])
+    """
+
+    ranks = (5,)
+
+
+class InstanceNorm1d(ChannelNorm):
+    """Mean 0 and variance 1 per channel of each example of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.InstanceNorm1d(1)(minigrad.tensor([[[1., 3.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+
+    ranks = (2, 3)
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self.check(input)
+        single = input.ndim == self.ranks[0]
+        out = normalize.instance_norm(
+            input.unsqueeze(0) if single else input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum or 0.0,
+            self.eps,
+        )
+        return out[0] if single else out
+
+
+class InstanceNorm2d(InstanceNorm1d):
+    """Mean 0 and variance 1 per channel of each example of (n, c, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.InstanceNorm2d(3)(minigrad.randn(4, 3, 5, 5)).shape
+    minigrad.Size([4, 3, 5, 5])
+    """
+
+    ranks = (3, 4)
+
+
+class InstanceNorm3d(InstanceNorm1d):
+    """Mean 0 and variance 1 per channel of each example of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.InstanceNorm3d(2)(minigrad.randn(4, 2, 3, 3, 3)).shape
+    minigrad.Size([4, 2, 3, 3, 3])
+    """
+
+    ranks = (4, 5)
+
+
+class LocalResponseNorm(Module):
+    """Each channel divided by (k + alpha * mean of the squares of the `size` channels around it) ** beta.
+
+    >>> import minigrad
+    >>> minigrad.nn.LocalResponseNorm(2)(minigrad.ones(1, 4, 3)).shape
+    minigrad.Size([1, 4, 3])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return normalize.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+def with_affine(module: Module, shape: tuple, weight: bool, bias: bool, dtype: Any, device: Any) -> None:
+    """Give a normalisation its weight of ones and bias of zeros."""
+    module.register_parameter("weight", Parameter(ones(*shape, dtype=dtype, device=device)) if weight else None)
+    module.register_parameter("bias", Parameter(zeros(*shape, dtype=dtype, device=device)) if bias else None)

@@ -1,0 +1,181 @@
+"""Views whose elements overlap: sliding windows (`unfold`) and views by strides (`as_strided`)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..arrays.kinds import laid_out, strided, zeros
+from ..arrays.memory import address, storage
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from .base.families import Linear, View
+from .base.registry import op
+from .index import Index, Take, Untake
+from .join import cat
+from .places import WHOLE
+from .reduce import axis
+from .shape import layout
+
+
+class Unfold(View):
+    """Windows of a dimension, `step` apart, each put last: a view."""
+
+    impl = lambda x, dim, size, step: windows_of(x, dim, size, step)
+    dx = lambda g, shape, dim, size, step: Fold.apply(g, shape, dim, size, step)
+    batch = lambda x, dim, size, step: (x, dim + 1, size, step)
+
+
+class Fold(Linear):
+    """Windows added up where they overlap: the transpose of Unfold."""
+
+    @staticmethod
+    def impl(x: np.ndarray, shape: tuple, dim: int, size: int, step: int) -> np.ndarray:
+        out = zeros(shape, x)
+        n = x.shape[dim]
+        for k in range(size):  # element k of all windows at once: no two of them meet
+            np.moveaxis(out, dim, 0)[k : k + (n - 1) * step + 1 : step] += np.moveaxis(x[..., k], dim, 0)
+        return out
+
+    dx = lambda g, dim, size, step: Unfold.apply(g, dim, size, step)
+    batch = lambda x, shape, dim, size, step: (x, (x.shape[0], *shape), dim + 1, size, step)
+
+
+class AsStrided(View):
+    """A view of x's memory by sizes and strides; `offset` counts from x's first element.
+
+    `lead` dimensions in front are batches, which keep their own strides; `steps` are x's strides without them.
+    """
+
+    @staticmethod
+    def impl(x: np.ndarray, size: tuple, stride: tuple, offset: int, steps: tuple, lead: int) -> np.ndarray:
+        if any(n > 1 and s != m * x.itemsize for n, s, m in zip(x.shape[lead:], x.strides[lead:], steps)):
+            raise error(
+                RuntimeError,
+                "as_strided",
+                f"its base of strides {steps} was replaced by one of other strides",
+                "use it on contiguous tensors, or write to the base by an index",
+            )
+        whole = storage(x)
+        start = address(x) - address(whole) + offset * x.itemsize
+        shape, strides = (*x.shape[:lead], *size), (*x.strides[:lead], *[s * x.itemsize for s in stride])
+        return laid_out(memory_of(whole), shape, x.dtype, start if 0 not in size else 0, strides)
+
+    dx = lambda g, shape, size, stride, offset, steps, lead: spread(g, tuple(shape), size, stride, offset, steps, lead)
+    batch = lambda x, size, stride, offset, steps, lead: (x, size, stride, offset, steps, lead + 1)
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        t, (_, size, stride, offset, steps, lead) = tangents[0], primals
+        index = sources(tuple(t.shape)[lead:], size, stride, offset, steps)
+        a, inner = layout(t)
+        same = tuple([s // a.itemsize for s in a.strides[lead + inner :]]) == steps
+        if same and (index < math.prod(t.shape[lead:])).all():  # the tangent lies in memory as x does: a view of it too
+            return cls.apply(*[t, *primals[1:]])
+        padded = cat([t.reshape((*t.shape[:lead], -1)), t.new_zeros((*t.shape[:lead], 1))], lead)
+        return Take.apply(padded, (lead,), wrap(index))
+
+
+def spread(g: Tensor, shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple, lead: int) -> Tensor:
+    """Each element of g added to the element of x that has its place in memory; what lay outside of x is dropped."""
+    n = math.prod(shape[lead:])
+    index = wrap(sources(shape[lead:], size, stride, offset, steps))
+    flat = Untake.apply(g, (*shape[:lead], n + 1), (lead,), index)
+    return Index.apply(flat, (WHOLE,) * lead + (slice(0, n),)).reshape(shape)
+
+
+def sources(shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple) -> np.ndarray:
+    """For each element of the strided view which of x's elements it is, in row-major order; x's size for none."""
+    n = math.prod(shape)
+    ours, theirs = memory_places(shape, steps).reshape(-1), memory_places(size, stride) + offset
+    if not n or not theirs.size:
+        return np.full(theirs.shape, n)
+    low, high = min(ours.min(), theirs.min()), max(ours.max(), theirs.max())
+    owner = np.full(high - low + 1, n)
+    owner[ours - low] = np.arange(n)
+    return owner[theirs - low]
+
+
+def memory_of(whole: np.ndarray) -> np.ndarray:
+    """An array that owns its memory, as a plain row of bytes."""
+    return strided(whole, (whole.size,), (whole.itemsize,)).view(np.uint8)
+
+
+def memory_places(size: tuple, stride: tuple) -> np.ndarray:
+    """How far each element lies from the first, in elements."""
+    places = np.zeros((), np.int64)
+    for n, s in zip(size, stride):
+        places = places[..., None] + np.arange(n) * s
+    return places
+
+
+def windows_of(x: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
+    """Windows as a view that can be written to."""
+    n = (x.shape[dim] - size) // step + 1
+    shape, strides = list(x.shape), list(x.strides)
+    shape[dim], strides[dim] = n, x.strides[dim] * step
+    return strided(x, (*shape, size), (*strides, x.strides[dim]))
+
+
+@op("T(7), 0, 3, 2", "T(2, 5), -1, 2, 1", "T(4, 3).mT, 1, 2, 2", "T(2, 5), 0, 2, 3", torch="Tensor.unfold")
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of `size` elements of a dimension, `step` apart, as a view: it counts windows, their elements come last.
+
+    >>> import minigrad
+    >>> minigrad.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    d, n = axis(dimension, input.ndim, "unfold"), input.shape[dimension] if input.ndim else 1
+    if not 0 <= size <= n:
+        raise error(
+            RuntimeError,
+            "unfold",
+            f"maximum size for tensor at dimension {d} is {n} but size is {size}",
+            f"write size={n} at most",
+        )
+    if step <= 0:
+        raise error(RuntimeError, "unfold", f"step is {step} but must be > 0", "write step=1")
+    if not input.ndim:
+        return Index.apply(input.reshape(1), (slice(0, size),))
+    return Unfold.apply(input, d, int(size), int(step))
+
+
+@op(
+    "T(6), (2, 3), (3, 1)",
+    "T(6), (2, 2), (1, 2), 1",
+    "T(3, 4), (3,), (5,)",
+    "T(5), (3, 3), (1, 1)",
+    "T(3), (), ()",
+    vmap=False,
+)  # what lies between examples depends on their memory
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the tensor's memory by sizes and strides, from `storage_offset` on (default: the tensor's own).
+
+    Raises RuntimeError where this leaves the memory.
+    """
+    size, stride = tuple([int(n) for n in size]), tuple([int(n) for n in stride])
+    if len(size) != len(stride) or min(size + stride, default=0) < 0:
+        raise error(
+            RuntimeError,
+            "as_strided",
+            f"needs as many strides as sizes, none negative, got {size} and {stride}",
+            "write as one stride for each size, as in as_strided((2, 3), (3, 1))",
+        )
+    a, lead = layout(input)
+    whole, item = storage(a), a.itemsize
+    start = (address(a) - address(whole)) // item
+    offset = 0 if storage_offset is None else int(storage_offset) - start
+    batches = sum([(n - 1) * s // item for n, s in zip(a.shape[:lead], a.strides[:lead])])
+    last = start + offset + batches + sum([(n - 1) * s for n, s in zip(size, stride)])
+    if 0 not in size and not 0 <= start + offset <= last < whole.nbytes // item:
+        raise error(
+            RuntimeError,
+            "as_strided",
+            f"sizes {size}, strides {stride}, storage offset {start + offset} need {last + 1} elements, out of "
+            f"bounds for storage of {whole.nbytes // item}",
+            "choose smaller sizes or strides; x.unfold(dim, size, step) makes windows without them",
+        )
+    return AsStrided.apply(input, size, stride, offset, tuple([s // item for s in a.strides[lead:]]), 0)

@@ -1,0 +1,1 @@
+"""What an operation is made of: Primitive, the families, the table of operations, and the methods of Tensor made from it."""

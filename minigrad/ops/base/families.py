@@ -1,0 +1,355 @@
+"""Families: base classes from which an operation that states only its mathematics gets everything else.
+
+An operation is a class: `impl` computes on arrays, and a formula `d<name>` per differentiable argument gives that
+argument's derivative.  The names of a formula's parameters say what it reads, and so what has to be saved:
+
+- an argument of impl by its name, `out` for the result (`out0`, `out1` where there are several),
+- `g` the gradient of the result (`g0`, `g1`; None where an output was not used), `shape` the shape of the argument that
+  the formula is for, and for variadic arguments `index`, which of them it is for.
+
+| family | the formula d<x> is | jvp |
+|---|---|---|
+| Pointwise | the partial derivative of one element, or with `g` among its parameters g times it | the same formula |
+| Reduce | the partial derivative of the result by one element | its sum over the same dimensions |
+| Linear, View | the transpose, `dx = lambda g, ...` | the operation itself |
+| Bilinear | one transpose per argument | the product rule |
+| Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
+| NonDifferentiable | none | none |
+
+An operation with `tied = True` has gradients that count as depending on their operand though they do not change with it; its
+formulas read that operand, or the result (primitive.Tied).
+
+Formulas are made of operations on Tensors; a Pointwise one also runs on arrays and in Numba's kernels, from the same text.
+Under vmap an operation gets its tensors with the batch dimension in front, and `batch(*args)` says what changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...arrays import dtypes, halves
+from ...arrays.kinds import KINDS, on_device, zeros
+from ...core.frames import OFF, ON, current
+from ...core.inplace import inplace
+from ...core.saved import unpack
+from ...core.tensor import Tensor, wrap
+from ...kernels import formula, select
+from ...layers.batching import lift
+from ..layouts import row_major
+from .primitive import Primitive, ShapeOf
+
+
+class Pointwise(Primitive):
+    """out[i] = kernel(x[i], y[i], ...), with broadcasting and PyTorch's type promotion.
+
+    `kernel` is one scalar formula.  `ufunc` is NumPy's function for it, if there is one; without, the formula itself
+    computes on small arrays and Numba compiles it for large ones.  `kind` says what comes out: "same" as the inputs,
+    "float" (integers are converted to the default dtype), "bool".
+    """
+
+    elementwise = takes_half = True
+    kernel: Any = None
+    ufunc: Any = None
+    whole: Any = None  # the formula for integers on a GPU, where `kernel` would take them for floats
+    kind = "same"
+    accepts = "biuf"  # the kinds of dtypes (NumPy's letters: bool, signed, unsigned, float) that it computes with
+    advice = ""  # what to say about the others
+    masks = 0  # how many of the first operands are conditions: bools that take no part in the promotion of dtypes
+    statics = 0  # how many of the last parameters are plain settings, not operands
+    defaults: tuple = ()  # of those settings
+    domain: tuple = (-2.0, 2.0)  # where the function is tested
+    samples: tuple = ()  # calls to test it with, where the usual shapes do not do
+    operands: tuple = ()  # PyTorch's names of the operands, where not input, other
+    aliases: tuple = ()  # further names of the function
+    torch = ""  # where PyTorch has it, where not torch.<name>
+    method: Any = True  # also a method of Tensor
+    inplace = True  # also a method `name_`
+    exact: int | None = None  # the operand that reaches formulas as a number where it is one, and not 0
+    flag = False  # its function takes `inplace=`, as PyTorch's activations do
+    differs = ""  # in what from PyTorch's (registry.Entry)
+
+    @staticmethod
+    def simple(*operands: Any) -> bool:
+        """Whether the gradients by these operands are so simple that NumPy's loops are faster than a fused kernel."""
+        return False
+
+    @classmethod
+    def signature(cls) -> Callable | None:
+        return cls.kernel
+
+    @classmethod
+    def known_as(cls) -> tuple:
+        """PyTorch's names of the operands, then the settings."""
+        n = len(cls.names) - cls.statics
+        operands = cls.operands or (("input",), ("input", "other"), cls.names[:n])[min(n, 3) - 1]
+        return (*operands, *cls.names[n:])
+
+    @classmethod
+    def impl(cls, *args: Any) -> Any:
+        return select.forward(cls, args)
+
+    @classmethod
+    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
+        """NumPy's function, or the formula; large arrays have their kernels (kernels/select.py)."""
+        if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or a.size >= select.FUSE_FROM or halves.is_half(a):
+            return False
+        if a.dtype.kind not in cls.accepts or cls.kind == "float" and a.dtype not in dtypes.FLOATS:
+            return False
+        if isinstance(cls.ufunc, np.ufunc):
+            cls.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a
+            return True
+        result = (cls.ufunc or formula.on_arrays(cls.kernel))(a, *others)
+        if result.shape != a.shape or result.dtype is not a.dtype:
+            return False
+        a[...] = result
+        return True
+
+    @classmethod
+    def keeps_number(cls, node: Any) -> bool:
+        """A number that a formula reads is kept like a tensor, as in PyTorch: `x * 2` cannot run backward twice."""
+        read = {n for i, e in enumerate(node._edges) if e is not None for n in cls.reads.get(i, ())}
+        operands = cls.names[: len(cls.names) - cls.statics]
+        return any(n in read and isinstance(s, (int, float)) for n, s in zip(operands, node._saved))
+
+    @classmethod
+    def operand(cls, j: int, bound: tuple, n_args: int, g: Any) -> Any:
+        """The value of an operand, as a float.
+
+        Numbers become 0-d tensors: x / 0.0 is an infinity, not an exception.  So do integers, as in the forward: int8 has
+        no room for squares, and its logarithm is a float16.
+        """
+        a = bound[j] if j < n_args else None
+        if isinstance(a, Tensor):
+            return a if a._np_dtype in dtypes.FLOATS or not cls.masks <= j < n_args - cls.statics else a.to(g.dtype)
+        if isinstance(a, (int, float)) and j < n_args - cls.statics and not (j == cls.exact and a):
+            like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype in dtypes.FLOATS), None)
+            return wrap(np.array(a, np.float64 if like is None else like._np_dtype))
+        return a
+
+    @classmethod
+    def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        d = super().evaluate(i, bound, n_args, grads)
+        return d if d is None or "g" in cls.reads[cls.parameter(i)] else times(grads[0], d)
+
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        """All wanted partials in one pass over memory where that pays, else the formulas on tensors."""
+        cls, edges, frame = ctx._fn, ctx._edges, current()
+        bound = tuple([unpack(s, ctx) for s in ctx._alive()])
+        if select.fusable(grads[0]):
+            fused = select.backward(cls, edges, grads[0], bound)
+            if fused is not None:
+                return fused
+        n, bound, grads = len(edges), halves.widened_tensors(bound), halves.widened_tensors(grads)
+        return frame.layer.elementwise(
+            frame,
+            lambda bound, grads: tuple(
+                [None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(edges)]
+            ),
+            bound,
+            grads,
+        )
+
+    @classmethod
+    def arrays(cls, gs: Any, bound: tuple) -> list | None:
+        """The wanted gradients, whose formulas find what they read, on small arrays; None for large ones: see backward."""
+        g, partials, found = gs[0], array_formulas(cls), []
+        if g.size >= select.FUSE_FROM or partials is None:
+            return None
+        named = enumerate(zip((*cls.names, "out"), bound))
+        values = {k: v if j < cls.masks else cls.plain(v, g.dtype) for j, (k, v) in named}
+        values["g"] = g
+        for partial in partials:
+            given = () if partial is None else [values[k] for k in partial[1]]
+            if partial is None or any([v is None for v in given]):
+                found.append(None)
+            else:
+                d = partial[0](*given)
+                found.append(d if "g" in partial[1] else times(g, d))
+        return found
+
+    @staticmethod
+    def plain(v: Any, dtype: np.dtype) -> Any:
+        """An array of floats as it is, integers and numbers as floats (see operand); None for what was not saved."""
+        if type(v) in KINDS:
+            return v if v.dtype in dtypes.FLOATS else v.astype(dtype)
+        return dtype.type(v) if isinstance(v, (int, float)) else None if type(v) is ShapeOf else v
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """Each output element depends on one element of each input: the same formulas, with tangents for gradients."""
+        frame = current()
+        total = frame.layer.elementwise(frame, cls.slopes, primals, tangents, outs)
+        if total is None:
+            return None
+        total = total if total._np_dtype == outs[0]._np_dtype else total.to(outs[0].dtype)
+        return total if total._sizes == outs[0]._sizes else total.expand(outs[0].shape)
+
+    @classmethod
+    def slopes(cls, primals: tuple, tangents: tuple, outs: tuple) -> Any:
+        """The sum of the tangents, each times its partial."""
+        total = None
+        for i, t in enumerate(tangents):
+            if t is not None and (term := cls.evaluate(i, primals + outs, len(primals), (t,))) is not None:
+                total = term if total is None else added(total, term, tangents)
+        return total
+
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+        """The batch dimension in front, the ranks made equal behind it; dtypes meet as those of single examples do."""
+        cls, pairs = info.function, list(zip(args, in_dims))
+        rank = max([a.ndim - (d is not None) for a, d in pairs if isinstance(a, Tensor)])
+        values, operands = [lift(a, d, rank) for a, d in pairs], slice(cls.masks, len(args) - cls.statics)
+        if len({a._np_dtype for a in values[operands] if isinstance(a, Tensor)}) > 1:
+            target = dtypes.of_numpy(dtypes.common([stand_in(a, d) for a, d in pairs[operands]]))
+            values[operands] = [a.to(target) if isinstance(a, Tensor) else a for a in values[operands]]
+        return cls.apply(*values), 0
+
+
+def stand_in(a: Any, dim: int | None) -> Any:
+    """An array with as many dimensions as one example of a batched tensor has, which is what decides about dtypes."""
+    return np.empty((1,) * (a.ndim - (dim is not None)), a._np_dtype) if isinstance(a, Tensor) else a
+
+
+def added(total: Any, term: Any, tangents: tuple) -> Any:
+    """total + term; in total's own memory where that is nobody else's."""
+    a, b = (t._a if type(t) is Tensor and t._edge is None and t._view is None else None for t in (total, term))
+    if a is None or b is None or a.shape != b.shape or a.dtype is not b.dtype or a.base is not None:
+        return total + term
+    frame = current()
+    if frame is not ON and frame is not OFF or any([t is total for t in tangents]):
+        return total + term
+    with np.errstate(all="ignore"):
+        np.add(a, b, out=a)
+    return total
+
+
+@cache
+def array_formulas(cls: type[Pointwise]) -> tuple | None:
+    """Per operand its formula for arrays and what that reads, or None; None for all where one has no such form."""
+    if not all(map(formula.runs_on_arrays, cls.formulas.values())):
+        return None
+    forms = {i: (formula.on_arrays(f), cls.reads[i]) for i, f in cls.formulas.items()}
+    return tuple([forms.get(i) for i in range(len(cls.names))])
+
+
+def times(g: Any, d: Any) -> Any:
+    """g * d, of tensors or arrays, sparing the multiplication by one; 0 is 0 also where g is infinite."""
+    if type(d) is not int or d not in (-1, 0, 1):
+        return g * d
+    if d:
+        return g if d == 1 else -g
+    return g.new_zeros(g.shape) if isinstance(g, Tensor) else zeros(g.shape, g)[()]
+
+
+class Reduce(Primitive):
+    """A reduction `impl(x, dims, keepdim)` over a tuple of dimensions; dx is the partial by one element, or with `g` among
+    its parameters g times it.
+
+    In dx, `out` and `g` have their reduced dimensions as 1, so that they meet x by broadcasting.
+    """
+
+    layout = row_major
+
+    @classmethod
+    def term(cls, bound: tuple, n_args: int, g: Any) -> Any:
+        """g times the partial by each element."""
+        d = Primitive.evaluate.__func__(cls, 0, bound, n_args, (g,))
+        return d if "g" in cls.reads[0] else times(g, d)
+
+    @classmethod
+    def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        x, dims, keepdim = bound[:3]
+        shape, g = tuple(x) if type(x) is ShapeOf else tuple(x.shape), grads[0]
+        if not keepdim and g.ndim:  # one number meets all shapes as it is
+            kept = tuple([1 if d in dims else n for d, n in enumerate(shape)])
+            g = g.reshape(kept)
+            if bound[n_args] is not None:
+                bound = (*bound[:n_args], bound[n_args].reshape(kept), *bound[n_args + 1 :])
+        result = cls.term(bound, n_args, g)
+        if tuple(result.shape) == shape:
+            return result
+        return result.expand(shape) if isinstance(result, Tensor) else spread(result, shape)
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        x, dims, keepdim = primals[:3]
+        if "out" in cls.reads[0]:
+            kept = [1 if d in dims else n for d, n in enumerate(x._sizes)]
+            outs = tuple([o.reshape(kept) for o in outs])
+        t = cls.term(primals + outs, len(primals), tangents[0])
+        return t.sum(dims, keepdim) if dims else t
+
+    batch = lambda x, dims, keepdim, *rest: (x, tuple([d + 1 for d in dims]), keepdim, *rest)
+
+
+def spread(d: Any, shape: tuple) -> np.ndarray:
+    """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
+    if d.shape == shape:
+        return d
+    if math.prod(shape) > select.FUSE_FROM or on_device(d):
+        return np.broadcast_to(d, shape)
+    out = np.empty(shape, d.dtype)
+    out[...] = d
+    return out
+
+
+class Linear(Primitive):
+    """Linear in its first argument, the rest are plain values: its jvp is itself, its pull-back the transpose dx."""
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        return cls.apply(tangents[0], *primals[1:])
+
+
+class View(Linear):
+    """Linear, and the result shares the memory of its first argument."""
+
+    view = takes_half = True
+
+
+class Bilinear(Primitive):
+    """Linear in each of its first two arguments."""
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        x, y, *rest = primals
+        terms = [cls.apply(tangents[0], y, *rest)] if tangents[0] is not None else []
+        terms += [cls.apply(x, tangents[1], *rest)] if tangents[1] is not None else []
+        return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+
+class Operation(Primitive):
+    """Any other differentiable operation: dx = lambda g, ... is the pull-back, and jvp follows by transposing it."""
+
+
+class NonDifferentiable(Primitive):
+    """An operation without a derivative: its result is never tracked."""
+
+    differentiable = False
+
+
+class ViewScatter(Primitive):
+    """History only: a tensor with the region of one of its views replaced, after the write has been done."""
+
+    names, reads, formulas = ("base", "view", "fn", "args", "order"), {0: (), 1: ()}, {}
+
+    @classmethod
+    def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
+        return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:])
+
+    def backward(ctx: Any, g: Tensor) -> tuple:
+        """The view gets its region of g; the rest goes on to what the base was before."""
+        from ..copy import Clone, Copy, laid_out_in
+
+        _, _, fn, args, order = ctx._alive()
+        g, for_base, for_view = laid_out_in(order, g), None, None
+        if ctx._edges[0] is not None:
+            for_base = Clone.apply(g)
+            inplace(Copy, fn.apply(for_base, *args), 0.0)
+        if ctx._edges[1] is not None:
+            for_view = fn.apply(g, *args)
+        return for_base, for_view, None, None, None

@@ -1,0 +1,159 @@
+"""Tensor's methods and operators, from the table of operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...arrays.dtypes import FLOATS
+from ...core import hooks
+from ...core.inplace import inplace
+from ...core.tensor import Tensor
+from ...diagnose import misspelt_names
+from ...errors import error
+from .. import (
+    copy,
+    create,
+    diagonal,
+    gather,
+    index,
+    legacy,
+    masks,
+    predicates,
+    random,
+    scatter_reduce,
+    shape,
+    shape_inplace,
+    slices,
+    storage,
+)
+from . import registry
+from .argument_errors import OPERAND, refused
+from .families import Pointwise
+
+# operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
+BINARY = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+UNARY = {"neg": "neg", "abs": "abs"}
+
+
+def binary(cls: type[Pointwise], swap: bool) -> Any:
+    """`x + y`, or `y + x` where Python asks the right operand."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, OPERAND):
+            return refused(cls.function_name(), self, other)
+        return cls.apply(other, self) if swap else cls.apply(self, other)
+
+    return registry.named(method, cls.function_name())
+
+
+def comparison(cls: type[Pointwise]) -> Any:
+    """`x == y`, which any two things may be asked."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        return cls.apply(self, other) if isinstance(other, OPERAND) else NotImplemented
+
+    return registry.named(method, cls.function_name())
+
+
+def in_place(cls: type[Pointwise]) -> Any:
+    """`x += y`: writes into x."""
+
+    def method(self: Tensor, other: Any) -> Tensor:
+        return inplace(cls, self, other)
+
+    return registry.named(method, cls.function_name() + "_")
+
+
+def invert(self: Tensor) -> Tensor:
+    """`~x`: the other bits, or for bools the other one."""
+    if self._np_dtype in FLOATS:
+        raise error(
+            TypeError, "~", f"only works on integer and bool tensors, not {self.dtype}", "compare first, as in ~(x > 0)"
+        )
+    return registry.TABLE["bitwise_not"].function(self)
+
+
+def positive(self: Tensor) -> Tensor:
+    """`+x`: x itself."""
+    if self._np_dtype.kind == "b":
+        raise error(RuntimeError, "+", "the `+` operator on a bool tensor is not supported", "convert first: +x.int()")
+    return self
+
+
+def matmul(self: Tensor, other: Any) -> Any:
+    """`x @ y`."""
+    if not isinstance(other, OPERAND):
+        return refused("matmul", self, other)
+    return registry.TABLE["matmul"].function(self, other)
+
+
+def rmatmul(self: Tensor, other: Any) -> Any:
+    """`y @ x` where Python asks the right operand."""
+    if not isinstance(other, OPERAND):
+        return refused("matmul", self, other)
+    return registry.TABLE["matmul"].function(other, self)
+
+
+def install_operators(T: Any) -> None:
+    """Python's operators."""
+    table = registry.TABLE
+    for name, op in BINARY.items():
+        cls = table[op].cls
+        setattr(T, f"__{name}__", binary(cls, False))
+        cls.operator = f"__{name}__"
+        setattr(T, f"__r{name}__", binary(cls, True))
+        setattr(T, f"__i{name}__", in_place(cls))
+    for name, op in COMPARE.items():
+        setattr(T, f"__{name}__", comparison(table[op].cls))
+    for name, op in UNARY.items():
+        setattr(T, f"__{name}__", table[op].function)
+    T.__pos__, T.__invert__ = positive, invert
+    T.__matmul__, T.__rmatmul__ = registry.named(matmul, "matmul"), registry.named(rmatmul, "matmul")
+    T.__hash__ = object.__hash__  # by identity, though == compares values
+
+
+def install() -> None:
+    """Give Tensor everything of the table, and what is not an operation."""
+    T: Any = Tensor
+    install_operators(T)
+    T.register_hook, T.retain_grad = hooks.register_hook, hooks.retain_grad
+    T.register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
+    T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = copy.copy_, copy.fill_, copy.zero_, copy.cpu, copy.cuda
+    registry.CODES.update({f.__code__: f.__name__ for f in (copy.copy_, copy.fill_, copy.zero_)})
+    for name, method in copy.casts().items():
+        setattr(T, name, method)
+    for module in (
+        predicates,
+        create,
+        diagonal,
+        gather,
+        index,
+        legacy,
+        masks,
+        random,
+        scatter_reduce,
+        shape,
+        shape_inplace,
+        slices,
+        storage,
+    ):
+        for name, method in module.METHODS.items():
+            setattr(T, name, method)
+            if hasattr(method, "__code__"):
+                registry.CODES.setdefault(method.__code__, name)
+    registry.attach(T)
+    misspelt_names.install(T)

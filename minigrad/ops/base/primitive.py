@@ -1,0 +1,364 @@
+"""Primitive: a built-in operation, which computes on arrays.  Tensors come in and go out around its `impl`.
+
+The names of a formula's parameters say what it reads: `keep` saves just that, and `evaluate` finds it again, in backward as
+in jvp.  The families of families.py build on this class and say what a formula means.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...arrays import halves
+from ...arrays.errstate import restore
+from ...arrays.kinds import KINDS, as_array, on_device
+from ...core.edges import INFERENCE
+from ...core.frames import EAGER, OFF, ON, Frame, apply_at, current
+from ...core.function import Function, record
+from ...core.inplace import link_view
+from ...core.node import anomaly
+from ...core.saved import save, unpack
+from ...core.tensor import Box, Tensor, bottom, history, levels, wrap
+from ...diagnose import debug, detached, lint, nan
+from ...errors import MinigradError, error
+from ...kernels import formula
+from ...layers.batching import front
+from ...layers.dual import push_tangents
+from ..layouts import arranged
+from . import argument_errors
+
+STATIC = (
+    "impl",
+    "layout",
+    "update",
+    "kernel",
+    "whole",
+    "ufunc",
+    "batch",
+    "vmap",
+)  # functions in a class body without self
+
+
+class ShapeOf(tuple):
+    """Stands in a node for a tensor argument whose value no formula needs: only its shape is kept."""
+
+
+class Primitive(Function):
+    """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
+
+    primitive, view, differentiable = True, False, True
+    takes_half = False  # impl takes float16 and bfloat16 as they stand: it moves elements only, say (arrays/halves.py)
+    kernel_takes_half = False  # so do its kernels on the device, and they compute in more digits
+    # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
+    # derivative is zeros and not None: so it is in PyTorch where the backward is a kernel that takes the operand
+    tied = False
+    elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
+    names: tuple = ()  # impl's parameters
+    variadic: int | None = None  # the position from which all arguments share the last name
+    integers: tuple = ()  # the parameters that take tensors of integers: classes, indices
+    formulas: dict = {}  # parameter's position -> formula
+    reads: dict = {}  # parameter's position -> names of what its formula reads
+    keeps: frozenset = frozenset()  # positions of the arguments that some formula reads
+    impl: Any = None
+    update: Any = (
+        None  # impl that writes into its first argument and returns nothing: for writes to few of many elements
+    )
+    batch: Any = None
+    anywhere: tuple = ()  # the parameters whose tensors may lie on another device than the others
+    layout: Any = None  # how the results lie in memory (layouts.py)
+    quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself: it can be alarmed (arrays/errstate.py)
+    namespaces: list = []  # of functions that call apply: they get the written-out one (dispatch/)
+    operator = ""  # the method of Tensor that Python's operator calls
+    name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        cls.namespaces, cls.apply = [], classmethod(first_apply)
+        cls.name = cls.__dict__.get("name") or re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+        for name, f in list(cls.__dict__.items()):
+            if inspect.isfunction(f) and (name in STATIC or f.__name__ == "<lambda>"):
+                setattr(cls, name, staticmethod(f))
+        signature = cls.signature()
+        if signature is not None:
+            cls._read_formulas(signature)
+
+    @classmethod
+    def signature(cls) -> Callable | None:
+        """The function whose parameters name the operation's arguments."""
+        return cls.impl
+
+    @classmethod
+    def _read_formulas(cls, signature: Callable) -> None:
+        code = signature.__code__
+        starred = bool(code.co_flags & inspect.CO_VARARGS)
+        cls.names = code.co_varnames[: code.co_argcount + starred]
+        cls.variadic = len(cls.names) - 1 if starred else None
+        cls.formulas = {i: f for i, n in enumerate(cls.names) if (f := getattr(cls, "d" + n, None)) is not None}
+        cls.reads = {i: formula.parameters(f) for i, f in cls.formulas.items()}
+        cls.keeps = frozenset(i for i, n in enumerate(cls.names) if any(n in r for r in cls.reads.values()))
+
+    @classmethod
+    def function_name(cls) -> str:
+        """What the operation is called in programs."""
+        return cls.name
+
+    @classmethod
+    def known_as(cls) -> tuple:
+        """The arguments' names as the operation's users know them."""
+        return cls.names
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run the operation on tensors, arrays and plain values."""
+        frame = current()
+        return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+
+    @classmethod
+    def _eager(cls, frame: Frame, args: tuple) -> Any:
+        try:
+            raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
+        except MinigradError as e:  # compute knows the arrays only
+            e.notes += tuple(debug.made({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
+            raise
+        if type(raw) is not np.ndarray and len(KINDS) > 1:
+            cls.check_devices(args)
+        return cls.finish(frame, args, raw)
+
+    @classmethod
+    def check_devices(cls, args: tuple) -> None:
+        """Raise RuntimeError where tensors lie on two devices, also if a kernel would find what it needs."""
+        names = [cls.known_as()[cls.parameter(i)] for i in range(len(args))]
+        named = {
+            n if names.count(n) == 1 else f"{n}[{i}]": a._a
+            for i, (n, a) in enumerate(zip(names, args))
+            if isinstance(a, Tensor) and n not in cls.anywhere
+        }
+        if mixed := argument_errors.on_two_devices(cls.function_name(), named):
+            mixed.below = True
+            raise mixed
+
+    @classmethod
+    def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:
+        """Tensors around the arrays that impl gave, with their history, and what else the frame asks for."""
+        out = tuple([as_tensor(r) for r in raw]) if type(raw) is tuple else as_tensor(raw)
+        if cls.view:
+            link_view(frame, cls, args, out)
+        if frame.grad and cls.differentiable:
+            edges = tuple([history(a) if isinstance(a, Tensor) else None for a in args])
+            if any([e is not None for e in edges]):
+                record(None, cls, args, out, edges)
+        if frame is not ON and frame is not OFF:
+            outs = out if type(out) is tuple else (out,)
+            if frame.watched and debug.mode.on:
+                debug.note_origin(cls.function_name(), outs)
+                detached.note(cls.function_name(), args, outs, frame.grad)
+                lint.look(cls, args, outs)
+            if frame.watched and anomaly.on and anomaly.nan:
+                nan.watch(cls.function_name(), args, outs)
+            if frame.inference and not cls.view:
+                for o in outs:
+                    o._ver = INFERENCE
+            if frame.dual is not None and not frame.inference:
+                push_tangents(frame, cls, args, outs)
+        return out
+
+    @classmethod
+    def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
+        """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
+        if "keepdim" in cls.names:
+            argument_errors.check_keepdim(cls, arrays)
+        try:
+            if cls.view:
+                return cls.impl(*arrays)
+            said = nan.listening()
+            try:
+                as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
+                if as_they_are or not any([halves.is_half(a) for a in arrays]):
+                    raw = (into or cls.impl)(*arrays)
+                elif into is None:
+                    raw = halves.computed(cls.impl, arrays)
+                else:
+                    arrays[0][...] = halves.computed(cls.impl, arrays)
+                    return None
+                return raw if cls.layout is None else arranged(cls, raw, arrays)
+            finally:
+                restore(said)
+        except Exception as e:
+            raise argument_errors.failed(cls, arrays, e) from None
+
+    @classmethod
+    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
+        """Write the result into the first operand, of arrays that need no conversion (core/inplace.write_plain).
+
+        False, with nothing written, where it has to look at them, or the result does not fit.
+        """
+        return False
+
+    # ------------------------------------------------------------------ what is saved, and what formulas read
+    @classmethod
+    def parameter(cls, i: int) -> int:
+        """The position among the parameters of argument number i."""
+        return i if cls.variadic is None else min(i, cls.variadic)
+
+    @classmethod
+    def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
+        """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
+        reads, results = read_by(cls, tuple([e is not None for e in edges]), len(outs))
+        kept = [save(a) if read else ShapeOf(a._sizes) if isinstance(a, Tensor) else a for a, read in zip(args, reads)]
+        for k, o in enumerate(outs):
+            kept.append(save(o, k) if results[k] else None)
+        return tuple(kept)
+
+    @classmethod
+    def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        """The formula of argument i, on the values that its parameters name; None if it has none."""
+        p = cls.parameter(i)
+        f = cls.formulas.get(p)
+        if f is None:
+            return None
+
+        values = []
+        for name in cls.reads[p]:
+            if name == "g":
+                values.append(grads[0])
+            elif name == "out":
+                values.append(bound[n_args])
+            elif name == "shape":
+                values.append(tuple(bound[i] if type(bound[i]) is ShapeOf else bound[i].shape))
+            elif name in cls.names:
+                j = cls.names.index(name)
+                values.append(bound[j:n_args] if j == cls.variadic else cls.operand(j, bound, n_args, grads[0]))
+            elif name == "index":
+                values.append(i - p)
+            else:  # one of several outputs, out1, or its gradient, g1
+                values.append((grads if name[0] == "g" else bound[n_args:])[int(name.lstrip("gout"))])
+        return f(*values)
+
+    @classmethod
+    def operand(cls, j: int, bound: tuple, n_args: int, g: Any) -> Any:
+        """The value of argument j as a formula gets it."""
+        return bound[j] if j < n_args else None
+
+    # ------------------------------------------------------------------ the rules that the engine and the layers call
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        """One gradient per tracked argument."""
+        cls, n = ctx._fn, len(ctx._edges)
+        bound, grads = halves.widened_tensors([unpack(s, ctx) for s in ctx._alive()]), halves.widened_tensors(grads)
+        return tuple([None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
+
+    @classmethod
+    def gradient(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
+        """The formula of argument i in a backward on tensors; see `tied`."""
+        d = cls.evaluate(i, bound, n_args, grads)
+        if not cls.tied:
+            return d
+        return tied(d, bound[i] if isinstance(bound[i], Tensor) else bound[n_args])  # its formula reads one of them
+
+    @classmethod
+    def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
+        """One tangent, or None, per output."""
+        if not cls.differentiable:
+            return [None] * len(outs)
+        dtype = None if cls.view else halves.half_among(outs)
+        if dtype is not None:
+            primals, tangents, outs = (halves.widened_tensors(values) for values in (primals, tangents, outs))
+        result = cls.pushforward(primals, list(tangents), outs)
+        result = list(result) if isinstance(result, tuple) else [result]
+        result = result if dtype is None else halves.narrowed_tensors(result, dtype)
+        return [own(t, cls, tangents) for t in result]
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """The tangents of the outputs.  In general the transpose of the pull-back, which is linear in the gradients."""
+        from ...layers.grad import transpose
+
+        tracked = [i for i, t in enumerate(tangents) if t is not None and cls.parameter(i) in cls.formulas]
+        n = len(primals)
+
+        def pull_back(*grads: Any) -> tuple:
+            return tuple([cls.evaluate(i, primals + outs, n, grads) for i in tracked])
+
+        return transpose(pull_back, outs, tuple([tangents[i] for i in tracked]))
+
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+        """Every tensor with the batch dimension in front, and `batch` to say what that changes."""
+        cls = info.function
+        if cls.batch is None:
+            raise error(
+                NotImplementedError, cls.function_name(), "has no rule for vmap", "call it in a loop, outside of vmap"
+            )
+        args = tuple([front(a, d, info.batch_size) for a, d in zip(args, in_dims, strict=True)])
+        out = cls.apply(*cls.batch(*args))
+        return out, (0,) * len(out) if isinstance(out, tuple) else 0
+
+    # ------------------------------------------------------------------ in words, for drawings and documentation
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """The formula of argument i as it stands in the source; "" for one that decides or repeats, which no label can hold."""
+        f = cls.formulas.get(cls.parameter(i))
+        words = "" if f is None else formula.shown(f)
+        return "" if re.search(r" (if|for) ", words) else words
+
+
+def first_apply(cls: Any, *args: Any) -> Any:
+    """The first call of an operation writes out its fast road, where it has one."""
+    from ... import fast
+
+    if fast.specialisable(cls):
+        fast.specialise(cls)
+    else:
+        cls.apply = classmethod(Primitive.apply.__func__)
+    return cls.apply(*args)
+
+
+@cache
+def read_by(cls: type[Primitive], tracked: tuple, n_outputs: int) -> tuple:
+    """Which arguments, and which results, the formulas of the tracked arguments read."""
+    names = {n for i, wanted in enumerate(tracked) if wanted for n in cls.reads.get(cls.parameter(i), ())}
+    arguments = tuple([cls.names[cls.parameter(i)] in names for i in range(len(tracked))])
+    return arguments, tuple([f"out{k}" in names or k == 0 and "out" in names for k in range(n_outputs)])
+
+
+def as_tensor(raw: Any) -> Tensor:
+    """A result of impl as a tensor."""
+    return wrap(as_array(raw))
+
+
+def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None:
+    """A tangent in memory of its own, unless the operation is a view: a later write must not reach another tangent."""
+    if t is None or cls.view:
+        return t
+    low: Any = t
+    while type(low) is Box and low._view is None:
+        low = low._value
+    shared = low._view is not None or any([s is not None and bottom(s) is low for s in tangents])
+    return t.clone() if shared else t
+
+
+class Tied(Primitive):
+    """d, as a function of x that is constant: the derivative by x is zeros."""
+
+    impl = lambda d, x: d[...]
+    dd = lambda g: g
+    dx = lambda g, shape: g.new_zeros(shape)
+    batch = lambda d, x: (d, x)
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        return outs[0].new_zeros(outs[0].shape) if tangents[0] is None else tangents[0]
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """In words as short as the thing."""
+        return "10"[i]
+
+
+def tied(d: Tensor, x: Tensor) -> Tensor:
+    """A gradient that a second backward shall find to depend on x, where that can have one."""
+    tracked = current().grad and any([history(t) is not None for t in levels(x)])
+    return Tied.apply(d, x) if tracked else d

@@ -1,0 +1,347 @@
+"""Copies and conversions: clone, contiguous, dtype and device, and Copy, the write behind every assignment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.devices import CPU, CUDA, device, row_major
+from ..arrays.kinds import KINDS, as_array, near
+from ..arrays.kinds import on_device as is_on_device
+from ..core.engine import sum_to
+from ..core.inplace import inplace
+from ..core.tensor import Tensor, example
+from ..errors import error
+from . import transfer
+from .base.families import Linear, View
+from .base.primitive import Primitive
+from .base.registry import op
+
+
+class Clone(Linear):
+    """A copy in memory of its own."""
+
+    arrays = quiet = takes_half = True
+    impl = lambda x: x.copy(order="C" if 0 in x.strides else "K")  # an expanded tensor has no order to keep
+    dx = lambda g: g
+    batch = lambda x: (x,)
+
+
+class Contiguous(Linear):
+    """A copy in row-major order."""
+
+    node = "Clone"
+    arrays = quiet = takes_half = True
+    impl = lambda x: x.copy(order="C")
+    dx = lambda g: g
+    batch = lambda x: (x,)
+
+
+def order_in_memory(t: Tensor) -> tuple:
+    """The dimensions of t, under vmap of one example, as they lie in memory, the outermost first."""
+    strides = example(t).strides
+    return tuple(sorted(range(len(strides)), key=lambda d: -abs(strides[d])))
+
+
+def laid_out_in(order: tuple, t: Tensor) -> Tensor:
+    """t in memory without gaps, its dimensions in that order: itself or a copy.
+
+    What stands in for another tensor, as its tangent or gradient, has the same views only in the same layout.
+    """
+    if example(t).transpose(order).flags.c_contiguous:
+        return t
+    out = Contiguous.apply(t.permute(order)).permute(tuple([order.index(d) for d in range(len(order))]))
+    out._view = None  # nobody else sees what it is a view of
+    return out
+
+
+class To(Linear):
+    """The elements converted to another dtype (its gradient is converted back by the engine)."""
+
+    node = "ToCopy"
+    takes_half = True
+    impl = lambda x, dtype: x.astype(dtype, "C" if 0 in x.strides else "K")
+    dx = lambda g: g
+    batch = lambda x, dtype: (x, dtype)
+
+
+class ToCuda(Linear):
+    """The elements in a GPU's memory."""
+
+    node = "ToCopy"
+    takes_half = True
+    impl = lambda x: transfer.upload(x)
+    dx = lambda g: ToCpu.apply(g)
+    batch = lambda x: (x,)
+
+
+class ToCpu(Linear):
+    """The elements in the computer's memory."""
+
+    node = "ToCopy"
+    takes_half = True
+    impl = lambda x: x.to_host()
+    dx = lambda g: ToCuda.apply(g)
+    batch = lambda x: (x,)
+
+
+class Alias(View):
+    """The same memory as another tensor."""
+
+    impl = lambda x: x.view()
+    dx = lambda g: g
+    batch = lambda x: (x,)
+
+
+class Copy(Primitive):
+    """What x holds after `y` was written over it: y, broadcast to x's shape and converted to x's dtype."""
+
+    elementwise = takes_half = True
+    impl = lambda x, y: np.broadcast_to(written(y, x), x.shape)
+    dx = lambda g: g.new_zeros(g.shape)
+    dy = lambda g: g
+
+    @classmethod
+    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
+        (y,) = others
+        if type(y) in KINDS and y.ndim > a.ndim:
+            return False
+        a[...] = y
+        return True
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        x, t = outs[0], tangents[1]
+        return x.new_zeros(x.shape) if t is None else t.to(x.dtype).expand(x.shape)
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, y: Any) -> tuple:
+        """x keeps its shape; a batch dimension of y comes to stand where x has its own."""
+        x = x.expand((info.batch_size, *x.shape)) if in_dims[0] is None else x.movedim(in_dims[0], 0)
+        if in_dims[1] is not None:
+            y = y.movedim(in_dims[1], 0)
+            y = y.reshape(y.shape[:1] + (1,) * (x.ndim - y.ndim) + y.shape[1:])
+        return Copy.apply(x, y), 0
+
+
+def written(y: Any, x: np.ndarray) -> np.ndarray:
+    """What is to be written into an array: of its dtype, and where it is; into integers, a number has to fit."""
+    if x.dtype.kind in "iu" and isinstance(y, (int, float)):
+        y = filled(y, x.dtype, "copy")
+    if is_on_device(x) and not is_on_device(y) and not np.ndim(y):
+        return transfer.blank((), y, x.dtype)
+    return near(as_array(y).astype(x.dtype, copy=False), x)
+
+
+def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
+    """Nested lists of equal lengths as an array of this dtype."""
+    try:
+        if target.kind in "iu":  # by way of the numbers' own kind: 2.9 is cut to 2, and -1 as uint8 is 255
+            wide, info = np.array(data), np.iinfo(target)
+            if wide.size and not (wide.max() <= info.max and wide.min() >= (info.min or -info.max)):
+                raise OverflowError
+            return wide.astype(target)
+        with np.errstate(over="ignore"):
+            return np.array(data, dtype=target)
+    except OverflowError:
+        kind = ValueError if np.array(data).dtype.kind in "uO" else RuntimeError
+        raise error(
+            kind, who, f"overflow: a value does not fit into {target}", "use a dtype that holds it, as minigrad.float64"
+        ) from None
+
+
+@op("T(3, 4)", "T(4, 3).mT", "T()")
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy in memory of its own, tracked: the gradient flows on to `input`.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1., 2.])
+    >>> y = x.clone()
+    >>> y[0] = 5.
+    >>> x
+    tensor([1., 2.])
+    """
+    return (Contiguous if row_major(memory_format, "clone") else Clone).apply(input)
+
+
+@op("T(4, 3).mT", "T(3)", torch="Tensor.contiguous")
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The same tensor if its memory is in row-major order without gaps, else a copy that is."""
+    if input.is_contiguous():
+        return input
+    return Contiguous.apply(input)
+
+
+@op("T(2, 3), torch.float64", "I(3, 4), torch.float32", torch="Tensor.to")
+def to(
+    input: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
+
+    `non_blocking` and `copy` may follow.  Returns `input` itself where nothing changes and `copy` is False.
+    """
+    if len(args) == 1 and type(args[0]) is dtypes.dtype:
+        dtype = args[0]
+    elif args:
+        device, dtype, copy = wanted(args, device, dtype, copy)
+    if device is not None and (place := on_device(device)) != input.device:
+        input, copy = (ToCuda if place.type == "cuda" else ToCpu).apply(input), False
+    if memory_format is not None and row_major(memory_format, "to"):
+        input, copy = contiguous(input), copy and input.is_contiguous()
+    target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
+    if target == input._np_dtype:
+        return Clone.apply(input) if copy else input
+    return To.apply(input, target)
+
+
+def wanted(args: tuple, device: Any, dtype: Any, copy: bool) -> tuple:
+    """What the positional arguments of `to` say, and where they are silent, the keywords."""
+    first, *rest = args
+    if isinstance(first, Tensor):
+        device, dtype = first.device, first.dtype
+    elif first is None or isinstance(first, (str, int, type(CPU))):
+        device = first
+        if rest and not isinstance(rest[0], bool):
+            dtype = rest.pop(0)
+    else:
+        dtype = first
+    if len(rest) > 2 or not all([isinstance(r, bool) for r in rest]):
+        raise error(TypeError, "to", f"invalid combination of arguments {args}", "write x.to(device, dtype)")
+    return device, dtype, rest[1] if len(rest) == 2 else copy
+
+
+def on_device(place: Any) -> device:
+    """The device that a user named; RuntimeError for one that is not there."""
+    where = CPU if place is None else device(place)
+    if where.type == "cpu":
+        return CPU
+    found = transfer.count()
+    if where.index is None or where.index == 0 and found:
+        transfer.current()
+        return CUDA
+    transfer.current()
+    raise error(
+        RuntimeError, "device", f"tensors are on the first GPU, cuda:0; {where} was asked for", "use device='cuda'"
+    )
+
+
+@op("T(3), T(3)", torch="Tensor.type_as")
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input` with the dtype of `other`, where that is."""
+    return to(input, other)
+
+
+@op("T(2, 3), T(2, 3)", torch="Tensor.view_as")
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """A view of `input` with the shape of `other`."""
+    return Alias.apply(input) if input is other else input.view(other.shape)
+
+
+@op("T(2, 3), T(3, 2)", "T(4, 3).mT, T(2, 6)", torch="Tensor.reshape_as")
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input` with the shape of `other`: a view where the memory allows it, else a copy."""
+    return input.reshape(other.shape)
+
+
+@op("T(1, 3), T(2, 3)", torch="Tensor.expand_as")
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """`input` broadcast to the shape of `other`, without copying."""
+    return input.expand(other.shape)
+
+
+@op("T(2, 3), 3", torch="Tensor.sum_to_size")
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """`input` summed to a shape from which it could have been broadcast."""
+    return sum_to(input, tuple(size[0]) if isinstance(size[0], (tuple, list)) else size)
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory, not tracked: the function of the method `Tensor.detach`.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1.], requires_grad=True)
+    >>> minigrad.detach(x * 2).requires_grad
+    False
+    """
+    return input.detach()
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write `src`, broadcast and converted, into this tensor's memory."""
+    if not isinstance(src, (Tensor, int, float, np.ndarray, np.generic)):
+        raise error(
+            TypeError,
+            "copy_",
+            f"expected a tensor, got {type(src).__name__}",
+            "pass minigrad.tensor(...), or use fill_",
+        )
+    return inplace(Copy, self, brought(src, self))
+
+
+def brought(src: Any, like: Tensor) -> Any:
+    """What is to be written, on the device where it is written to."""
+    there = len(KINDS) == 1 or not isinstance(src, Tensor) or src.device == like.device
+    return src if there else to(src, like.device)
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value into every element."""
+    if not isinstance(value, (float, int, Tensor, np.generic)):
+        raise error(
+            TypeError, "fill_", f"expected a number or a 0-d tensor, got {type(value).__name__}", "write x.fill_(0.0)"
+        )
+    if isinstance(value, Tensor) and value.ndim:
+        raise error(
+            RuntimeError,
+            "fill_",
+            f"expected a number or a 0-d tensor, got one of shape {tuple(value.shape)}",
+            "use copy_",
+        )
+    return inplace(Copy, self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros."""
+    return inplace(Copy, self, 0)
+
+
+def casts() -> dict:
+    """The methods `float()`, `double()`, `int()`, ... by name."""
+
+    def method(name: str, dtype: Any) -> Any:
+        def cast(self: Tensor, memory_format: Any = None) -> Tensor:
+            return to(self, dtype) if memory_format is None else to(self, dtype, memory_format=memory_format)
+
+        cast.__name__, cast.__doc__ = name, f"The tensor converted to {dtype}."
+        return cast
+
+    kinds = {
+        "half": dtypes.float16,
+        "bfloat16": dtypes.bfloat16,
+        "float": dtypes.float32,
+        "double": dtypes.float64,
+        "int": dtypes.int32,
+        "long": dtypes.int64,
+        "short": dtypes.int16,
+        "char": dtypes.int8,
+        "byte": dtypes.uint8,
+        "bool": dtypes.bool_,
+    }
+    return {name: method(name, dtype) for name, dtype in kinds.items()}
+
+
+def cpu(self: Tensor) -> Tensor:
+    """The tensor in the CPU's memory: itself, if it is there."""
+    return to(self, CPU)
+
+
+def cuda(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor in a GPU's memory."""
+    return to(self, "cuda" if device is None else device)

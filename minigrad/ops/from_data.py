@@ -1,0 +1,348 @@
+"""Tensors from data: Python's numbers and nested lists, NumPy's arrays, other tensors.
+
+The dtype is inferred as in PyTorch: Python's floats stand for the default dtype, integers for int64, and what NumPy
+or a tensor holds keeps its own.  Tensors from a shape alone are in create.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.devices import default_device
+from ..arrays.memory import storage
+from ..core.edges import INFERENCE
+from ..core.frames import current
+from ..core.tensor import Box, Tensor, wrap
+from ..diagnose import debug
+from ..errors import error, warn
+from . import transfer
+from .copy import filled, on_device, to
+
+NUMBERS = {bool, int, float}
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A new leaf with a copy of `data`: a number, nested lists or tuples of numbers or 0-d tensors, an array, a tensor.
+
+    Lists of different lengths raise ValueError, what is no number TypeError or RuntimeError.
+
+    >>> import minigrad
+    >>> minigrad.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> minigrad.tensor([1, 2.5]).dtype, minigrad.tensor([True, False]).dtype
+    (minigrad.float32, minigrad.bool)
+    """
+    if isinstance(data, Tensor):
+        warn_copy("tensor(t)")
+        return copied(data, dtype, requires_grad, device)
+    return leaf(array_of(data, dtype, "tensor"), requires_grad, device)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` as a tensor without copying where possible: a tensor as it is, an array's own memory.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2)
+    >>> minigrad.as_tensor(x) is x
+    True
+    >>> minigrad.as_tensor([1, 2], dtype=minigrad.float32)
+    tensor([1., 2.])
+    """
+    if isinstance(data, Tensor):
+        return to(data, dtype=dtype, device=device)
+    if isinstance(data, np.ndarray):
+        return to(from_numpy(data), dtype=dtype, device=default_device() if device is None else device)
+    if hasattr(data, "__cuda_array_interface__"):
+        return to(on_gpu(data), dtype=dtype, device=device)
+    return leaf(array_of(data, dtype, "as_tensor"), False, device)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-d tensor on the memory of a buffer (a bytearray, an array.array), which it shares.
+
+    `count` elements are read, or all, from the byte `offset` on.  Raises ValueError where there are not as many.
+
+    >>> import minigrad
+    >>> minigrad.frombuffer(bytearray([1, 2, 3]), dtype=minigrad.uint8)
+    tensor([1, 2, 3], dtype=minigrad.uint8)
+    """
+    kind = dtypes.numpy_dtype(dtype)
+    length = memoryview(buffer).nbytes
+    if not 0 <= offset < length:
+        raise error(
+            ValueError,
+            "frombuffer",
+            f"offset {offset} is not within the buffer of {length} bytes",
+            f"pass an offset from 0 to {max(length - 1, 0)}",
+        )
+    if count < 0 and (length - offset) % kind.itemsize or count >= 0 and offset + count * kind.itemsize > length:
+        raise error(
+            ValueError,
+            "frombuffer",
+            f"{length - offset} bytes from offset {offset} do not hold "
+            f"{'whole' if count < 0 else count} elements of {kind.itemsize} bytes",
+            f"pass count={max(length - offset, 0) // kind.itemsize}",
+        )
+    return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+) -> Tensor:
+    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible.
+
+    The history of a tensor is kept unless `requires_grad=False`.
+
+    >>> import minigrad
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = minigrad.asarray(a)
+    >>> a[0] = 1.
+    >>> x
+    tensor([1., 0.], dtype=minigrad.float64)
+    """
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        obj = np.frombuffer(obj, chosen(dtype))
+    if not isinstance(obj, Tensor) and hasattr(obj, "__cuda_array_interface__"):
+        obj = on_gpu(obj)
+    shared = isinstance(obj, (Tensor, np.ndarray, np.generic)) or hasattr(obj, "__dlpack__")
+    if shared and not isinstance(obj, (Tensor, np.ndarray)):
+        obj = np.asarray(obj) if isinstance(obj, np.generic) else from_dlpack(obj)
+    out = as_tensor(obj, dtype, device)
+    same = out is obj or isinstance(obj, np.ndarray) and np.may_share_memory(out._a, obj)
+    if copy is False and not same:
+        raise error(
+            ValueError,
+            "asarray",
+            f"can't alias a {type(obj).__name__} as a tensor of {out.dtype} without copying",
+            "leave copy=False away",
+        )
+    if copy and same:
+        out = to(out, copy=True)
+    if requires_grad is None or requires_grad == out.requires_grad:
+        return out
+    return (out.detach() if isinstance(obj, Tensor) else out).requires_grad_(requires_grad)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor on the array's own memory: writing to either changes both.
+
+    >>> import minigrad
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = minigrad.from_numpy(a)
+    >>> a[0] = 1.
+    >>> x
+    tensor([1., 0.], dtype=minigrad.float64)
+    """
+    if not isinstance(array, np.ndarray):
+        raise error(
+            TypeError, "from_numpy", f"expected np.ndarray (got {type(array).__name__})", "use minigrad.tensor(data)"
+        )
+    if not array.dtype.isnative:
+        raise error(
+            ValueError,
+            "from_numpy",
+            f"the array's byte order, {array.dtype.str}, is not the machine's own",
+            "pass array.astype(array.dtype.newbyteorder('='))",
+        )
+    dtypes.of_numpy(array.dtype)
+    if any(s < 0 for s in array.strides):
+        raise error(
+            ValueError,
+            "from_numpy",
+            "at least one stride in the given numpy array is negative, which tensors do not support",
+            "pass array.copy()",
+        )
+    if not array.flags.writeable:
+        warn(
+            "read-only-array",
+            "from_numpy",
+            "the array is not writable, so writing to the tensor will fail",
+            "pass array.copy()",
+        )
+    if debug.mode.on and not debug.lent(memory := storage(array)):
+        debug.lend(memory, "from_numpy")
+    return made(array)
+
+
+def on_gpu(data: Any) -> Tensor:
+    """A tensor on the memory of an object of another library's that has __cuda_array_interface__."""
+    array = transfer.borrowed(data)
+    dtypes.of_numpy(array.dtype)
+    return made(array)
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's, which has `__dlpack__`.
+
+    >>> import minigrad
+    >>> import numpy as np
+    >>> minigrad.from_dlpack(np.ones(2))
+    tensor([1., 1.], dtype=minigrad.float64)
+    """
+    if isinstance(ext_tensor, Tensor) and not ext_tensor.is_cuda:
+        ext_tensor = ext_tensor.numpy()
+    array = ext_tensor if type(ext_tensor) is np.ndarray else transfer.lent(ext_tensor)
+    return to(from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array), device=device)
+
+
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor with the number `s`, of the default dtype unless another is given.
+
+    >>> import minigrad
+    >>> minigrad.scalar_tensor(3)
+    tensor(3.)
+    """
+    return leaf(np.array(s, chosen(dtype)), requires_grad, device)
+
+
+def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
+    """`data` as a new array."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        target = dtypes.of_numpy(data.dtype).dtype if dtype is None else dtypes.numpy_dtype(dtype)
+        return np.array(data, dtype=target, order="C")
+    if not isinstance(data, (list, tuple, range)) and type(data) not in NUMBERS:
+        if hasattr(data, "__cuda_array_interface__"):
+            array = on_gpu(data)._a
+            return array.astype(array.dtype if dtype is None else dtypes.numpy_dtype(dtype), "C")
+        if hasattr(data, "__array__"):
+            return array_of(np.asarray(data), dtype, who)
+        refuse(data, who)
+    found = kinds(data, who)
+    if not found <= NUMBERS:
+        data, found = plain(data, who), found - {Tensor}
+    check_lengths(data, who)
+    target = inferred_dtype(found) if dtype is None else dtypes.numpy_dtype(dtype)
+    return filled(data, target, who)
+
+
+def kinds(data: Any, who: str) -> set:
+    """What the leaves of nested lists are: the types bool, int, float, Tensor, or NumPy's dtypes."""
+    if isinstance(data, (list, tuple, range)):
+        types = set(map(type, data))
+        if types <= NUMBERS:
+            return types
+        return set().union(*[kinds(d, who) for d in data])
+    if isinstance(data, Tensor):
+        return {Tensor, data._np_dtype}
+    if isinstance(data, (np.ndarray, np.generic)):
+        return {Tensor, dtypes.of_numpy(data.dtype).dtype}
+    for t in (bool, int, float):
+        if isinstance(data, t):
+            return {t}
+    return refuse(data, who, ValueError)
+
+
+def refuse(data: Any, who: str, kind: type[Exception] = TypeError) -> Any:
+    """Raise for what is no number; `kind` is for strings, which PyTorch refuses otherwise in lists."""
+    if isinstance(data, (str, bytes)):
+        raise error(kind, who, f"invalid data type {type(data).__name__!r}: {data!r}", "pass numbers")
+    raise error(
+        RuntimeError,
+        who,
+        f"could not infer dtype of {type(data).__name__}",
+        "pass numbers, lists of numbers, an array or a tensor",
+    )
+
+
+def plain(data: Any, who: str) -> Any:
+    """Nested lists with tensors and arrays of one element as numbers, and larger arrays as lists."""
+    if isinstance(data, (list, tuple, range)):
+        return [plain(d, who) for d in data]
+    if isinstance(data, Tensor):
+        if data.numel() != 1:
+            raise error(
+                ValueError,
+                who,
+                f"only tensors of one element can stand in a list of data, found one of shape {tuple(data.shape)}",
+                "use minigrad.stack(tensors)",
+            )
+        if current().grad and data.requires_grad:
+            warn(
+                "tensor-in-list",
+                who,
+                "a tensor that requires grad becomes a plain number here, so its gradient is lost",
+                "minigrad.stack(tensors) keeps it; detach() the tensor if that is not wanted",
+            )
+        return data.item()
+    return data.tolist() if isinstance(data, (np.ndarray, np.generic)) else data
+
+
+def check_lengths(data: Any, who: str) -> None:
+    """Nested lists have to be a box: every list of a level is of the same length."""
+    dim = 0
+    level = [data]
+    while any(isinstance(d, (list, tuple, range)) for d in level):
+        lengths = {len(d) if isinstance(d, (list, tuple, range)) else None for d in level}
+        if None in lengths:
+            raise error(
+                TypeError, who, f"numbers and lists stand side by side at dim {dim}", "give every row the same depth"
+            )
+        if len(lengths) > 1:
+            raise error(
+                ValueError,
+                who,
+                f"expected sequences of one length at dim {dim}, got lengths {sorted(lengths)}",
+                "give every row the same length",
+            )
+        if all(set(map(type, d)) <= NUMBERS for d in level):
+            return
+        level, dim = [x for d in level for x in d], dim + 1
+
+
+def inferred_dtype(found: set) -> np.dtype:
+    """The dtype for leaves of these kinds, all of the same weight."""
+    of = {bool: dtypes.BOOL, int: dtypes.I8, float: dtypes.default()}
+    result = None
+    for kind in found:
+        d = of.get(kind, kind)
+        result = d if result is None else dtypes.promote_types(result, d).dtype
+    return dtypes.default() if result is None else result
+
+
+def copied(t: Tensor, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
+    """A copy of t without its past."""
+    t = t.detach()
+    out = to(t, device=device, dtype=dtype, copy=True)
+    copy = out if type(out) is Box else made(out._a)
+    return copy.requires_grad_() if requires_grad else copy
+
+
+def warn_copy(what: str) -> None:
+    """Copying a tensor by a constructor loses its history, which is seldom known."""
+    warn(
+        "copy-of-tensor",
+        what,
+        "a copy of a tensor's values, without its history",
+        "write t.detach().clone(), with .requires_grad_() behind it where gradients are wanted",
+    )
+
+
+def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), device: Any = None) -> Tensor:
+    """The array as a leaf of its own, which inside transforms belongs to the innermost one.
+
+    `batches` are the vmap layers among them, outermost first, for which the array has a dimension in front.
+    """
+    t = wrap(array if device is None else transfer.placed(array, on_device(device)))
+    if current().inference:
+        t._ver = INFERENCE
+    for layer in current().layers():
+        t = Box(layer, t, 0) if layer in batches else layer.adopt(t)
+    return t.requires_grad_() if requires_grad else t
+
+
+def leaf(array: np.ndarray, requires_grad: bool, device: Any) -> Tensor:
+    """The array as a leaf on a device; on that where tensors are made at present, where none is named."""
+    return made(array, requires_grad, device=default_device() if device is None else device)
+
+
+def chosen(dtype: Any) -> np.dtype:
+    """The dtype that was asked for, or the default."""
+    return dtypes.default() if dtype is None else dtypes.numpy_dtype(dtype)

@@ -1,0 +1,111 @@
+"""Scaled dot-product attention, and gumbel_softmax, the draw that can be differentiated."""
+
+from __future__ import annotations
+
+import math
+
+from ...arrays import dtypes
+from ...core.tensor import Tensor
+from ...errors import error
+from ..base.argument_errors import about
+from ..base.registry import op
+from ..compare import where
+from ..create import ones
+from ..random import fine, uniform
+from .dropout import dropout
+from .softmax import softmax
+
+
+@op(
+    "T(2, 3, 4), T(2, 5, 4), T(2, 5, 6)",
+    "T(2, 2, 3, 4), T(2, 2, 3, 4), T(2, 2, 3, 4), is_causal=True",
+    "T(3, 4), T(3, 4), T(3, 2)",
+    "T(2, 3, 4), T(2, 5, 4), T(2, 5, 4), B(3, 5)",
+    "T(2, 3, 4), T(2, 5, 4), T(2, 5, 4), attn_mask=T(2, 3, 5), scale=0.3",
+    "T(1, 4, 3, 2), T(1, 2, 3, 2), T(1, 2, 3, 2), enable_gqa=True",
+    torch="nn.functional.scaled_dot_product_attention",
+    method=False,
+)
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query @ key.mT * scale + mask) @ value: (..., l, e), (..., s, e) and (..., s, v) give (..., l, v).
+
+    `scale` is 1 / sqrt(e) where it is None.  A boolean mask says what may be attended to, another one is added;
+    `is_causal` lets no position see a later one.  A position that may attend to nothing gets zeros.  With `enable_gqa`
+    several heads (dimension -3) of the query share one of key and value.
+    Raises RuntimeError for a mask with is_causal.
+    Source: Vaswani et al., "Attention is all you need", 2017.
+    """
+    who = "scaled_dot_product_attention"
+    if (
+        min(query.ndim, key.ndim, value.ndim) < 2
+        or query.shape[-1] != key.shape[-1]
+        or key.shape[-2] != value.shape[-2]
+    ):
+        raise error(
+            RuntimeError,
+            who,
+            f"query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)} do not fit: query "
+            "and key need the same last size, key and value the same size before it",
+            "make query (..., l, e), key (..., s, e) and value (..., s, v)",
+            notes=about({"query": query, "key": key, "value": value}, marked=()),
+        )
+    if is_causal and attn_mask is not None:
+        raise error(
+            RuntimeError,
+            who,
+            "explicit attn_mask should not be set when is_causal=True",
+            "leave one of them out: is_causal=True makes its own mask",
+        )
+    if attn_mask is not None and dtypes.kind(attn_mask._np_dtype) not in "bf":
+        raise error(
+            RuntimeError,
+            who,
+            f"expected attn_mask dtype to be bool or float, but got {attn_mask.dtype}",
+            "convert with .bool() where it says what may be attended to, with .float() where it is to be added",
+        )
+    if enable_gqa:
+        key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
+    scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        attn_mask = ones(*scores.shape[-2:], dtype=bool).tril()
+    if attn_mask is not None:
+        scores = where(attn_mask, scores, -math.inf) if attn_mask._np_dtype.kind == "b" else scores + attn_mask
+        nothing = (scores == -math.inf).all(-1, True)
+        weights = where(nothing, 0.0, softmax(where(nothing, 0.0, scores), -1))
+    else:
+        weights = softmax(scores, -1)
+    return (dropout(weights, dropout_p) if dropout_p else weights) @ value
+
+
+@op(
+    "T(3, 4)",
+    "T(3, 4), 0.5, True, dim=0",
+    torch="nn.functional.gumbel_softmax",
+    method=False,
+    differs="the numbers that a seed gives",
+    differentiable=False,
+)
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A random class for each row of logits: softmax((logits + noise) / tau), with noise of the Gumbel distribution.
+
+    With `hard` the result is one-hot, and the gradient that of the soft one.
+    Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
+    """
+    kind = fine(logits._np_dtype)
+    drawn = uniform(tuple(logits.shape), kind, None, "gumbel_softmax", logits.device)
+    noise = -(-(1 - drawn).log()).log()  # 1 - u is never 0
+    soft = softmax((logits + noise.to(logits.dtype)) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.detach().argmax(dim, True)
+    one_hot = soft.new_zeros(soft.shape).scatter(dim, index, 1.0)
+    return one_hot - soft.detach() + soft

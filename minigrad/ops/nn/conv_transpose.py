@@ -1,0 +1,104 @@
+"""Transposed convolutions: the gradient of a convolution by its input (ConvInput of conv.py), as functions of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ..base.argument_errors import about
+from ..base.registry import op
+from ..windows import per_dim
+from .conv import ConvInput, channels, check_weight, finish, settings, with_batch
+
+
+@op(
+    "T(2, 3, 5), T(3, 4, 3)",
+    "T(2, 4, 5), T(4, 3, 3), T(6), stride=3, padding=1, output_padding=2, groups=2, dilation=2",
+    "T(3, 5), T(3, 2, 2)",
+    torch="nn.functional.conv_transpose1d",
+    method=False,
+)
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """Transposed convolution of (n, c, length) with `weight` (c, out / groups, kernel); see conv_transpose2d."""
+    return spread("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@op(
+    "T(2, 3, 4, 3), T(3, 4, 2, 3)",
+    "T(1, 4, 3, 3), T(4, 3, 3, 2), T(6), stride=(2, 3), padding=1, output_padding=(1, 2), groups=2",
+    "T(3, 3, 2), T(3, 2, 2, 2), dilation=2",
+    "T(1, 2, 3, 3), T(2, 1, 3, 3), None, 1, 1, 1, 1, 2",
+    torch="nn.functional.conv_transpose2d",
+    method=False,
+)
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """Transposed convolution of `input` (n, c, height, width) with `weight` (c, out / groups, *kernel).
+
+    It is the gradient of conv2d by its input.  `output_padding` says how much larger than the smallest possible output
+    the result is, and has to be smaller than stride or dilation; RuntimeError otherwise.
+    """
+    return spread("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def spread(
+    who: str,
+    n: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Tensor:
+    """The transposed convolutions."""
+    single, y = with_batch(input, n, who)
+    check_weight(who, n, y, weight, groups)
+    geometry = settings(who, n, stride, padding, dilation, groups)
+    extra = per_dim(output_padding, n, who, "output_padding")
+    if y.shape[1] != weight.shape[0] or y.shape[1] % groups:
+        raise error(
+            RuntimeError,
+            who,
+            f"given groups={groups} and a weight of shape {tuple(weight.shape)}, expected an input of "
+            f"{weight.shape[0]} channels, but got {y.shape[1]} (shape {tuple(input.shape)})",
+            channels(y, weight.shape[0]),
+            notes=about({"input": y, "weight": weight}, marked=()),
+        )
+    if any(e >= max(s, d) for e, s, d in zip(extra, geometry.stride, geometry.dilation)):
+        raise error(
+            RuntimeError,
+            who,
+            f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
+            f"stride={geometry.stride}, dilation={geometry.dilation}",
+            f"pass an output_padding below {tuple(max(s, d) for s, d in zip(geometry.stride, geometry.dilation))}",
+        )
+    size = tuple(
+        [
+            (m - 1) * s - 2 * p + d * (k - 1) + e + 1
+            for m, s, p, d, k, e in zip(y.shape[2:], *geometry[:3], weight.shape[2:], extra)
+        ]
+    )
+    if min(size) < 1:
+        raise error(RuntimeError, who, f"calculated output size {size} is too small", "use less padding")
+    return finish(ConvInput.apply(y, weight, size, geometry), who, bias, single)

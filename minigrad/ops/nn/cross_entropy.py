@@ -1,0 +1,455 @@
+"""Losses for classes: cross-entropy from logits, and the negative log-likelihood.
+
+Cross-entropy's log-softmax is a second, hidden output (what PyTorch saves), with a gradient of its own, so that one
+operation serves the plain loss, label smoothing and derivatives of any order.  Other losses are in loss.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...arrays.dtypes import FLOATS
+from ...arrays.kinds import kernels_there, on_device
+from ...core.tensor import Tensor
+from ...errors import error, warn
+from ...kernels.cpu import index_cpu as at_places
+from ...kernels.cpu import softmax_rows
+from ..base.argument_errors import about
+from ..base.families import Linear, NonDifferentiable, Operation
+from ..base.registry import op
+from ..compare import where
+from ..reduce import add_up
+from .loss import averaged, chosen, expect_logarithms, reduced, warn_probabilities
+from .softmax import log_softmax
+
+
+class NLL(Linear):
+    """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
+
+    node = "NllLoss"
+    tied = True
+    integers = ("target",)
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
+        if on_device(x):
+            return checked(kernels_there("softmax_cuda").nll(x, target, dim, ignore), target, x.shape, dim, ignore)
+        valid, where = found(target, x.shape, dim, ignore)
+        return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
+
+    dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x._sizes, dim, ignore)
+    batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
+
+
+class MeanNLL(Linear):
+    """The mean of that over all dimensions but the first `lead`, leaving out what is `ignore`."""
+
+    node = "NllLoss"
+    tied = True
+    integers = ("target",)
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> Any:
+        mean = None if lead else at_places.mean_loss(x, target, dim, ignore)
+        if mean is not None:
+            if not math.isfinite(mean):
+                found(target, x.shape, dim, ignore)
+            return np.array(mean, x.dtype)
+        loss = NLL.impl(x, target, dim, ignore)
+        total = add_up(loss, tuple(range(lead, loss.ndim)), False)
+        return total / CountValid.impl(target, ignore, loss.dtype, lead)
+
+    dx = lambda g, x, target, dim, ignore, lead: AtTarget.apply(
+        -shared(g, target, ignore, lead), target, x._sizes, dim, ignore
+    )
+    batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
+
+
+class AtTarget(Linear):
+    """Zeros of a shape with x at each example's class, nothing where that is `ignore`: the transpose of -NLL."""
+
+    integers = ("target",)
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, size: tuple, dim: int, ignore: int) -> np.ndarray:
+        if on_device(x):
+            return kernels_there("softmax_cuda").at_target(x, target, size, dim, ignore)
+        out, valid = np.zeros(size, x.dtype), target != ignore
+        out[places(np.where(valid, target, 0), dim)] = np.where(valid, x, x.dtype.type(0))
+        return out
+
+    dx = lambda g, target, dim, ignore: -NLL.apply(g, target, dim, ignore)
+    batch = lambda x, target, size, dim, ignore: (x, target, (x.shape[0], *size), dim + 1, ignore)
+
+
+class CrossEntropy(Operation):
+    """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
+
+    node = "NllLoss"
+    integers = ("target",)
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
+        by_rows = softmax_rows.cross_entropy(x, target, dim, ignore)
+        if by_rows is not None:
+            checked(by_rows[0], target, x.shape, dim, ignore)
+            return by_rows
+        top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
+        shifted = x - np.where(np.isfinite(top), top, x.dtype.type(0))
+        log_probabilities = shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
+        return NLL.impl(log_probabilities, target, dim, ignore), log_probabilities
+
+    dx = lambda g0, g1, target, out1, dim, ignore: from_logits(g0, g1, target, out1, dim, ignore)
+    batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formula comes to for the loss."""
+        return "" if i else "g * (softmax(x) - one_hot(target))"
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of the loss alone, on arrays."""
+        (g, g_log), (_, target, dim, ignore, _, log_p) = gs, bound
+        if g is None or g_log is not None:
+            return None
+        return FromLogits.impl(g, target, log_p, dim, ignore), None, None, None
+
+
+class FromLogits(Operation):
+    """The gradient of the loss by the logits: softmax less one at each example's class, times w; 0 where that is `ignore`."""
+
+    integers = ("target",)
+
+    @staticmethod
+    def impl(w: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> np.ndarray:
+        by_rows = softmax_rows.cross_entropy_backward(w, target, log_p, dim, ignore)
+        if by_rows is not None:
+            return by_rows
+        valid = target != ignore
+        w = np.where(valid, w, w.dtype.type(0))
+        out = np.exp(log_p) * np.expand_dims(w, dim)
+        out[places(np.where(valid, target, 0), dim)] -= w
+        return out
+
+    dw = lambda g, target, log_p, dim, ignore: (
+        where(target != ignore, (g * log_p.exp()).sum(dim), 0.0) + NLL.apply(g, target, dim, ignore)
+    )
+    dlog_p = lambda g, w, target, log_p, dim, ignore: g * log_p.exp() * where(target != ignore, w, 0.0).unsqueeze(dim)
+    batch = lambda w, target, log_p, dim, ignore: (w, target, log_p, dim + 1, ignore)
+
+
+class MeanCrossEntropy(Operation):
+    """The mean of that loss over all dimensions but the first `lead`, leaving out what is `ignore`; and the log_softmax."""
+
+    node = "NllLoss"
+    integers = ("target",)
+
+    @staticmethod
+    def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> tuple:
+        by_rows = None if lead else softmax_rows.mean_cross_entropy(x, target, dim, ignore)
+        if by_rows is not None:
+            if not math.isfinite(by_rows[0]):
+                found(target, x.shape, dim, ignore)
+            return by_rows
+        loss, log_p = CrossEntropy.impl(x, target, dim, ignore)
+        total = add_up(loss, tuple(range(lead, loss.ndim)), False)
+        return total / CountValid.impl(target, ignore, loss.dtype, lead), log_p
+
+    dx = lambda g0, g1, target, out1, dim, ignore, lead: from_logits(
+        None if g0 is None else shared(g0, target, ignore, lead), g1, target, out1, dim, ignore
+    )
+    batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formula comes to where no class is left out."""
+        return "" if i else "g * (softmax(x) - one_hot(target)) / numel(target)"
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of the loss alone, on arrays."""
+        (g, g_log), (_, target, dim, ignore, lead, _, log_p) = gs, bound
+        if g is None or g_log is not None or lead:
+            return None
+        by_rows = softmax_rows.mean_cross_entropy_backward(g, target, log_p, dim, ignore)
+        if by_rows is not None:
+            return by_rows, None, None, None, None
+        w = np.broadcast_to(g / CountValid.impl(target, ignore, log_p.dtype, 0), target.shape)
+        return FromLogits.impl(w, target, log_p, dim, ignore), None, None, None, None
+
+
+class CountValid(NonDifferentiable):
+    """How many targets, over all dimensions but the first `lead`, are not `ignore`, as a float."""
+
+    impl = lambda target, ignore, dtype, lead: np.add.reduce(
+        target != ignore, axis=tuple(range(lead, target.ndim)), dtype=dtype
+    )
+    batch = lambda target, ignore, dtype, lead: (target, ignore, dtype, lead + 1)
+
+
+def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
+    """Which targets are not `ignore` (True for all), and where in an array of that shape each class is; it is checked."""
+    valid: Any = target != ignore
+    if valid.all():
+        valid, safe = True, target
+    else:
+        safe = np.where(valid, target, 0)
+    if safe.size and not (safe.min() >= 0 and safe.max() < shape[dim]):
+        raise error(
+            IndexError,
+            "nll_loss",
+            f"Target {int(safe.min() if safe.min() < 0 else safe.max())} is out of bounds for {shape[dim]} classes",
+            f"give the model as many outputs as there are classes, counted from 0; if yours begin at 1, pass target - 1; "
+            f"ignore_index={ignore} costs nothing",
+        )
+    return valid, places(safe, dim)
+
+
+def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:
+    """The losses of a kernel, which are NaN where a target is no class: that is an error."""
+    if not math.isfinite(np.add.reduce(loss, axis=None)):
+        found(target, shape, dim, ignore)
+    return loss
+
+
+def places(target: np.ndarray, dim: int) -> tuple:
+    """Where in an array, along its dimension dim, each class is."""
+    others = [np.arange(n).reshape(-1, *[1] * (target.ndim - d - 1)) for d, n in enumerate(target.shape)]
+    return (*others[:dim], target, *others[dim:])
+
+
+def shared(g: Tensor, target: Tensor, ignore: int, lead: int) -> Tensor:
+    """The gradient of a mean, spread over what it is the mean of."""
+    each = g / CountValid.apply(target, ignore, g._np_dtype, lead)
+    return each.reshape((*each.shape, *[1] * (target.ndim - lead))).expand(target.shape)
+
+
+def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
+    """The gradient by the logits, of the loss and of the log_softmax beside it."""
+    by_loss = None if g is None else FromLogits.apply(g, target, log_probabilities, dim, ignore)
+    if g_log is None:
+        return by_loss
+    by_log = g_log - log_probabilities.exp() * g_log.sum(dim, True)
+    return by_log if by_loss is None else by_loss + by_log
+
+
+@op(
+    "T(4, 3), I(4, 3)",
+    "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2",
+    "T(4), I(4)",
+    "T(4, 3), I(4, 3), reduction='none'",
+    "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), label_smoothing=0.2",
+    "T(4, 3), I(4, 3), ignore_index=1, reduction='sum', label_smoothing=0.1",
+    "T(4, 3), T(4, 3)",
+    "T(2, 3, 4), T(2, 3, 4), P(3), reduction='none', label_smoothing=0.3",
+    torch="nn.functional.cross_entropy",
+    method=False,
+)
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """-log softmax(input) at the target: input (n, c, ...) or (c,) of logits, target (n, ...) of classes, or of
+    probabilities like input.
+
+    `weight` has one factor per class; the mean is weighted by them.  `ignore_index` is a class that costs nothing;
+    `label_smoothing` is the share of each target that is spread over all classes.
+    Raises IndexError for classes out of range, ValueError where the batch sizes differ.
+
+    >>> import minigrad
+    >>> logits = minigrad.tensor([[0., 0.]])
+    >>> cross_entropy(logits, minigrad.tensor([1]))
+    tensor(0.6931)
+    """
+    reduction = chosen("cross_entropy", reduction, size_average, reduce)
+    if not 0 <= label_smoothing <= 1:
+        raise error(
+            RuntimeError,
+            "cross_entropy",
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}",
+            "write label_smoothing=0.1",
+        )
+    dim = class_dim("cross_entropy", input)
+    classes = input._sizes[dim]
+    if input._edge is not None:
+        expect_logits(input, target, classes)
+    if target._np_dtype in FLOATS:
+        if ignore_index >= 0:
+            raise error(
+                RuntimeError,
+                "cross_entropy",
+                f"ignore_index={ignore_index} is not supported for targets that are probabilities",
+                "give classes as integers, or set the probabilities of what to ignore to 0",
+            )
+        return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
+    check_target("cross_entropy", input, target, weight, dim)
+    if weight is None and not label_smoothing and reduction == "mean":
+        return MeanCrossEntropy.apply(input, target, dim, ignore_index, 0)[0]
+    loss, log_probabilities = CrossEntropy.apply(input, target, dim, ignore_index)
+    if weight is None and not label_smoothing:
+        return reduced(loss, reduction)
+    counts = target_weight(target, weight, ignore_index)
+    total = averaged(loss if weight is None else loss * counts, counts, reduction)
+    if not label_smoothing:
+        return total
+    smooth = -(log_probabilities if weight is None else log_probabilities * along(weight, dim, input.ndim)).sum(dim)
+    smooth = averaged(where(target == ignore_index, 0.0, smooth), counts, reduction)
+    return total * (1 - label_smoothing) + smooth * (label_smoothing / classes)
+
+
+def soft_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, dim: int
+) -> Tensor:
+    """Cross-entropy for targets that are probabilities."""
+    if target.shape != input.shape:
+        raise error(
+            RuntimeError,
+            "cross_entropy",
+            f"a target of {target.dtype} is taken as class probabilities, of the input's shape {tuple(input.shape)}, but it "
+            f"has the shape {tuple(target.shape)}",
+            "write target.long() where it holds classes: one integer for each example",
+        )
+    classes = input.shape[dim]
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / classes
+    terms = log_softmax(input, dim) * target
+    loss = -(terms if weight is None else terms * along(weight, dim, input.ndim)).sum(dim)
+    return loss.sum() / (input.numel() // max(classes, 1)) if reduction == "mean" else reduced(loss, reduction)
+
+
+@op(
+    "T(4, 3), I(4, 3)",
+    "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2",
+    "T(4), I(4)",
+    "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), reduction='none'",
+    "T(4, 3), I(4, 3), reduction='sum'",
+    torch="nn.functional.nll_loss",
+    method=False,
+)
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-input at the target: input (n, c, ...) or (c,) of log-probabilities, target (n, ...) of classes.
+
+    `weight`, `ignore_index` and errors as for cross_entropy.
+    """
+    reduction = chosen("nll_loss", reduction, size_average, reduce)
+    dim = class_dim("nll_loss", input)
+    if input._edge is not None:
+        expect_logarithms("nll_loss", input)
+    check_target("nll_loss", input, target, weight, dim)
+    if weight is None and reduction == "mean":
+        return MeanNLL.apply(input, target, dim, ignore_index, 0)
+    loss = NLL.apply(input, target, dim, ignore_index)
+    if weight is None:
+        return reduced(loss, reduction)
+    counts = target_weight(target, weight, ignore_index)
+    return averaged(loss * counts, counts, reduction)
+
+
+def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
+    """Warn where the input was through a softmax already, or has a single class, of which the loss is always 0."""
+    who = "cross_entropy"
+    what = "cross_entropy applies the softmax itself"
+    warn_probabilities(
+        who, input, ("softmax",), "softmax-twice", what, "pass the logits, as they are before the softmax"
+    )
+    if classes == 1 and target._np_dtype not in FLOATS:
+        warn(
+            "one-class",
+            who,
+            f"the input of shape {tuple(input.shape)} has a single class, whose probability is 1: the loss is always 0",
+            "use one output per class, or binary_cross_entropy_with_logits for one yes or no",
+        )
+
+
+def class_dim(who: str, input: Tensor) -> int:
+    """Where the classes are: dimension 1, or 0 without a batch."""
+    if not input.ndim:
+        raise error(
+            RuntimeError,
+            who,
+            "expected an input of at least one dimension, the classes, got a 0-d tensor",
+            "pass logits of shape (batch, classes), or (classes,) for one example",
+        )
+    return min(input.ndim - 1, 1)
+
+
+def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:
+    """The target has the input's shape without the classes; the weight one value per class."""
+    if target._np_dtype.kind not in "iu":
+        raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "write target.long()")
+    shape, size = input._sizes, target._sizes
+    if size and len(shape) > 1 and size[0] != shape[0]:
+        raise error(
+            ValueError,
+            who,
+            f"expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}), of shapes "
+            f"{tuple(input.shape)} and {tuple(target.shape)}",
+            fitting_target(input, target, dim),
+            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
+        )
+    expected = shape[:dim] + shape[dim + 1 :]
+    if size != expected:
+        raise error(
+            RuntimeError,
+            who,
+            f"an input of shape {tuple(input.shape)} needs a target of shape {expected}, got {tuple(target.shape)}",
+            fitting_target(input, target, dim),
+            notes=about({"input": input, "target": target}, aligned(input, target, dim)),
+        )
+    if weight is not None and tuple(weight.shape) != (input.shape[dim],):
+        raise error(
+            RuntimeError,
+            who,
+            f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}",
+            f"pass a weight of shape ({input.shape[dim]},), as ones({input.shape[dim]})",
+        )
+
+
+def fitting_target(input: Tensor, target: Tensor, dim: int) -> str:
+    """What to do about a target of another shape."""
+    shape, size = tuple(input.shape), tuple(target.shape)
+    expected = shape[:dim] + shape[dim + 1 :]
+    if size == shape:
+        return f"write target.argmax({dim}) for one-hot targets, target.float() for probabilities"
+    if target.numel() == math.prod(expected):
+        return f"write target.reshape({', '.join(map(str, expected)) or '()'})"
+    if size == shape[:-1] and len(shape) > 2:  # sequences: (batch, length, classes)
+        return "write input.movedim(-1, 1), so that its dimension 1 holds the classes"
+    return f"pass one class for each example: a target of shape {expected}"
+
+
+def aligned(input: Tensor, target: Tensor, dim: int) -> dict:
+    """The two shapes below each other, a gap where the input has its classes."""
+    size = tuple(target.shape)
+    return {"input": tuple(input.shape), "target": (*size[:dim], "", *size[dim:])}
+
+
+def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:
+    """How much each example counts: its class's weight, or 1 (True); 0 where it is ignored."""
+    valid = target != ignore
+    if weight is None:
+        return valid
+    return where(valid, weight.index_select(0, where(valid, target, 0).flatten()).reshape(target.shape), 0.0)
+
+
+def along(weight: Tensor, dim: int, ndim: int) -> Tensor:
+    """One value per class in a shape that meets the input."""
+    return weight.reshape(-1, *[1] * (ndim - dim - 1))

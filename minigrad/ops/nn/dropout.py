@@ -1,0 +1,73 @@
+"""Dropout of elements and of whole channels: the input times random noise."""
+
+from __future__ import annotations
+
+import math
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ..base.registry import op
+from ..compare import where
+from ..random import fine, uniform
+
+
+@op("T(3, 4), 0.5, False", torch="nn.functional.dropout", method=False)
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training each element is zero with probability `p`, and the others are divided by 1 - p; else nothing is done.
+
+    Raises ValueError where p is no probability.  Source: Srivastava et al., "Dropout", 2014.
+    """
+    return drop("dropout", input, p, training, inplace, tuple(input.shape))
+
+
+@op("T(2, 3, 4), 0.5, False", torch="nn.functional.dropout1d", method=False)
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (n, c, length) or (c, length)."""
+    return drop("dropout1d", input, p, training, inplace, (*input.shape[:-1], 1))
+
+
+@op("T(2, 3, 4, 2), 0.5, False", torch="nn.functional.dropout2d", method=False)
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (n, c, height, width) or (c, height, width)."""
+    return drop("dropout2d", input, p, training, inplace, (*input.shape[:-2], 1, 1))
+
+
+@op("T(2, 3, 2, 2, 2), 0.5, False", torch="nn.functional.dropout3d", method=False)
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (n, c, depth, height, width) or (c, depth, height, width)."""
+    return drop("dropout3d", input, p, training, inplace, (*input.shape[:-3], 1, 1, 1))
+
+
+@op("T(3, 4), 0.5, False", torch="nn.functional.alpha_dropout", method=False)
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout to SELU's negative limit, rescaled so that mean 0 and variance 1 are kept.
+
+    Source: Klambauer et al., "Self-normalizing neural networks", 2017.
+    """
+    check_probability("alpha_dropout", p)
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input.mul_(0.0) if inplace else input * 0.0
+    limit = -1.7580993408473766  # -scale * alpha of selu
+    a = 1 / math.sqrt((1 - p) * (1 + p * limit * limit))
+    keep = uniform(tuple(input.shape), fine(input._np_dtype), None, "alpha_dropout", input.device) >= p
+    out = where(keep, input, limit) * a - a * p * limit
+    return input.copy_(out) if inplace else out
+
+
+def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple) -> Tensor:
+    """The input times noise of a shape that may be broadcast: 0 with probability p, else 1 / (1 - p)."""
+    check_probability(who, p)
+    if not training or p == 0:
+        return input
+    noise = (uniform(shape, fine(input._np_dtype), None, who, input.device) >= p).to(input.dtype)
+    if p < 1:
+        noise = noise * (1 / (1 - p))
+    return input.mul_(noise) if inplace else input * noise
+
+
+def check_probability(who: str, p: float) -> None:
+    """ValueError unless 0 <= p <= 1."""
+    if not 0 <= p <= 1:
+        raise error(ValueError, who, f"dropout probability has to be between 0 and 1, but got {p}", "write p=0.5")

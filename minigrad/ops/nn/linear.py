@@ -1,0 +1,133 @@
+"""Affine maps: what `nn.Linear` and `nn.Bilinear` compute."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ...layers.batching import front
+from ..base.argument_errors import about
+from ..base.primitive import Primitive
+from ..base.registry import op
+from ..matmul import multiply, product, rows
+from ..products import one_dtype
+
+
+class Affine(Primitive):
+    """x @ weight.T + bias, for a weight that is a matrix and any number of examples."""
+
+    node = "Addmm"
+    arrays = quiet = True
+    dx = lambda g, weight: multiply(g, weight)
+    dweight = lambda g, x: multiply(rows(g).mT, rows(x))
+    dbias = lambda g: g
+
+    @staticmethod
+    def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        out = product(x, weight.T)
+        out += bias
+        return out
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formulas come to for a matrix of examples."""
+        return ("g @ weight", "g.mT @ x", "g")[i]
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        (x, weight, _), (tx, tw, tb) = primals, tangents
+        terms = [None if tx is None else tx @ weight.mT, None if tw is None else x @ tw.mT, tb]
+        total = sum(t for t in terms if t is not None)
+        return total if total.shape == outs[0].shape else total.expand(outs[0].shape)
+
+    def vmap(info: Any, in_dims: tuple, *args: Tensor) -> tuple:
+        """One map for all examples, if they share it; else a product and a sum, which have rules of their own."""
+        if in_dims[1:] == (None, None):
+            return Affine.apply(front(args[0], in_dims[0], info.batch_size), *args[1:]), 0
+        from ...layers.batch import batched  # layers come after the operations
+
+        return batched(lambda x, weight, bias: x @ weight.mT + bias, args, in_dims, info.batch_size), 0
+
+
+@op(
+    "T(2, 3), T(4, 3), T(4)",
+    "T(3), T(4, 3)",
+    "T(2, 5, 3), T(4, 3), T(4)",
+    "T(2, 3), T(3)",
+    "T(0, 3), T(2, 3), T(2)",
+    "T(3, 2).mT, T(3, 4).mT",
+    torch="nn.functional.linear",
+    method=False,
+)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias: (..., in) with weight (out, in) and bias (out,) gives (..., out).
+
+    Raises RuntimeError where the last size of `input` is not that of `weight`.
+
+    >>> import minigrad
+    >>> linear(minigrad.tensor([1., 2.]), minigrad.tensor([[3., 4.]]), minigrad.tensor([5.]))
+    tensor([16.])
+    """
+    shape, sizes = input._sizes, weight._sizes
+    if len(sizes) not in (1, 2) or not shape or shape[-1] != sizes[-1]:
+        raise error(
+            RuntimeError,
+            "linear",
+            f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be "
+            "multiplied: their last sizes differ",
+            in_features(shape, sizes),
+            notes=about({"input": input, "weight": weight}, marked=[-1]),
+        )
+    if input._np_dtype != weight._np_dtype:
+        one_dtype("linear", input, weight, ("input", "weight"))
+    if (
+        bias is not None
+        and len(sizes) == 2
+        and bias.ndim == 1
+        and input._np_dtype == weight._np_dtype == bias._np_dtype
+    ):
+        return Affine.apply(input, weight, bias)
+    out = input @ (weight.mT if len(sizes) == 2 else weight)
+    return out if bias is None else out + bias
+
+
+def in_features(shape: tuple, sizes: tuple) -> str:
+    """What to do about an input that does not have as many features as the weight takes."""
+    if not shape or len(sizes) != 2:
+        return "pass an input of shape (..., in_features) and a weight of shape (out_features, in_features)"
+    if math.prod(shape[1:]) == sizes[1]:
+        return "write input.flatten(1), which makes one dimension of all but the batch"
+    if shape[-1] == sizes[0]:
+        return "write weight.mT: a weight has shape (out_features, in_features)"
+    if len(shape) > 1 and shape[-2] == sizes[1]:
+        return "write input.mT: an input has shape (..., in_features)"
+    return f"build the layer with in_features={shape[-1]}, or pass an input of shape (..., {sizes[1]})"
+
+
+@op(
+    "T(2, 3), T(2, 4), T(5, 3, 4), T(5)",
+    "T(3, 2, 3), T(3, 2, 2), T(1, 3, 2)",
+    torch="nn.functional.bilinear",
+    method=False,
+)
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """out[..., o] = sum over i and j of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o]."""
+    if input1.shape[:-1] != input2.shape[:-1] or tuple(weight.shape[1:]) != (input1.shape[-1], input2.shape[-1]):
+        raise error(
+            RuntimeError,
+            "bilinear",
+            f"inputs of shapes {tuple(input1.shape)} and {tuple(input2.shape)} do not go with a weight of "
+            f"shape {tuple(weight.shape)}",
+            "weight should have shape (out_features, in1_features, in2_features)",
+        )
+    out = (
+        (input1.unsqueeze(-2) @ weight.movedim(0, -3).transpose(-3, -2).reshape(weight.shape[1], -1))
+        .squeeze(-2)
+        .unflatten(-1, (weight.shape[0], weight.shape[2]))
+        @ input2.unsqueeze(-1)
+    ).squeeze(-1)
+    return out if bias is None else out + bias

@@ -1,0 +1,442 @@
+"""Losses.  Each computes one number per element or example, and `reduced` makes of them what `reduction` asks for.
+
+Those for classes are in cross_entropy.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.tensor import Tensor
+from ...errors import error, warn
+from ..base.argument_errors import about, apart, meet
+from ..base.families import Operation, Pointwise
+from ..base.registry import op
+from ..compare import where
+from ..elementary import log, log1p, xlogy
+from .activation import logsigmoid
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+class Huber(Pointwise):
+    """x * x / 2 up to a limit of |x|, and straight on beyond."""
+
+    node = "HuberLoss"
+    kind, statics = "float", 1
+    kernel = lambda x, limit: where(abs(x) < limit, 0.5 * x * x, limit * (abs(x) - 0.5 * limit))
+    dx = lambda g, x, limit: where(x > limit, g * limit, where(x < -limit, g * -limit, g * x))
+
+
+class Probability(Operation):
+    """-(y * log(x) + (1 - y) * log(1 - x)), the logarithms taken as at least -100."""
+
+    @staticmethod
+    def impl(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if x.size and not (x.min() >= 0 and x.max() <= 1):
+            raise error(
+                RuntimeError,
+                "binary_cross_entropy",
+                f"all elements of input should be between 0 and 1, found {x.min():g} to {x.max():g}",
+                "apply sigmoid, or use binary_cross_entropy_with_logits",
+            )
+        limit = x.dtype.type(-100)
+        return (y - 1) * np.maximum(np.log1p(-x), limit) - y * np.maximum(np.log(x), limit)
+
+    dx = lambda g, x, y: g * (x - y) / ((1 - x) * x).clamp_min(1e-12)
+    dy = lambda g, x: g * (log1p(-x).clamp_min(-100) - log(x).clamp_min(-100))
+    batch = lambda x, y: (x, y)
+
+
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3), T(3), reduction='none'",
+    "T(2, 3), T(2, 3), reduction='sum'",
+    "T(), T()",
+    "T(4, 3).mT, T(3, 4)",
+    "T(3), T(3), weight=P(3)",
+    torch="nn.functional.mse_loss",
+    method=False,
+)
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """`(input - target) ** 2`; the mean is weighted where a `weight` is given."""
+    return weighed(
+        "mse_loss", (difference("mse_loss", input, target)).square(), weight, reduction, size_average, reduce
+    )
+
+
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3), T(3), reduction='none'",
+    "T(2, 3), T(2, 3), reduction='sum'",
+    "T(3), T(3), weight=P(3)",
+    torch="nn.functional.l1_loss",
+    method=False,
+)
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """|input - target|; the mean is weighted where a `weight` is given."""
+    return weighed("l1_loss", difference("l1_loss", input, target).abs(), weight, reduction, size_average, reduce)
+
+
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3), T(3), reduction='none', beta=0.3",
+    "T(3), T(3), reduction='sum', beta=0",
+    torch="nn.functional.smooth_l1_loss",
+    method=False,
+)
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """d * d / (2 * beta) where d = |input - target| is below `beta`, and d - beta / 2 beyond."""
+    reduction = chosen("smooth_l1_loss", reduction, size_average, reduce)
+    if beta < 0:
+        raise error(
+            RuntimeError, "smooth_l1_loss", f"does not support negative values for beta, got {beta}", "write beta=1.0"
+        )
+    d = difference("smooth_l1_loss", input, target)
+    return reduced(Huber.apply(d, float(beta)), reduction) * (1 / beta) if beta else reduced(d.abs(), reduction)
+
+
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3), T(3), reduction='none', delta=0.3",
+    "T(3), T(3), 'sum', 2.0",
+    "T(3), T(3), weight=P(3)",
+    torch="nn.functional.huber_loss",
+    method=False,
+)
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """d * d / 2 where d = |input - target| is below `delta`, and delta * (d - delta / 2) beyond."""
+    if delta <= 0:
+        raise error(
+            RuntimeError,
+            "huber_loss",
+            f"does not support non-positive values for delta, got {delta}",
+            "write delta=1.0",
+        )
+    d = difference("huber_loss", input, target)
+    if weight is not None and weight.shape != input.shape:
+        raise error(
+            ValueError,
+            "huber_loss",
+            f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size",
+            "write weight.expand_as(input)",
+        )
+    loss = Huber.apply(d, float(delta))
+    return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
+
+
+@op(
+    "P(3, 4) / 3, P(3, 4) / 2",
+    "P(3) / 3, P(3) / 2, torch.ones_like(P(3)).cumsum(0), reduction='none'",
+    "P(3) / 3, P(3) / 2, reduction='sum'",
+    torch="nn.functional.binary_cross_entropy",
+    method=False,
+)
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-(target * log(input) + (1 - target) * log(1 - input)) of probabilities; logarithms count as at least -100.
+
+    Raises ValueError where the shapes differ, RuntimeError for an input outside [0, 1].
+    """
+    reduction = chosen("binary_cross_entropy", reduction, size_average, reduce)
+    same_shape("binary_cross_entropy", input, target)
+    loss = Probability.apply(input, target)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@op(
+    "T(3, 4), P(3, 4) / 2",
+    "T(2, 3), P(2, 3) / 2, torch.ones_like(P(3)).cumsum(0), pos_weight=torch.ones_like(P(3)).cumsum(0)",
+    "50 * T(3), P(3) / 2, reduction='none'",
+    "T(2), P(2) / 2, reduction='sum'",
+    torch="nn.functional.binary_cross_entropy_with_logits",
+    method=False,
+)
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the part of positives."""
+    reduction = chosen("binary_cross_entropy_with_logits", reduction, size_average, reduce)
+    same_shape("binary_cross_entropy_with_logits", input, target)
+    if input._edge is not None:
+        warn_probabilities(
+            "binary_cross_entropy_with_logits",
+            input,
+            ("sigmoid",),
+            "sigmoid-twice",
+            "the loss applies the sigmoid itself",
+            "pass the logits, as they are before the sigmoid, or use binary_cross_entropy",
+        )
+    # under transforms PyTorch's is made of parts, none of which keeps the input: it may be written to afterwards
+    certain = logsigmoid(input if input._layer is None else input.clone())
+    if pos_weight is not None:
+        certain = certain * ((pos_weight - 1) * target + 1)
+    loss = (1 - target) * input - certain
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@op(
+    "T(3, 4), P(3, 4)",
+    "T(3, 4), T(3, 4), log_target=True",
+    "T(3, 4), P(3, 4), reduction='batchmean'",
+    "T(3), P(3), reduction='none'",
+    torch="nn.functional.kl_div",
+    method=False,
+)
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """target * (log(target) - input), for an input of log-probabilities; with `log_target` the target is logarithms.
+
+    reduction="batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
+    """
+    if input._edge is not None:
+        expect_logarithms("kl_div", input)
+    mean = reduction == "batchmean"
+    reduction = chosen("kl_div", "sum" if mean else reduction, size_average, reduce)
+    loss = target.exp() * (target - input) if log_target else xlogy(target, target) - target * input
+    return reduced(loss, reduction) / input.shape[0] if mean and input.ndim else reduced(loss, reduction)
+
+
+@op(
+    "T(3, 4), P(3, 4)",
+    "P(3), P(3), False",
+    "T(3), 3 * P(3), full=True, reduction='sum'",
+    torch="nn.functional.poisson_nll_loss",
+    method=False,
+)
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-log of the Poisson probability of `target`, whose mean is exp(input), or without `log_input` the input.
+
+    The term that depends on the target only is approximated by Stirling's formula with `full`, else left out.
+    """
+    reduction = chosen("poisson_nll_loss", reduction, size_average, reduce)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = xlogy(target, target) - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + where(target > 1, stirling, 0.0)
+    return reduced(loss, reduction)
+
+
+@op(
+    "T(3, 4), T(3, 4), P(3, 4)",
+    "T(3, 4), T(3, 4), P(3, 1), True",
+    "T(3), T(3), P(3), reduction='none'",
+    torch="nn.functional.gaussian_nll_loss",
+    method=False,
+)
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """-log of the normal density of `target` with mean `input` and variance `var` (taken as at least eps).
+
+    The constant log(2 pi) / 2 is added with `full`.  Raises ValueError for a variance of another shape than the
+    input's, the input's without the last dimension, or with 1 there.
+    """
+    if not isinstance(var, Tensor):
+        var = input.new_full(input.shape, var)
+    if var.shape != input.shape:
+        if tuple(var.shape) == tuple(input.shape[:-1]):
+            var = var.unsqueeze(-1)
+        elif tuple(var.shape[:-1]) != tuple(input.shape[:-1]) or var.shape[-1] != 1:
+            raise error(
+                ValueError,
+                "gaussian_nll_loss",
+                f"var is of incorrect size: {tuple(var.shape)} for an input of {tuple(input.shape)}",
+                "pass one variance per value, or per example: var of the input's shape, its last size 1 or left out",
+                notes=about({"input": input, "var": var}),
+            )
+    var = where(var.detach() < eps, eps - var.detach() + var, var)  # the gradient passes, as in PyTorch
+    loss = 0.5 * (var.log() + (input - target).square() / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
+    return reduced(loss, chosen("gaussian_nll_loss", reduction, None, None))
+
+
+@op(
+    "T(3, 4), 2.0 * B(3, 4) - 1",
+    "T(3), 2.0 * B(3) - 1, reduction='none'",
+    torch="nn.functional.soft_margin_loss",
+    method=False,
+)
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    return reduced(-logsigmoid(target * input), chosen("soft_margin_loss", reduction, size_average, reduce))
+
+
+@op(
+    "T(3, 4), P(3, 4) / 2",
+    "T(3, 4), P(3, 4) / 2, P(4), reduction='none'",
+    torch="nn.functional.multilabel_soft_margin_loss",
+    method=False,
+)
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Binary cross-entropy of sigmoid(input), with a `weight` per class, the mean over the classes (last dimension)."""
+    reduction = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
+    each = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    return reduced(each.mean(-1), reduction)
+
+
+def chosen(who: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """`reduction`, unless PyTorch's older pair of switches is given instead."""
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    if reduction not in REDUCTIONS:
+        raise error(
+            ValueError,
+            who,
+            f"{reduction} is not a valid value for reduction",
+            f"use one of {', '.join(map(repr, REDUCTIONS))}",
+        )
+    return reduction
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """The losses as they are, their mean or their sum."""
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
+def weighed(
+    who: str,
+    loss: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+) -> Tensor:
+    """The reduction of losses that may have one weight each."""
+    reduction = chosen(who, reduction, size_average, reduce)
+    if weight is None:
+        return reduced(loss, reduction)
+    if weight.shape != loss.shape:
+        raise error(
+            ValueError,
+            who,
+            f"weights of shape {tuple(weight.shape)} and losses of shape {tuple(loss.shape)} must have the same size",
+            "write weight.expand_as(input)",
+        )
+    return averaged(loss * weight, weight, reduction)
+
+
+def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
+    """input - target, with a warning where they are broadcast, which is seldom meant."""
+    try:
+        result = input - target
+    except RuntimeError:
+        if meet(tuple(input.shape), tuple(target.shape)):
+            raise
+        shapes = apart([input.shape, target.shape])
+        raise error(
+            RuntimeError, who, shapes, resized(input, target), notes=about({"input": input, "target": target})
+        ) from None
+    if input.shape != target.shape:
+        warn(
+            "broadcast-loss",
+            who,
+            f"a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}: they are "
+            f"broadcast to {result.numel()} differences",
+            f"give both one shape, e.g. target.reshape({list(input.shape)})",
+        )
+    return result
+
+
+def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:
+    """The reduction, where a mean is weighted by the factors that are in the loss already."""
+    return loss.sum() / counts.sum() if reduction == "mean" else reduced(loss, reduction)
+
+
+def resized(input: Tensor, target: Tensor) -> str:
+    """What to write so that a target has the size of the input."""
+    if target.numel() == input.numel():
+        return "write target.reshape(input.shape)"
+    return "give both one shape; broadcasting here would compare every element with every other"
+
+
+def same_shape(who: str, input: Tensor, target: Tensor) -> None:
+    """ValueError where the two would be broadcast."""
+    if input.shape != target.shape:
+        raise error(
+            ValueError,
+            who,
+            f"target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})",
+            resized(input, target),
+            notes=about({"input": input, "target": target}),
+        )
+
+
+def warn_probabilities(who: str, input: Tensor, makers: tuple, name: str, what: str, fix: str) -> None:
+    """Warn where the input was made by one of these operations, and so is probabilities, which the loss does not take."""
+    fn = getattr(input._edge, "_fn", None)
+    if fn is not None and fn.primitive and fn.name in makers:
+        warn(name, who, f"the input, of shape {tuple(input.shape)}, is the result of {fn.name}: {what}", fix)
+
+
+def expect_logarithms(who: str, input: Tensor) -> None:
+    """Warn where a loss that takes logarithms of probabilities is given the probabilities."""
+    what = f"{who} takes the logarithms of probabilities"
+    warn_probabilities(
+        who, input, ("softmax", "sigmoid"), "probabilities-as-logarithms", what, f"{who}(logits.log_softmax(1), target)"
+    )

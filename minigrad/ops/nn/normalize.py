@@ -1,0 +1,286 @@
+"""Normalisation: layer, RMS, group, batch, instance and local response norm, and division by a vector norm.
+
+Each checks its arguments, sees its input in the shape that its statistics need, and calls an operation of standardize.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...arrays import dtypes
+from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor
+from ...errors import error
+from ..base.argument_errors import about
+from ..base.registry import op
+from ..pad import pad
+from .pool import avg_pool2d
+from .standardize import Channelwise, DivideByRMS, LayerNorm, Standardize
+
+
+@op(
+    "T(4, 3), (3,)",
+    "T(2, 3, 4), (3, 4), T(3, 4), T(3, 4)",
+    "T(4, 3), (3,), T(3), None, 0.1",
+    "T(0, 3), (3,), T(3)",
+    torch="nn.functional.layer_norm",
+    method=False,
+)
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Mean 0 and variance 1 over the last dimensions, those of `normalized_shape`; then times `weight` plus `bias`.
+
+    Raises RuntimeError where `input` does not end in `normalized_shape`.
+    Source: Ba, Kiros, Hinton, "Layer normalization", 2016.
+
+    >>> import minigrad
+    >>> layer_norm(minigrad.tensor([1., 3.]), (2,), eps=0.)
+    tensor([-1.,  1.])
+    """
+    dims = last_dims("layer_norm", input, normalized_shape, weight, bias)
+    if weight is None and bias is None:
+        return Standardize.apply(input, dims, float(eps))[0]
+    return scaled(input, dims, weight, bias, tuple(normalized_shape), eps)[0]
+
+
+@op(
+    "T(4, 3), (3,)",
+    "T(2, 3, 4), (3, 4), T(3, 4)",
+    "T(4, 3), (3,), T(3), 0.1",
+    torch="nn.functional.rms_norm",
+    method=False,
+)
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Divided by the root of the mean square over the last dimensions (`normalized_shape`); then times `weight`.
+
+    `eps` is the dtype's smallest step from 1 where it is None.
+    Source: Zhang, Sennrich, "Root mean square layer normalization", 2019.
+    """
+    dims = last_dims("rms_norm", input, normalized_shape, weight, None)
+    eps = dtypes.finfo(input.dtype).eps if eps is None else float(eps)
+    return affine(DivideByRMS.apply(input, dims, eps)[0], weight, None)
+
+
+@op(
+    "T(2, 4, 3), 2",
+    "T(2, 6, 2, 3), 3, T(6), T(6)",
+    "T(3, 4), 2, T(4), None, 0.1",
+    torch="nn.functional.group_norm",
+    method=False,
+)
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Mean 0 and variance 1 over each group of channels (dimension 1) of each example; then an affine map per channel.
+
+    Raises RuntimeError where the channels cannot be divided into the groups.
+    Source: Wu, He, "Group normalization", 2018.
+    """
+    if input.ndim < 2 or input.shape[1] % num_groups:
+        raise error(
+            RuntimeError,
+            "group_norm",
+            f"expected the number of channels in an input of shape {tuple(input.shape)} to be divisible "
+            f"by num_groups={num_groups}",
+            f"choose num_groups as a divisor of {input.shape[1] if input.ndim > 1 else 0}, the size of dimension 1",
+        )
+    check_channels("group_norm", input, weight=weight, bias=bias)
+    n, c, *rest = input.shape
+    some = c // num_groups
+    grouped = input.reshape(n, num_groups, some, math.prod(rest))
+    return scaled(grouped, (2, 3), weight, bias, (num_groups, some, 1), eps)[0].reshape(input.shape)
+
+
+@op(
+    "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0)",
+    "T(4, 3, 2), None, None, T(3), T(3), True",
+    "T(3, 2, 2, 3), torch.ones_like(P(2)).cumsum(0), torch.ones_like(P(2)).cumsum(0), T(2), T(2), False, 0.1, 0.1",
+    "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, T(3), False",
+    torch="nn.functional.batch_norm",
+    method=False,
+)
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 per channel (dimension 1); then an affine map per channel.
+
+    In training the statistics are those of the batch, and the running ones are moved towards them, in place, by the
+    fraction `momentum`; else the running ones are used.  Raises ValueError in training for one value per channel.
+    Source: Ioffe, Szegedy, "Batch normalization", 2015.
+    """
+    if input.ndim < 2:
+        raise error(
+            RuntimeError,
+            "batch_norm",
+            f"expected an input of at least 2 dimensions, got shape {tuple(input.shape)}",
+            "write input.unsqueeze(0) for a single example: (batch, channels, ...)",
+        )
+    check_channels("batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise error(
+                RuntimeError,
+                "batch_norm",
+                "expected running_mean and running_var to be given when training=False",
+                "write batch_norm(input, running_mean, running_var), or training=True",
+            )
+        factor = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
+        begin = -running_mean * factor if bias is None else bias - running_mean * factor
+        return Channelwise.apply(input, along_channels(factor, input), along_channels(begin, input))
+    n = math.prod([input.shape[0], *input.shape[2:]])
+    if n == 1:
+        raise error(
+            ValueError,
+            "batch_norm",
+            f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
+            "use a larger batch, or eval()",
+        )
+    if not n:  # nothing to standardise, and nothing to learn about the statistics
+        return affine(input, *(None if t is None else along_channels(t, input) for t in (weight, bias)))
+    shape = (input.shape[1], *[1] * (input.ndim - 2))
+    out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
+    with no_grad():
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(mean.detach().flatten() * momentum)
+        if running_var is not None:
+            running_var.mul_(1 - momentum).add_(var.detach().flatten() * (momentum * n / (n - 1)))
+    return out
+
+
+@op(
+    "T(2, 3, 4)",
+    "T(2, 3, 4, 2), None, None, T(3), T(3)",
+    "T(2, 3, 4), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, None, False",
+    torch="nn.functional.instance_norm",
+    method=False,
+)
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 per channel of each example; then an affine map per channel.
+
+    Running statistics, if given, are moved as by batch_norm, towards the means over the examples.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    n = math.prod(input.shape[2:])
+    if n == 1:
+        raise error(
+            ValueError,
+            "instance_norm",
+            f"expected more than 1 spatial element when training, got input size {tuple(input.shape)}",
+            "pass (batch, channels, length) with a length above 1, or use layer_norm",
+        )
+    check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    channels = input.reshape(*input.shape[:2], 1, n)
+    out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
+    with no_grad():
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(mean.detach().mean(0).flatten() * momentum)
+        if running_var is not None:
+            running_var.mul_(1 - momentum).add_(var.detach().mean(0).flatten() * (momentum * n / (n - 1)))
+    return out.reshape(input.shape)
+
+
+@op("T(2, 5, 3), 3", "T(1, 4, 2, 2), 2, 0.1, 0.5, 2.0", torch="nn.functional.local_response_norm", method=False)
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Each channel divided by `(k + alpha * m) ** beta`, m the mean of the squares of the `size` channels around it."""
+    if input.ndim < 3:
+        raise error(
+            ValueError,
+            "local_response_norm",
+            f"expected 3D or higher dimensionality input (got {input.ndim} dimensions)",
+            "write input.unsqueeze(0): (batch, channels, length)",
+        )
+    squares = (input * input).flatten(2).unsqueeze(1)
+    means = avg_pool2d(pad(squares, [0, 0, size // 2, (size - 1) // 2]), (size, 1), 1)
+    return input / (means.reshape(input.shape) * alpha + k) ** beta
+
+
+@op("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0", torch="nn.functional.normalize", method=False)
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """`input` divided by its p-norm along `dim`, which is taken as at least `eps`."""
+    return input / input.norm(p, dim, True).clamp_min(eps)
+
+
+def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
+    """The dimensions of `normalized_shape`, after a check of all shapes."""
+    if not isinstance(normalized_shape, (tuple, list)):
+        raise error(
+            TypeError,
+            who,
+            f"normalized_shape must be a tuple of ints, not {type(normalized_shape).__name__}",
+            "write normalized_shape=tuple(x.shape[1:]), or the int x.shape[-1]",
+        )
+    shape = tuple(normalized_shape)
+    if not shape or tuple(input.shape[-len(shape) :]) != shape:
+        raise error(
+            RuntimeError,
+            who,
+            f"given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
+            f"but got input of size {list(input.shape)}",
+            f"write {who}(input, {list(input.shape)[-len(shape) :]}): the end of the input's shape, without the batch",
+            notes=about({"input": input}, {"input": tuple(input.shape), "normalized_shape": shape}),
+        )
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and tuple(t.shape) != shape:
+            raise error(
+                RuntimeError,
+                who,
+                f"expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(t.shape)} and normalized_shape = {list(shape)}",
+                f"pass {name}=ones({', '.join(map(str, shape))})",
+            )
+    return tuple(range(input.ndim - len(shape), input.ndim))
+
+
+def affine(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """out * weight + bias, where they are given."""
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias
+
+
+def scaled(
+    x: Tensor, dims: tuple, weight: Tensor | None, bias: Tensor | None, shape: tuple, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """LayerNorm with weight and bias in a shape that meets x; 1 and 0 where they are None."""
+    w, b = (None if t is None else t if tuple(t.shape) == shape else t.reshape(shape) for t in (weight, bias))
+    if any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):
+        out, mean, variance = Standardize.apply(x, dims, float(eps))
+        return affine(out, w, b), mean, variance
+    w, b = x.new_ones(shape) if w is None else w, x.new_zeros(shape) if b is None else b
+    return LayerNorm.apply(x, w, b, dims, float(eps))
+
+
+def along_channels(t: Tensor, input: Tensor) -> Tensor:
+    """One value per channel, in a shape that meets an input with channels in dimension 1."""
+    return t.reshape(-1, *[1] * (input.ndim - 2))
+
+
+def check_channels(who: str, input: Tensor, **values: Tensor | None) -> None:
+    """What is given has one value per channel."""
+    for name, t in values.items():
+        if t is not None and t._sizes != input._sizes[1:2]:
+            raise error(
+                RuntimeError,
+                who,
+                f"expected {name} to be a vector of size {input.shape[1]}, the number of channels, but got shape "
+                f"{tuple(t.shape)}",
+                f"pass {name} of shape ({input.shape[1]},), as zeros({input.shape[1]})",
+            )

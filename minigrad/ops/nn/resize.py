@@ -1,0 +1,182 @@
+"""Resizing of images and signals: interpolate, and pixel_shuffle, which trades channels for size."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.tensor import Tensor, wrap_near
+from ...errors import error
+from ..base.registry import op
+
+
+@op(
+    "T(2, 3, 4), 7",
+    "T(1, 2, 3, 4), scale_factor=2",
+    "T(1, 2, 5, 4), (3, 7)",
+    "T(1, 2, 3, 4), scale_factor=1.7",
+    "T(2, 3, 4), 7, mode='linear'",
+    "T(2, 3, 4), 7, None, 'linear', True",
+    "T(1, 2, 3, 4), (5, 9), mode='bilinear'",
+    "T(1, 2, 4, 5), scale_factor=(1.5, 0.7), mode='bilinear'",
+    "T(1, 2, 4, 5), (2, 1), mode='bilinear', align_corners=True",
+    "T(1, 2, 4, 5), scale_factor=1.5, mode='bilinear', recompute_scale_factor=True",
+    "T(1, 2, 4, 5), (7, 3), mode='bicubic'",
+    "T(1, 1, 4, 3), scale_factor=1.7, mode='bicubic', align_corners=True",
+    "T(1, 1, 4, 4), 3, mode='area'",
+    "T(1, 1, 3, 4), 5, mode='nearest-exact'",
+    torch="nn.functional.interpolate",
+    method=False,
+)
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Resize the dimensions behind the first two of (n, c, ...) to `size`, or by `scale_factor`.
+
+    `mode` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" or "bicubic" (4), "trilinear" (5) or
+    "area".  With `align_corners` the centres of the corner elements stay where they are, else the outer edges do.
+    Raises NotImplementedError for a mode that does not go with the number of dimensions and for antialias, ValueError
+    if not exactly one of `size` and `scale_factor` is given, RuntimeError for sizes of 0.
+    Source of bicubic: Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.75.
+    """
+    n = input.ndim - 2
+    if antialias:
+        raise error(NotImplementedError, "interpolate", "antialias is not there", "leave antialias=True out")
+    smooth = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+    if not (1 <= n <= 3 and smooth.get(mode, n) == n and mode in (*smooth, "nearest", "nearest-exact", "area")):
+        raise error(
+            NotImplementedError,
+            "interpolate",
+            f"mode {mode!r} does not go with an input of {input.ndim} dimensions",
+            "use 'nearest' or 'area', or 'linear' with 3 dimensions, 'bilinear' or 'bicubic' with 4, 'trilinear' with 5",
+        )
+    if align_corners is not None and mode not in smooth:
+        raise error(
+            ValueError,
+            "interpolate",
+            "align_corners can only be set with the modes linear, bilinear, bicubic and trilinear",
+            "leave align_corners away, or write mode='bilinear'",
+        )
+    sizes, factors = targets(input, size, scale_factor, n, bool(recompute_scale_factor))
+    if min(*sizes, *input.shape[2:]) < 1:
+        raise error(
+            RuntimeError,
+            "interpolate",
+            f"input and output sizes should be greater than 0, but got input {tuple(input.shape[2:])}, output {sizes}",
+            "pass a size from 1 on",
+        )
+    if mode == "area":
+        from .adaptive_pool import adaptive_avg_pool
+
+        return adaptive_avg_pool("interpolate", n, input, sizes)
+    for d, new, factor in zip(range(2, input.ndim), sizes, factors):
+        old = input.shape[d]
+        if mode in smooth:
+            at = source(old, new, factor, bool(align_corners))
+            input = curved(input, d, at) if mode == "bicubic" else between(input, d, np.maximum(at, 0.0))
+        else:
+            step = old / new if factor is None else 1 / factor
+            at = np.floor((np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)) * step).astype(np.int64)
+            input = input.index_select(d, wrap_near(np.minimum(at, old - 1), input))
+    return input
+
+
+def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool) -> tuple:
+    """The new sizes, and the scale factors that were given (None: as the sizes say)."""
+    if (size is None) == (scale_factor is None):
+        raise error(
+            ValueError,
+            "interpolate",
+            "exactly one of size and scale_factor has to be given",
+            "write size=(h, w) or scale_factor=2",
+        )
+    given = scale_factor if size is None else size
+    values = tuple(given) if isinstance(given, (tuple, list)) else (given,) * n
+    if len(values) != n:
+        name = "scale_factor" if size is None else "size"
+        raise error(
+            ValueError,
+            "interpolate",
+            f"{name}={given} should have {n} values, one per spatial dimension of an input of shape {tuple(input.shape)}",
+            f"write {name}={(2,) * n if n > 1 else 2}",
+        )
+    if size is not None:
+        return tuple([int(v) for v in values]), (None,) * n
+    sizes = tuple([math.floor(m * f) for m, f in zip(input.shape[2:], values)])
+    return sizes, (None,) * n if recompute else values
+
+
+def source(old: int, new: int, factor: float | None, align_corners: bool) -> np.ndarray:
+    """Where each new element lies among the old ones."""
+    i = np.arange(new)
+    if align_corners:
+        return i * ((old - 1) / (new - 1) if new > 1 else 0.0)
+    return (i + 0.5) * (old / new if factor is None else 1 / factor) - 0.5
+
+
+def between(input: Tensor, dim: int, at: np.ndarray) -> Tensor:
+    """Linear interpolation along one dimension."""
+    low = np.minimum(np.floor(at).astype(np.int64), input.shape[dim] - 1)
+    return combined(input, dim, [(low, 1 - (at - low)), (low + 1, at - low)])
+
+
+def curved(input: Tensor, dim: int, at: np.ndarray, a: float = -0.75) -> Tensor:
+    """Cubic convolution along one dimension: four neighbours, with weights by their distances."""
+    low = np.floor(at).astype(np.int64)
+    t = at - low
+    near = lambda x: ((a + 2) * x - (a + 3)) * x * x + 1
+    far = lambda x: ((x - 5) * x + 8) * x * a - 4 * a
+    return combined(input, dim, [(low - 1, far(t + 1)), (low, near(t)), (low + 1, near(1 - t)), (low + 2, far(2 - t))])
+
+
+def combined(input: Tensor, dim: int, terms: list) -> Tensor:
+    """The sum of elements along one dimension, each times its weight; those beyond the border are the border's."""
+    last, shape = input.shape[dim] - 1, (-1, *[1] * (input.ndim - dim - 1))
+    picked = [
+        input.index_select(dim, wrap_near(np.clip(i, 0, last), input))
+        * wrap_near(w.astype(input._np_dtype).reshape(shape), input)
+        for i, w in terms
+    ]
+    return sum(picked[1:], picked[0])
+
+
+@op("T(2, 8, 2, 3), 2", "T(9, 2, 2), 3", torch="nn.functional.pixel_shuffle", method=False)
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(..., c * r * r, h, w) rearranged to (..., c, h * r, w * r), for r = `upscale_factor`."""
+    r, lead = upscale_factor, tuple(input.shape[:-3])
+    if input.ndim < 3 or input.shape[-3] % (r * r):
+        raise error(
+            RuntimeError,
+            "pixel_shuffle",
+            f"expects the channels (dimension -3) of an input of shape {tuple(input.shape)} to be "
+            f"divisible by upscale_factor ** 2 = {r * r}",
+            f"make {r * r} channels for each that you want, as nn.Conv2d(c, {r * r} * c, 3, padding=1) does",
+        )
+    c, h, w = input.shape[-3] // (r * r), *input.shape[-2:]
+    x = input.reshape(*lead, c, r, r, h, w).movedim((-4, -3), (-3, -1))
+    return x.reshape(*lead, c, h * r, w * r)
+
+
+@op("T(2, 2, 4, 6), 2", "T(1, 3, 6), 3", torch="nn.functional.pixel_unshuffle", method=False)
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(..., c, h * r, w * r) rearranged to (..., c * r * r, h, w), for r = `downscale_factor`: pixel_shuffle undone."""
+    r, lead = downscale_factor, tuple(input.shape[:-3])
+    if input.ndim < 3 or input.shape[-2] % r or input.shape[-1] % r:
+        raise error(
+            RuntimeError,
+            "pixel_unshuffle",
+            f"expects height and width of an input of shape {tuple(input.shape)} to be divisible by "
+            f"downscale_factor = {r}",
+            "pad height and width to a multiple: nn.functional.pad(input, (0, right, 0, bottom))",
+        )
+    c, h, w = input.shape[-3], input.shape[-2] // r, input.shape[-1] // r
+    x = input.reshape(*lead, c, h, r, w, r).movedim((-3, -1), (-4, -3))
+    return x.reshape(*lead, c * r * r, h, w)

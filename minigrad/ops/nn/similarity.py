@@ -1,0 +1,145 @@
+"""Similarity and distance of vectors, and the losses that pull vectors together or keep them a margin apart."""
+
+from __future__ import annotations
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ..base.argument_errors import about
+from ..base.registry import op
+from ..broadcast import broadcast_tensors
+from ..compare import where
+from .loss import chosen, reduced
+
+
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3, 4), T(4), 1",
+    "T(2, 3, 4), T(2, 3, 4), dim=0",
+    "T(4), T(4), -1",
+    torch="nn.functional.cosine_similarity",
+    method=False,
+)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
+    x1, x2 = broadcast_tensors(x1, x2)
+    lengths = [x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2)]
+    return ((x1 / lengths[0]) * (x2 / lengths[1])).sum(dim)
+
+
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(4), T(4), 1.0",
+    "T(3, 4), T(4), 2.0, 1e-6, True",
+    torch="nn.functional.pairwise_distance",
+    method=False,
+)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+@op(
+    "T(3, 4), 2 * B(3, 4) - 1.0",
+    "T(3), 2 * B(3) - 1.0, 0.3",
+    "T(2, 2), 2 * B(2, 2) - 1.0, 0.5",
+    torch="nn.functional.hinge_embedding_loss",
+    method=False,
+)
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The input where the target is 1, max(0, margin - input) where it is -1."""
+    reduction = chosen("hinge_embedding_loss", reduction, size_average, reduce)
+    return reduced(where(target == 1, input, 0.0) + where(target == -1, (margin - input).clamp_min(0), 0.0), reduction)
+
+
+@op(
+    "T(3), T(3), 2 * B(3) - 1.0",
+    "T(3), T(3), 2 * B(3) - 1.0, 0.5, reduction='none'",
+    torch="nn.functional.margin_ranking_loss",
+    method=False,
+)
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, -target * (input1 - input2) + margin): input1 should be larger where the target is 1, smaller at -1."""
+    reduction = chosen("margin_ranking_loss", reduction, size_average, reduce)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise error(
+            RuntimeError,
+            "margin_ranking_loss",
+            f"all tensors should have the same number of dimensions, but got shapes {tuple(input1.shape)}, "
+            f"{tuple(input2.shape)} and {tuple(target.shape)}",
+            "write input1.squeeze(-1) for scores of shape (n, 1)",
+            notes=about({"input1": input1, "input2": input2, "target": target}, marked=()),
+        )
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+@op(
+    "T(3, 4), T(3, 4), T(3, 4)",
+    "T(3, 4), T(3, 4), T(3, 4), 2.0, swap=True, reduction='none'",
+    torch="nn.functional.triplet_margin_loss",
+    method=False,
+)
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin).
+
+    With `swap` the distance of the negative is that from the nearer of anchor and positive.
+    """
+    reduction = chosen("triplet_margin_loss", reduction, size_average, reduce)
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = far.minimum(pairwise_distance(positive, negative, p, eps))
+    return reduced((near - far + margin).clamp_min(0), reduction)
+
+
+@op(
+    "T(3, 4), T(3, 4), 2 * B(3) - 1.0",
+    "T(3, 4), T(3, 4), 2 * B(3) - 1.0, 0.2, reduction='none'",
+    torch="nn.functional.cosine_embedding_loss",
+    method=False,
+)
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    reduction = chosen("cosine_embedding_loss", reduction, size_average, reduce)
+    if target.ndim > 1:
+        raise error(
+            RuntimeError,
+            "cosine_embedding_loss",
+            f"expected a target of 0 or 1 dimensions, 1 or -1 for each pair, got shape {tuple(target.shape)}",
+            "write target.flatten()",
+        )
+    squares = [x.square().sum(-1) + 1e-12 for x in (input1, input2)]
+    cos = (input1 * input2).sum(-1) / (squares[0] * squares[1]).sqrt()
+    return reduced(where(target == 1, 1 - cos, 0.0) + where(target == -1, (cos - margin).clamp_min(0), 0.0), reduction)

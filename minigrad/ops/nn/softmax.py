@@ -1,0 +1,177 @@
+"""The softmax family: softmax, log_softmax, logsumexp.  Each subtracts the maximum first, so that nothing overflows.
+
+The Jacobians of softmax and log_softmax follow from the result alone, which is all that they keep.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...arrays import dtypes
+from ...core.tensor import Tensor
+from ...errors import error, warn
+from ...kernels.cpu import softmax_rows
+from ..base.families import Operation, Reduce
+from ..base.registry import op
+from ..elementary import exp
+from ..layouts import row_major
+from ..reduce import Sum, add_up, axes, axis
+
+
+class Softmax(Operation):
+    """exp(x) / sum(exp(x)).  Its Jacobian diag(out) - out out' is symmetric: a tangent goes the way of a gradient."""
+
+    layout = row_major
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
+        if (found := softmax_rows.softmax(x, dims)) is not None:
+            return found
+        e = np.exp(x - peak(x, dims))
+        return e / add_up(e, dims, True)
+
+    dx = lambda g, out, dims: (g - Sum.apply(g * out, dims, True)) * out
+    batch = lambda x, dims: (x, behind(dims))
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple:
+        """The same on arrays."""
+        (g,), (_, dims, out) = gs, bound
+        dx = softmax_rows.softmax_backward(g, out, dims)
+        return (g - add_up(g * out, dims, True)) * out if dx is None else dx, None
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        return cls.formulas[0](tangents[0], outs[0], primals[1])
+
+
+class LogSoftmax(Operation):
+    """x - log(sum(exp(x)))."""
+
+    layout = row_major
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
+        if (found := softmax_rows.softmax(x, dims, log=True)) is not None:
+            return found
+        shifted = x - peak(x, dims)
+        return shifted - np.log(add_up(np.exp(shifted), dims, True))
+
+    dx = lambda g, out, dims: g - exp(out) * Sum.apply(g, dims, True)
+    batch = lambda x, dims: (x, behind(dims))
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple:
+        """The same on arrays."""
+        (g,), (_, dims, out) = gs, bound
+        dx = softmax_rows.softmax_backward(g, out, dims, log=True)
+        return g - np.exp(out) * add_up(g, dims, True) if dx is None else dx, None
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        t, dims = tangents[0], primals[1]
+        return t - Sum.apply(exp(outs[0]) * t, dims, True)
+
+
+class Logsumexp(Reduce):
+    """log(sum(exp(x))) over dimensions; its gradient is the softmax."""
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
+        if (found := softmax_rows.logsumexp(x, dims, keepdim)) is not None:
+            return found
+        top = peak(x, dims)
+        top = np.where(np.isfinite(top), top, x.dtype.type(0))
+        out = np.log(add_up(np.exp(x - top), dims, True)) + top
+        return out if keepdim else np.squeeze(out, dims)
+
+    dx = lambda x, out: exp(x - out)
+
+
+def peak(x: np.ndarray, dims: tuple) -> np.ndarray:
+    """The maxima over dims, kept as size 1; -inf where there is nothing."""
+    return np.maximum.reduce(x, axis=dims, keepdims=True, initial=-np.inf)
+
+
+def behind(dims: tuple) -> tuple:
+    """The same dimensions with a batch in front."""
+    return tuple([d + 1 for d in dims])
+
+
+def implicit(n: int, who: str) -> int:
+    """The dimension that PyTorch's nn.functional takes where none is named: 0 of 0, 1 or 3 dimensions, else 1."""
+    dim = 0 if n in (0, 1, 3) else 1
+    what = f"implicit dimension choice for {who} has been deprecated; of {n} dimensions it is dim={dim}"
+    warn("implicit-dim", who, what, f"name the dimension: {who}(x, dim={dim}), or dim=-1 for the last one")
+    return dim
+
+
+def prepared(input: Tensor, dim: Any, dtype: Any, who: str) -> tuple:
+    """The arguments of Softmax.apply and LogSoftmax.apply."""
+    x = input if dtype is None else input.to(dtype)
+    d = axis(implicit(x.ndim, who) if dim is None else dim, x.ndim, who)
+    if x._np_dtype not in dtypes.FLOATS:
+        raise error(NotImplementedError, who, f"not implemented for {x.dtype.name}", "pass dtype=minigrad.float32")
+    return x, (d,) if x.ndim else ()
+
+
+@op("T(3, 4), 1", "T(2, 3, 4), 0", "T(2, 3, 4), -2", "T(), 0", "torch.zeros((0, 3)), 0", "torch.zeros((3, 0)), 0",
+    "T(3, 1), 1", "100 * T(5), 0", "I(3, 4, 9), 1, torch.float64", "T(4, 3).mT, 1", out=True)  # fmt: skip
+def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """exp(input) divided by its sum along a dimension: positive numbers that sum to 1.
+
+    `dtype` converts the input first.  Without `dim` there is a warning that tells the one taken.  Raises
+    NotImplementedError for integers without `dtype`.
+
+    >>> import minigrad
+    >>> minigrad.softmax(minigrad.tensor([0., 0., 1000.]), 0)
+    tensor([0., 0., 1.])
+    """
+    return Softmax.apply(*prepared(input, dim, dtype, "softmax"))
+
+
+@op("T(3, 4), 1", "T(2, 3, 4), 0", "T(2, 3, 4), -2", "T(), 0", "torch.zeros((0, 3)), 0", "torch.zeros((3, 0)), 0",
+    "T(3, 1), 1", "100 * T(5), 0", "I(3, 4, 9), 1, torch.float64", "T(4, 3).mT, 1", out=True)  # fmt: skip
+def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax, computed without ever forming it: finite where softmax has become 0.
+
+    `dtype` converts the input first.  Without `dim` there is a warning that tells the one taken.  Raises
+    NotImplementedError for integers without `dtype`.
+
+    >>> import minigrad
+    >>> minigrad.log_softmax(minigrad.tensor([0., 1000.]), 0)
+    tensor([-1000.,     0.])
+    """
+    return LogSoftmax.apply(*prepared(input, dim, dtype, "log_softmax"))
+
+
+@op("T(3, 4), 1", "T(2, 3, 4), 0", "T(), 0", "torch.zeros((0, 3)), 0", "I(3, 4, 9), 1, dtype=torch.float64",
+    torch="nn.functional.softmin", method=False)  # fmt: skip
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """Softmax of the negative: the smallest element gets the largest share."""
+    x, dims = prepared(input, dim, dtype, "softmin")
+    return Softmax.apply(-x, dims)
+
+
+@op("T(3, 4), 1", "T(2, 3, 4), (0, -1), True", "T(2, 3, 4), [0, 1, 2]", "T(), 0", "torch.zeros((3, 0)), 0",
+    "300 * T(5), 0", "I(3, 4, 9), 1", "T(4, 3).mT, 0", out=True)  # fmt: skip
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over the dimensions `dim`, without overflow; -inf where there is nothing to sum.
+
+    Integers are converted to the default dtype.
+
+    >>> import minigrad
+    >>> minigrad.logsumexp(minigrad.tensor([100., 100.]), 0)
+    tensor(100.6931)
+    """
+    if dim is None:
+        raise error(
+            TypeError,
+            "logsumexp",
+            "dim has to be an integer or a tuple of them, not None",
+            "pass dim=tuple(range(x.ndim))",
+        )
+    x = input if input._np_dtype in dtypes.FLOATS else input.to(dtypes.default())
+    return Logsumexp.apply(x, axes(x, dim, "logsumexp"), keepdim)

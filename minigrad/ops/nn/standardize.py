@@ -1,0 +1,174 @@
+"""The operations behind the norms: standardising over dimensions, with an affine map behind it, and dividing by the RMS.
+
+Layer, group, instance and batch norm are one operation over different dimensions: `Standardize`, (x - mean) / std.  Its
+mean and variance are outputs too, with gradients of their own, so its pull-back may read them and is right at any
+order.  The functions are in normalize.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.engine import sum_to
+from ...core.tensor import Tensor
+from ...kernels.cpu import batch_norm, softmax_rows
+from ..base.families import Operation
+from ..base.primitive import ShapeOf
+from ..layouts import channels_last, row_major
+
+
+class Standardize(Operation):
+    """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
+
+    layout = row_major
+    node = "NativeLayerNorm"
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
+        if (found := softmax_rows.standardize(x, dims, eps)) is not None:
+            return found
+        n = math.prod([x.shape[d] for d in dims])
+        mean = np.add.reduce(x, axis=dims, keepdims=True) / n
+        centred = x - mean
+        variance = np.add.reduce(centred * centred, axis=dims, keepdims=True) / n
+        return centred / np.sqrt(variance + eps), mean, variance
+
+    dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
+    batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of the result alone, on arrays."""
+        (g, g_mean, g_variance), (x, dims, eps, _, mean, variance) = gs, bound
+        if g is None or g_mean is not None or g_variance is not None:
+            return None
+        dx = softmax_rows.standardize_backward(g, x, mean, variance, dims, eps)
+        if dx is None:
+            centred, rstd = x - mean, 1 / np.sqrt(variance + eps)
+            n = math.prod([x.shape[d] for d in dims])
+            along = np.add.reduce(g * centred, axis=dims, keepdims=True) / n * -(rstd * rstd * rstd)
+            dx = (g - np.add.reduce(g, axis=dims, keepdims=True) / n) * rstd + along * centred
+        return dx, None, None
+
+
+class LayerNorm(Operation):
+    """Standardize with its result times weight plus bias, which are broadcast to x."""
+
+    layout = row_major
+    node = "NativeLayerNorm"
+
+    @staticmethod
+    def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
+        for kernel in (softmax_rows.layer_norm, batch_norm.norm):
+            if (found := kernel(x, weight, bias, dims, eps)) is not None:
+                return found
+        out, mean, variance = Standardize.impl(x, dims, eps)
+        return out * weight + bias, mean, variance
+
+    dx = lambda g0, g1, g2, x, weight, out1, out2, dims, eps: destandardize(
+        None if g0 is None else g0 * weight, g1, g2, x - out1, (out2 + eps).rsqrt(), dims
+    )
+    dweight = lambda g0, x, out1, out2, eps, shape: (
+        None if g0 is None else sum_to(g0 * ((x - out1) * (out2 + eps).rsqrt()), shape)
+    )
+    dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
+    batch = lambda x, weight, bias, dims, eps: (
+        x,
+        meeting(weight, x),
+        meeting(bias, x),
+        tuple([d + 1 for d in dims]),
+        eps,
+    )
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradients of the result alone, on arrays."""
+        (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
+        if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
+            return None
+        for kernel in (softmax_rows.layer_norm_backward, batch_norm.norm_backward):
+            if (found := kernel(g, x, weight, mean, variance, dims, eps)) is not None:
+                return *found, None, None
+        (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
+        return dx, g * ((x - mean) / np.sqrt(variance + eps)), g, None, None
+
+
+class Channelwise(Operation):
+    """x * factor + begin, with one number for each channel (dimension 1), in shapes that meet x."""
+
+    layout = channels_last
+    node = "NativeBatchNorm"
+
+    @staticmethod
+    def impl(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray:
+        found = batch_norm.affine(x, factor, begin)
+        return x * factor + begin if found is None else found
+
+    dx = lambda g, factor: g * factor
+    dfactor = lambda g, x, shape: sum_to(g * x, shape)
+    dbegin = lambda g, shape: sum_to(g, shape)
+    batch = lambda x, factor, begin: (x, meeting(factor, x), meeting(begin, x))
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The three gradients of a large array in one pass."""
+        x, factor = bound[:2]
+        kept = type(x) is np.ndarray and type(factor) is np.ndarray
+        return batch_norm.affine_backward(gs[0], x, factor) if kept else None
+
+
+def meeting(t: Tensor, x: Tensor) -> Tensor:
+    """A weight with a batch dimension in front, which is that of x."""
+    return t.reshape(t.shape[:1] + (1,) * (x.ndim - t.ndim) + t.shape[1:])
+
+
+def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
+    """The gradient by x: that of the result without its mean and its part along x - mean, and those of both statistics."""
+    n = math.prod([centred.shape[d] for d in dims])
+    free = along = 0.0
+    if g is not None:
+        free = (g - g.mean(dims, True)) * rstd
+        along = (g * centred).mean(dims, True) * -(rstd * rstd * rstd)
+    if g_mean is not None:
+        free = free + g_mean / n
+    if g_variance is not None:
+        along = along + g_variance * (2 / n)
+    return free + along * centred
+
+
+class DivideByRMS(Operation):
+    """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
+
+    layout = row_major
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
+        if (found := softmax_rows.divide_by_rms(x, dims, eps)) is not None:
+            return found
+        n = math.prod([x.shape[d] for d in dims])
+        factor = 1 / np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True) / n + eps)
+        return x * factor, factor
+
+    dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
+    batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of the result alone, of a large array."""
+        (g, g_factor), (x, dims, _, _, factor) = gs, bound
+        if g is None or g_factor is not None:
+            return None
+        dx = softmax_rows.divide_by_rms_backward(g, x, factor, dims)
+        return None if dx is None else (dx, None, None)
+
+
+def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:
+    """The gradient by x, where d factor / dx = -factor**3 * x / n."""
+    n, cubed = math.prod([x.shape[d] for d in dims]), factor * factor * factor
+    along = 0.0 if g is None else (g * x).sum(dims, True)
+    along = along if g_factor is None else along + g_factor
+    out = x * (along * cubed * (-1 / n))
+    return out if g is None else g * factor + out

@@ -1,0 +1,241 @@
+"""From what a recording noted to the document of the schema: values and operations renumbered in program order, names, and
+what each operation kept and when it was freed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..arrays.devices import CPU, CUDA
+from ..arrays.kinds import on_device
+from ..core.saved import Freed
+from ..kernels import formula
+from . import schema
+from .callers import columns
+from .inner_calls import Inside
+from .recorder import Record
+from .values import Group, Noted
+
+DEVICE, GPU = str(CPU), str(CUDA)
+
+
+class Numbers:
+    """Program order: a value gets its number in the document when it is first mentioned."""
+
+    def __init__(self, noted: list[Noted]):
+        self.noted = noted
+        self.new: dict[int, int] = {}
+
+    def __call__(self, ref: Any) -> Any:
+        """A reference of the recording as one of the document."""
+        if isinstance(ref, dict):
+            return schema.jsonable(ref)
+        return self.new.setdefault(ref, len(self.new))
+
+    def values(self) -> list:
+        """The values that were mentioned, in the order of their new numbers."""
+        return [value(self.noted[old], new) for old, new in self.new.items()]
+
+
+def build(rec: Record) -> schema.Document:
+    """The document of a recording."""
+    return numbered(rec)[0]
+
+
+def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
+    """The document of a recording, and the numbers that its values have there."""
+    rec.settle()
+    number = Numbers(rec.values)
+    groups = [g for g in rec.groups if g.events or g.phase == "backward"]
+    ids = {g: i for i, g in enumerate(groups)}
+    used = consumed(groups, rec.outputs)
+    sides = {g: ends(g, used) for g in groups}
+    freeing = {g.of: ids[g] for g in reversed(groups) if g.of is not None}  # operation -> its first backward entry
+    ops = [entry(g, ids, sides, number, freeing.get(g)) for g in groups]
+    ops += tangent_entries(groups, ids, sides, number, len(ops))
+    gradients = {number(v): number(g) for v, g in sorted(rec.gradients.items()) if v in number.new}
+    passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
+    program = {"file": rec.file, "name": rec.program_name, "passes": passes}
+    outputs = [number(o) for o in rec.outputs]
+    for g, ran in insides(rec):
+        if g in ids:
+            ops[ids[g]].inside.append(method(ran, rec, number))
+    return schema.Document(program, number.values(), ops, outputs, gradients), number
+
+
+def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
+    """What methods of custom Functions did, with the operation that they ran for."""
+    home = {node: g for g in rec.groups if g.phase == "forward" for node in g.nodes}
+    forward = None  # it runs before there is a ctx, where setup_context gets it
+    for ran in rec.insides:
+        if ran.ctx is None:
+            forward = ran
+        elif ran.ctx in home:
+            if ran.name == "setup_context" and forward is not None:
+                yield home[ran.ctx], forward
+                forward = None
+            yield home[ran.ctx], ran
+
+
+def method(ran: Inside, rec: Record, number: Numbers) -> schema.Method:
+    """What one method did, as a record of its own; `same` says which of its values are values outside."""
+    document, inner = numbered(ran.record)
+    outside = {id(number.noted[old].array): new for old, new in number.new.items()}
+    outside |= {array: number.new[old] for array, old in rec._ids.items() if old in number.new}  # gradients' tensors
+    at = {new: id(inner.noted[old].array) for old, new in inner.new.items()}
+    same = {new: outside[array] for new, array in at.items() if array in outside}
+    made = document.to_dict()
+    return schema.Method(ran.name, made["values"], made["ops"], made["outputs"], same)
+
+
+def value(noted: Noted, new: int) -> schema.Value:
+    """One value with what is in it, as far as it is known."""
+    if noted.summary is None:
+        noted.summary = {} if noted.array is None else schema.summary(noted.held())
+    dtype = np.dtype(noted.dtype or "f4")
+    size = math.prod(noted.shape) * dtype.itemsize
+    place = GPU if on_device(noted.array) else DEVICE
+    return schema.Value(new, noted.name, noted.kind, list(noted.shape), name_of(dtype), place, size, noted.summary)
+
+
+@cache
+def name_of(dtype: np.dtype) -> str:
+    """The dtype in words, which takes NumPy 3 us to find."""
+    return str(dtype)
+
+
+def consumed(groups: list[Group], outputs: list) -> dict:
+    """Value -> the groups that read it (None for the caller of the program)."""
+    found: dict[int, set] = {o: {None} for o in outputs}
+    for g in groups:
+        for event in g.events:
+            for i in event.inputs:
+                if not isinstance(i, dict):
+                    found.setdefault(i, set()).add(g)
+    return found
+
+
+def ends(group: Group, used: dict) -> tuple[list, list]:
+    """What goes into a group from outside, in the order of the arguments, and what of its results is used outside."""
+    results = [o for e in group.events for o in e.outputs]
+    made = set(results)
+    if len(group.events) == 1:
+        (event,) = group.events
+        inputs = list(event.inputs)
+        if hasattr(event.cls, "_nested"):
+            inputs.pop()  # the call of a NestedIOFunction, which knows how its tensors are nested
+    else:
+        read = [i for e in group.events for i in e.inputs if not isinstance(i, dict) and i not in made]
+        inputs = [i for i in dict.fromkeys([*(group.arguments or {}).values(), *read]) if i in set(read)]
+    outputs = [o for o in dict.fromkeys(results) if used.get(o, set()) - {group}]
+    return inputs, outputs or list(group.events[-1].outputs if group.events else [])
+
+
+def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -> schema.Op:
+    """One operation of the document."""
+    inputs, outputs = sides[g]
+    if g.phase == "backward" and g.of is not None and not g.events:
+        edges = [flow for flow in g.of.edges if flow.run == g.run]
+        inputs = list(dict.fromkeys([flow.upstream for flow in edges if flow.upstream is not None]))
+        outputs = list(dict.fromkeys([flow.gives for flow in edges]))
+    refs_in, refs_out = [number(i) for i in inputs], [number(o) for o in outputs]
+    op = schema.Op(
+        ids[g],
+        g.phase,
+        g.name,
+        words(g),
+        g.layers,
+        refs_in,
+        refs_out,
+        None if g.of is None else ids[g.of],
+        g.inplace,
+        where(g),
+        g.function,
+        module=g.modules,
+    )
+    if g.phase == "forward" and g.events:
+        op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
+    if g.phase != "backward" or g.events:
+        op.edges = [
+            schema.Edge(number(flow.value), flow.partial, number(flow.upstream), number(flow.gives))
+            for flow in g.edges
+            if flow.upstream is not None
+        ]
+        op.saved = [
+            schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept
+        ]
+        op.tangents = {number(v): number(t) for v, t in (g.tangents or {}).items() if v in inputs or v in outputs}
+    return op
+
+
+def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers, start: int) -> list:
+    """The jvp pass: one entry for each operation whose result has a tangent."""
+    made = []
+    for g in groups:
+        inputs, outputs = sides[g]
+        if g.tangents and any(o in g.tangents for o in outputs):
+            refs = [
+                [number(g.tangents[v]) for v in side if not isinstance(v, dict) and v in g.tangents]
+                for side in (inputs, outputs)
+            ]
+            made.append(
+                schema.Op(
+                    start + len(made),
+                    "jvp",
+                    g.name,
+                    words(g),
+                    g.layers,
+                    *refs,
+                    ids[g],
+                    False,
+                    where(g),
+                    g.function,
+                    module=g.modules,
+                )
+            )
+    return made
+
+
+def where(g: Group) -> schema.Where:
+    """The user's line."""
+    if g.place is None:
+        return schema.Where("", 0, "")
+    if g.asked is None:
+        return schema.Where(g.place.file, g.place.line, g.place.code)
+    code, instruction = g.asked
+    name = "" if code.co_name == "<module>" else code.co_qualname
+    return schema.Where(g.place.file, g.place.line, g.place.code, name, columns(code, instruction))
+
+
+def words(g: Group) -> str:
+    """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
+    if len(g.events) != 1:
+        return (
+            f"{g.name}({', '.join(g.arguments or ())})"
+            if g.events
+            else "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges))
+            if g.of
+            else ""
+        )
+    event = g.events[0]
+    kernel = getattr(event.cls, "kernel", None)
+    if kernel is not None and (text := formula.shown(kernel)):
+        return text
+    if not event.cls.primitive:
+        return f"{g.name}({', '.join(forward_parameters(event.cls))})"
+    names = event.cls.names
+    said = [f"{names[min(i, len(names) - 1)]}={r['const']!r}" if isinstance(r, dict) else names[min(i, len(names) - 1)]
+            for i, r in enumerate(event.inputs)]  # fmt: skip
+    return f"{g.name}({', '.join(dict.fromkeys(said))})"
+
+
+def forward_parameters(cls: Any) -> list:
+    """The parameters of a custom Function's forward, without ctx."""
+    names = list(inspect.signature(cls.forward).parameters)
+    return names[1:] if cls.combined else names

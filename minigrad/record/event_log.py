@@ -1,0 +1,328 @@
+"""The ledger of a recording: from the log of what has run to the values, events and groups of noted.py.
+
+While the program runs, entries are only appended to the log, since a small operation takes a microsecond; `settle` works
+them off, in order, when somebody wants to know.  What the engine tells of gradients is in flows.py.  An entry is
+
+    (cls, out, link, call, offset, *args) an operation that ran by its written-out road (ops/dispatch), see `ran`
+    (node, g, gives)                      a backward on arrays (core/sweep.py): what arrived, and what was given on
+    (method, *arguments), as a list       anything else: the method of Ledger to be called
+
+Whatever may be another by the time an entry is worked off stands in it: edges of arguments, what a node has saved.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from contextlib import contextmanager
+from functools import cache
+from threading import RLock
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from ..arrays.memory import storage
+from ..core.edges import Leaf, producer
+from ..core.saved import Saved
+from ..core.tensor import Tensor, history
+from ..core.tensor import bottom as plain
+from ..fast.text_plan import is_pointwise
+from ..ops.base.families import ViewScatter
+from ..ops.base.primitive import read_by
+from . import schema
+from .callers import OURS, Places, module_names
+from .gradient_flow import Flows
+from .snapshots import memory_key, same_view
+from .values import Event, Group, Noted, bottom
+
+ALIVE = object()  # in place of an edge: the one that the tensor has now
+NO_LAYERS: list = []
+
+
+class Ledger(Flows):
+    """What has been noted, and how an entry of the log becomes a part of it.
+
+    A value goes by the id of its array; but a leaf on the array of another one, or of a result (`h.detach().requires_grad_()`),
+    goes by the id of its end of the graph.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.log: deque = deque()
+        self._settling = RLock()
+        self._places = Places()
+        self._owners: dict[int, Leaf] = {}  # id of an array -> the leaf that goes by it
+        self._last: Event | None = None
+        self._claimed: Event | None = None  # of the last node that was
+        self._around: list = []  # the modules that are being called
+        self._modules: list[str] = []  # their names
+        self._paths: dict[Any, dict] = {}  # module -> the paths of those in it
+        self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
+        self._by_memory: dict[int, list[Noted]] = {}  # memory_key -> the values there
+        self._sorted = 0  # so many values stand in that table
+
+    def settle(self) -> None:
+        """Work the log off."""
+        log = self.log
+        with self._settling, uncollected():
+            while log:
+                entry = log.popleft()
+                if type(entry) is list:
+                    entry[0](self, *entry[1:])
+                elif len(entry) == 3:
+                    self.swept(*entry)
+                else:
+                    self.ran(*entry)
+
+    # ------------------------------------------------------------------ values
+    def ref(self, t: Any, kind: str = "", edge: Any = ALIVE) -> Any:
+        """The number of a tensor's value, noted now if it is new; other arguments as they are."""
+        if not isinstance(t, Tensor):
+            return {"const": t}
+        a = bottom(t)
+        leaf = t._edge if edge is ALIVE else edge
+        leaf = leaf if type(leaf) is Leaf and t._layer is None else None
+        key = self.key(t, a, leaf)
+        index = self._ids.get(key)
+        if index is None:
+            stale = self._stale.pop(key, None) if self._stale else None
+            if edge is ALIVE and (stale is not None or not kind):
+                edge = history(t)
+            index = self._ids[key] = len(self.values)
+            flows = kind in ("gradient", "tangent")
+            kind = kind or ("computed" if stale is not None else kind_of(edge))
+            shape, dtype = (a.shape, a.dtype) if t._layer is None else (tuple(t.shape), t._np_dtype)
+            self.values.append(Noted(index, t, a, kind, shape, dtype, key))
+            if stale is not None and not flows:
+                self.seen_again(t, index, edge, stale)
+        if leaf is not None:
+            self.leaves[leaf] = index
+            if self.values[index].kind in ("input", "computed"):  # written without grad, or requires grad only now
+                self.values[index].kind = "parameter"
+        return index
+
+    def key(self, t: Tensor, a: np.ndarray, leaf: Leaf | None) -> int:
+        """What the value of a tensor goes by, whose array is `a`, and which may be a leaf."""
+        index = self._ids.get(id(a))
+        if leaf is None:
+            return id(a)
+        if id(a) not in self._owners if index is None else self.is_of(index, t):
+            self._owners[id(a)] = leaf
+        if self._owners.get(id(a)) is leaf:
+            return id(a)
+        self._others.append(leaf)
+        return id(leaf)
+
+    def is_of(self, index: int, t: Tensor) -> bool:
+        """Whether a value is that of a tensor that is a leaf: perhaps as a transform saw it, or as `x.detach()`."""
+        known = self.values[index]
+        return known.kind == "input" or known.tensor is not None and plain(known.tensor) is t
+
+    def seen_again(self, t: Tensor, index: int, edge: Any, writer: Group) -> None:
+        """A view of memory that was written through another tensor is read for the first time since.
+
+        It is a result of that write; where it is tracked, autograd takes the view of the new base, an operation of its own.
+        """
+        view = t._view
+        if edge is None or type(edge) is Leaf or view is None or producer(edge) in self._made_by:
+            writer.events.append(Event(ViewScatter, writer, [], [index]))
+            return
+        reader = self._open
+        place = writer.place if reader is None else reader.place
+        group = Group("forward", view.fn.function_name(), place, writer.layers)
+        event = Event(view.fn, group, [self.ref(view.parent)], [index])
+        group.events.append(event)
+        # before the operation that reads it
+        self.groups.insert(len(self.groups) - (self.groups[-1:] == [reader]), group)
+        self.note_node(event, producer(edge), producer(edge)._saved)
+
+    # ------------------------------------------------------------------ memory that is written
+    def freeze(self, x: Tensor, copy: np.ndarray | None = None) -> None:
+        """x's memory is about to be written: keep what the values there hold, as views of a copy or as summaries."""
+        for noted in self.overlapping(x):
+            if noted.before is None and not noted.lost:
+                if copy is None:
+                    noted.summary, noted.lost = schema.summary(noted.array), True
+                else:
+                    noted.before = same_view(noted.array, storage(bottom(x)), copy)
+
+    def overlapping(self, x: Tensor) -> list:
+        """The current values that share memory with x."""
+        for v in self.values[self._sorted :]:
+            if isinstance(v.array, np.ndarray):
+                self._by_memory.setdefault(memory_key(v.array), []).append(v)
+        self._sorted = len(self.values)
+        a, found = bottom(x), []
+        for key in {memory_key(a), 0} if memory_key(a) else list(self._by_memory):
+            there = self._by_memory.get(key, [])
+            there[:] = [v for v in there if self._ids.get(v.key) == v.index]
+            found += [v for v in there if np.may_share_memory(v.array, a)]
+        return found
+
+    def forget(self, x: Tensor, group: Group) -> None:
+        """x's memory has been written by an operation: what is seen there from now on are new values."""
+        self._ids.pop(id(bottom(x)), None)  # it may be known as another array, as a gradient in `.grad` is
+        for noted in self.overlapping(x):
+            self._ids.pop(noted.key, None)
+            if noted.array is not bottom(x):
+                self._stale[noted.key] = group
+
+    def note_bases(self, group: Group, x: Tensor, bases: list) -> None:
+        """A view was written: each base it is a view of is, in the same operation, itself with that region replaced.
+
+        Of a base its value before is told, and its tangents before and after.
+        """
+        for base, before, *moved in bases:
+            self._stale.pop(id(bottom(base)), None)
+            event = Event(ViewScatter, group, [before, self.ref(x)], [self.ref(base, "computed")])
+            group.events.append(event)
+            self.note_tangents(group, (before, event.outputs[0]), moved)
+            if base._edge is not None and type(base._edge) is not Leaf:
+                self.note_node(event, producer(base._edge), producer(base._edge)._saved)
+                self._ids.pop(id(bottom(x)), None)
+                self._stale[id(bottom(x))] = group  # where it is read, it is a view of the new base
+            x = base
+
+    def written(self, fn: Any, args: tuple, edges: list, call: Any, offset: int, copy: np.ndarray) -> None:
+        """A write in plain code under no_grad, which changed no history; `copy` is the memory as it was before."""
+        phase = "update" if type(edges[0]) is Leaf and not self._running else self.phase(False)
+        group = self.group_of(fn, phase, call, offset, NO_LAYERS)
+        group.inplace = True
+        event = Event(fn, group, [self.ref(a, "", e) for a, e in zip(args, edges)])
+        self.freeze(args[0], copy)
+        self.forget(args[0], group)
+        self.note(event, args[:1], [])
+
+    # ------------------------------------------------------------------ operations
+    def ran(self, cls: Any, out: Tensor, link: Any, call: Any, offset: int, *args: Any) -> None:
+        """An operation by its written-out road, or the code of the function of the table that stands for it.
+
+        `link` is its node; None if nothing is tracked; a list of the arguments' edges where that does not tell them, and
+        a tuple of them under no_grad.
+        """
+        names = None
+        if type(cls) is CodeType:
+            names, cls = cls.co_varnames, OURS[id(cls)].stands_for
+        edges = link if type(link) in (tuple, list) else (None,) * len(args) if link is None else link._edges
+        group = self.group_of(cls, self.phase(type(link) is not tuple), call, offset, NO_LAYERS)
+        event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)], [self.ref(out, "computed")])
+        if names is not None:
+            group.arguments = {n: i for n, i in zip(names, event.inputs) if not isinstance(i, dict)}
+        group.events.append(event)
+        self._last = event
+        if link is not None and edges is not link and link not in self._made_by:
+            self._made_by[link] = event
+            group.nodes.append(link)
+            reads, results = read_by(cls, tuple([e is not None for e in edges]), 1)
+            for a, read in (*zip(args, reads), (out, results[0])):
+                if read and isinstance(a, Tensor):
+                    group.kept.append((self.ref(a), a._a.nbytes, link))
+
+    def began(self, event: Event, args: tuple, edges: list, phase: str, call: Any, offset: int, layers: list) -> None:
+        """An operation of any kind begins: what others note until it has ended comes after it."""
+        event.group = self.group_of(event.cls, phase, call, offset, layers)
+        event.inputs = [self.ref(a, "", e) for a, e in zip(args, edges)]
+
+    def ended(self, event: Event, outs: tuple, nodes: list, tangents: list) -> None:
+        """What came out: values, the nodes that were made with what they keep, and tangents of arguments and results."""
+        self.note(event, outs, nodes)
+        self.note_tangents(event.group, (*event.inputs, *event.outputs), tangents)
+
+    def note_tangents(self, group: Group, values: Any, tangents: Any) -> None:
+        """Tangents of values: tensors, numbers of tensors seen before, or None."""
+        for value, tangent in zip(values, tangents):
+            if tangent is not None:
+                group.tangents = group.tangents or {}
+                group.tangents[value] = tangent if isinstance(tangent, int) else self.ref(tangent, "tangent")
+
+    def note(self, event: Event, outs: tuple, nodes: list) -> None:
+        """The results of an event, and their nodes."""
+        event.outputs = [self.ref(o, "computed") for o in outs if isinstance(o, Tensor)]
+        event.group.events.append(event)
+        self._last = event
+        for node, saved in nodes:
+            if node not in self._made_by:
+                self.note_node(event, node, saved)
+
+    def claimed(self, node: Any, saved: Any) -> None:
+        """A node of a Grad layer that runs inside this recording: it is made when its operation has run below, and noted."""
+        if self._last is None or self._last.group is None or node in self._made_by:
+            return
+        ran = self._last.group.events
+        known = self._claimed if self._claimed in ran else None  # by a node of another Grad layer, perhaps for the same
+        fresh = (
+            ran[ran.index(known) + 1 :] if known else ran
+        )  # several, where a jvp layer below has pushed tangents, too
+        event = next((e for e in fresh if e.cls is node._fn), known)
+        if event is not None and event.cls is node._fn:
+            self._claimed = event
+            self.note_node(event, node, saved)
+
+    def note_node(self, event: Event, node: Any, saved: Any) -> None:
+        """A node that belongs to the event's group, and the tensors it keeps."""
+        self._made_by[node] = event
+        event.group.nodes.append(node)
+        for s in saved if type(saved) is tuple else ():
+            if type(s) is Saved and isinstance(s.tensor, Tensor):
+                event.group.kept.append((self.ref(s.tensor, "computed"), bottom(s.tensor).nbytes, node))
+
+    def phase(self, grad: bool) -> str:
+        """What an operation is part of that runs now."""
+        return "backward" if self._running else "update" if self._has_run and not grad else "forward"
+
+    def group_of(self, cls: Any, phase: str, call: Any, offset: int, layers: list) -> Group:
+        """The entry that an operation belongs to.
+
+        `call` tells its caller: the user's code, where no function of the table lies between; (name, the user's code,
+        the tensors among its arguments) of such a function; or None where that is the same call as before.
+        """
+        if self._open is not None and (call is None or self._running):
+            return self._open
+        name, code, arguments = (
+            (called_directly(cls), call, None) if type(call) is CodeType else call or (None, None, None)
+        )
+        place = None if code is None else self._places(code, offset)
+        group = Group(phase, name or cls.__name__, place, layers)
+        group.modules, group.asked = self._modules, None if code is None else (code, offset)
+        if arguments:
+            group.arguments = {n: self.ref(t, "", edge) for n, (t, edge) in arguments.items()}
+        if not cls.primitive:
+            group.name = group.function = cls.__name__
+        self.groups.append(group)
+        self._open = group
+        return group
+
+    def module_entered(self, module: Any) -> None:
+        """What is computed from here on belongs to a module."""
+        self._around.append(module)
+        self._modules = module_names(self._around, self._paths)
+
+    def module_left(self, module: Any) -> None:
+        """Its call is over; it may have begun before the recording."""
+        if self._around and self._around[-1] is module:
+            self._around.pop()
+            self._modules = module_names(self._around, self._paths)
+
+
+@contextmanager
+def uncollected():
+    """While much is made and none of it is garbage: the collector would walk all of it over and over (twice the time)."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+def kind_of(edge: Any) -> str:
+    """Leaves that require grad are parameters, other tensors from outside inputs."""
+    return "parameter" if type(edge) is Leaf else "computed" if edge is not None else "input"
+
+
+@cache
+def called_directly(cls: Any) -> str:
+    """What an operation is called that no function of the table stands before."""
+    return cls.name if cls.primitive and is_pointwise(cls) else cls.__name__

@@ -1,0 +1,157 @@
+"""A record from a tensor alone: its graph of nodes tells the operations, what they saved and how to run backward.
+
+What no node has kept is not known any more: such values have an empty summary.  The forward-mode pass needs a recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays.kinds import near
+from ..autograd.function import DelayedError
+from ..core import engine
+from ..core.edges import Leaf, Port, key, meta, producer
+from ..core.node import Ctx, Node
+from ..core.saved import Freed, Saved
+from ..core.tensor import Tensor, history, wrap
+from ..errors import error
+from ..ops.base.primitive import ShapeOf
+from .recorder import Record
+from .values import Event, Group, Noted, bottom
+
+FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
+REFUSED = "it is a gradient of a backward that is marked with @once_differentiable, and has no second derivative"
+UNKNOWN = {"const": "…"}  # an argument that is no tensor, of which a node knows nothing
+
+
+def record_of(what: Tensor | Node) -> Record:
+    """The record of what has made a tensor, or of a node of the graph (`y.grad_fn`), with its backward pass if it has one.
+
+    No `.grad` is touched.  Raises ValueError for a tensor that no recorded operation has made.
+
+    >>> import minigrad
+    >>> w = minigrad.tensor(3., requires_grad=True)
+    >>> [op["name"] for op in record_of(w * w).to_dict()["ops"]]
+    ['mul', 'mul']
+    """
+    if isinstance(what, Node):
+        edge = what if len(what._meta) == 1 else Port(what, 0)
+    else:
+        edge = history(what)
+    if edge is None or type(edge) is Leaf:
+        raise error(
+            ValueError,
+            "record_of",
+            f"a tensor of shape {tuple(what.shape)} that no recorded operation has made has no graph",
+            "pass the result of operations on tensors that require grad",
+        )
+    rec = graph_of([edge])
+    if isinstance(what, Tensor):
+        describe(rec, rec.outputs[0], what)
+    if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
+        rec.notes.append(FREED)
+    elif any(g.nodes[0]._fn is DelayedError for g in rec.groups):
+        rec.notes.append(REFUSED)
+    else:
+        with rec:
+            shape, dtype = meta(edge)
+            known = [leaf.variable for leaf in rec.leaves] if isinstance(what, Node) else [what]
+            there = next((bottom(t) for t in known if t is not None), None)
+            seed = wrap(near(np.ones(shape, dtype), there))
+            engine.run([edge], [seed], {(leaf, 0) for leaf in rec.leaves}, keep=True)
+    return rec
+
+
+def graph_of(edges: Sequence) -> Record:
+    """A record of the operations behind some edges; a backward that runs under it belongs to it."""
+    rec = Record(name="", file="")
+    known: dict[tuple, int] = {}  # edge key -> value
+    for node in older_first(*[producer(e) for e in edges if type(e) is not Leaf]):
+        note_node(rec, node, known)
+    rec.outputs = [known[key(e)] for e in edges if key(e) in known]
+    return rec
+
+
+def older_first(*roots: Any) -> list:
+    """All nodes that the roots depend on, and themselves, by creation."""
+    seen, stack = set(roots), list(roots)
+    while stack:
+        for e in stack.pop()._edges:
+            if e is not None and type(e) is not Leaf and producer(e) not in seen:
+                seen.add(producer(e))
+                stack.append(producer(e))
+    return sorted(seen, key=lambda n: n._seq)
+
+
+def note_node(rec: Record, node: Any, known: dict) -> None:
+    """One operation: a value per argument and output, with what the node has saved of them."""
+    cls = node._fn
+    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, node._trace, [])
+    group.function = cls.__name__ if isinstance(node, Ctx) else None
+    saved = node._saved if type(node._saved) is tuple else ()
+    inputs = [argument(rec, node, i, e, known) for i, e in enumerate(node._edges)]
+    event = Event(cls, group, inputs, [])
+    for i, m in enumerate(node._meta):
+        if m is not None:
+            index = add(rec, "computed", *m)
+            known[node, i] = index
+            event.outputs.append(index)
+    group.events.append(event)
+    group.nodes.append(node)
+    rec.groups.append(group)
+    rec._made_by[node] = event
+    for place, s in enumerate(saved):
+        if type(s) is Saved and isinstance(s.tensor, Tensor):
+            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place)
+            describe(rec, index, s.tensor)
+            group.kept.append((index, bottom(s.tensor).nbytes, node))
+
+
+def argument(rec: Record, node: Any, i: int, edge: Any, known: dict) -> Any:
+    """The value of one argument: that of its edge, an untracked tensor, or a constant."""
+    if edge is None:
+        return untracked(rec, node, i)
+    if key(edge) not in known:
+        leaf = producer(edge)
+        index = known[key(edge)] = rec.leaves[leaf] = add(rec, "parameter", *leaf._meta[0])
+        if (t := leaf._ref()) is not None:
+            describe(rec, index, t)
+            rec.values[index].tensor = t
+            rec.values[index].key = id(bottom(t))
+            rec._ids[id(bottom(t))] = index
+    return known[key(edge)]
+
+
+def untracked(rec: Record, node: Any, i: int) -> Any:
+    """An argument that is not tracked."""
+    if isinstance(node, Ctx):
+        m = node._given[i] if i < len(node._given) else None
+        return UNKNOWN if m is None else add(rec, "input", *m)
+    s = node._saved[i] if type(node._saved) is tuple and i < len(node._saved) else None
+    if type(s) is Saved and isinstance(s.tensor, Tensor):
+        return add(rec, "input", tuple(s.tensor.shape), s.tensor._np_dtype)
+    return add(rec, "input", tuple(s), None) if type(s) is ShapeOf else {"const": s}
+
+
+def owner(rec: Record, node: Any, inputs: list, place: int) -> int:
+    """The argument that a saved tensor is; a built-in's node has them at their places. A value of its own for any other."""
+    at = node._places[place] if isinstance(node, Ctx) else place
+    if at is not None and at < len(inputs) and not isinstance(inputs[at], dict):
+        return inputs[at]
+    kept = node._saved[place].tensor
+    return add(rec, "computed", tuple(kept.shape), kept._np_dtype)
+
+
+def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:
+    """A value of which only shape and dtype are known."""
+    noted = Noted(len(rec.values), None, None, kind, shape, dtype)
+    rec.values.append(noted)
+    return noted.index
+
+
+def describe(rec: Record, index: int, t: Tensor) -> None:
+    """Fill in what a value holds."""
+    rec.values[index].array = bottom(t)

@@ -1,0 +1,259 @@
+"""The backward part of a recording's ledger: which gradient arrived where, and what it gave on along the edges.
+
+Gradients come as the engine has them: as tensors, or in a sweep (core/sweep.py) as arrays and single numbers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..arrays.kinds import as_array
+from ..core.edges import Leaf, producer
+from ..core.tensor import Tensor
+from ..fast.text_plan import is_pointwise
+from .values import Event, Flow, Group, Noted, bottom
+
+
+class Flows:
+    """What a ledger knows of gradients; it has the values."""
+
+    def __init__(self):
+        self.values: list[Noted] = []
+        self.groups: list[Group] = []
+        self.gradients: dict[int, int] = {}
+        self.leaves: dict[Leaf, int] = {}  # the value of each end, as it was last seen
+        self._ids: dict[int, int] = {}  # what a value goes by (ledger.py), or id of a gradient -> its number now
+        self._others: list = []  # kept alive, so that their ids stay theirs
+        self._made_by: dict[Any, Event] = {}  # node -> its event
+        self._open: Group | None = None  # of the function on the stack, or of the backward that is running
+        self._closed: list = []  # those that are open again when a backward has run
+        self._running = 0  # how many backwards
+        self._runs: list[int] = []  # the numbers of those that are running
+        self._run = 0  # the number of the last one that began
+        self._before: dict[int, dict[int, int | None]] = {}  # by run: what the gradients that it changed were before
+        self._has_run = False  # one has, so that what changes parameters now is an update
+        self._flowing: list[dict] = []  # of each of these: what has flowed to a node or leaf, until that has it all
+        self._known: list[int] = []  # and how many values there were before
+        self._sums: dict[tuple, int] = {}  # of two gradients
+
+    def ref(self, t: Any, kind: str = "", edge: Any = None) -> Any:
+        """The number of a tensor's value (ledger.py)."""
+        raise NotImplementedError
+
+    def freeze(self, x: Tensor, copy: Any = None) -> None:
+        """x's memory is about to be written (ledger.py)."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ runs of the engine
+    def run_began(self) -> None:
+        """From here on what is computed is the engine's own."""
+        self._closed.append(self._open)
+        self._open = None
+        self._running += 1
+        self._run += 1
+        self._runs.append(self._run)
+        self._before[self._run] = {}
+        self._has_run = True
+        self._flowing.append({})
+        self._known.append(len(self.values))
+
+    def run_ended(self) -> None:
+        """The backward is over.  What flowed to where nobody wanted a gradient has gone nowhere."""
+        self._open = self._closed.pop()
+        self._running -= 1
+        self._runs.pop()
+        self._known.pop()
+        for flows in self._flowing.pop().values():
+            for group, edge in flows:
+                group.edges.remove(edge)
+
+    def backward_began(self, node: Any) -> None:
+        """A node's backward begins: what it computes belongs to a backward entry of the node's operation."""
+        self._closed.append(self._open)
+        if (event := self._made_by.get(node)) is not None:
+            self._open = self.backward_group(event.group)
+
+    def leaf_began(self) -> None:
+        """A leaf's gradient is about to be added to its `.grad`: what that takes belongs to the rule that ran last."""
+        self._closed.append(self._open)
+        last = self.groups[-1] if self.groups else None
+        if last is not None and last.of is not None and last.run == self._run:
+            self._open = last
+
+    def backward_ended(self) -> None:
+        """It is over."""
+        self._open = self._closed.pop()
+
+    def backward_group(self, group: Group | None) -> Group:
+        """The backward entry of an operation in this run of the engine, made when its first node runs."""
+        assert group is not None
+        run = self._runs[-1] if self._runs else 0
+        if self.groups and (last := self.groups[-1]).of is group and last.run == run:
+            return last
+        made = Group("backward", group.name, group.place, group.layers, group)
+        made.run = run
+        made.function, made.modules, made.asked = group.function, group.modules, group.asked
+        self.groups.append(made)
+        return made
+
+    # ------------------------------------------------------------------ gradients arrive
+    def gradient(self, g: Any) -> int:
+        """The number of a gradient: a tensor, or as the sweep has it an array or a single number."""
+        if isinstance(g, Tensor):
+            index = self.ref(g, "gradient")
+            if self._running and index >= self._known[-1] and self.values[index].kind == "computed":
+                self.values[index].kind = "gradient"  # the result of a rule that ran with gradients on
+            return index
+        index = self._ids.get(id(g))
+        if index is None:
+            index = self._ids[id(g)] = len(self.values)
+            self.values.append(Noted(index, None, g, "gradient", g.shape, g.dtype, id(g)))
+        return index
+
+    def swept(self, node: Any, g: Any, gives: Any) -> None:
+        """A node of the sweep; `gives` is None where that is told apart.  Its arrays cannot be differentiated."""
+        self._before.pop(self._runs[-1], None)
+        grads = g if type(g) is list else (g,)
+        self.arrived(node, grads)
+        event = self._made_by.get(node)
+        if gives is not None and event is not None:
+            self.backward_group(event.group)
+            edges = node._edges
+            self.flowed(node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)])
+
+    def arrived(self, node: Any, grads: Any) -> None:
+        """The whole gradient of a node's outputs, or of a leaf."""
+        flows = self._flowing[-1].pop(node, ()) if self._flowing else ()
+        event = self._made_by.get(node)
+        if event is None:
+            return self.arrived_outside(node, grads, flows)
+        group, run = event.group, self._runs[-1] if self._runs else 0
+        if group.run in self._before:  # a backward is being differentiated
+            self.forget_run(group.run)
+        for value, g in zip(event.outputs, grads):
+            if g is not None:
+                index = self.add_gradient(value, self.gradient(g))
+                if group.upstream is None or group.upstream[0] != run:
+                    group.upstream = run, index
+
+    def forget_run(self, run: int) -> None:
+        """A run whose backward is differentiated was a part of the program, and its gradients are values like others.
+
+        What it sent along the edges is no part of the derivative that is asked for now.
+        """
+        for value, before in self._before.pop(run).items():
+            if before is None:
+                self.gradients.pop(value, None)
+            else:
+                self.gradients[value] = before
+        for group in self.groups:
+            if group.edges:
+                group.edges = [flow for flow in group.edges if flow.run != run]
+
+    def arrived_outside(self, node: Any, grads: Any, flows: Any) -> None:
+        """The same for a leaf, or a node that is none of a noted operation: the values are those that it flowed to.
+
+        A leaf that was written between its uses is several, each with its own part of the gradient.
+        """
+        gives: dict[int, list] = {}
+        for _, flow in flows:
+            gives.setdefault(flow.value, []).append(flow.gives)
+        if type(node) is Leaf and not gives and node in self.leaves:
+            gives[self.leaves[node]] = []
+        for value, given in gives.items():
+            if len(gives) > 1 or len(grads) > 1:
+                total = given[0]
+                for other in given[1:]:
+                    total = self.plus(total, other)
+                self.add_gradient(value, total)
+            elif grads[0] is not None:
+                self.add_gradient(value, self.gradient(grads[0]))
+
+    def add_gradient(self, value: int, index: int) -> int:
+        """The gradient of a value; where the program runs backward more than once, the sum, as in `.grad`.
+
+        A run that is differentiated by a later one does not count (`forget_run`).
+        """
+        before = self.gradients.get(value)
+        if self._runs and (changed := self._before.get(self._runs[-1])) is not None:
+            changed.setdefault(value, before)
+        self.gradients[value] = index if before is None else self.plus(before, index)
+        return index
+
+    def plus(self, one: int, other: int) -> int:
+        """The sum of two gradients; the later one alone where they do not fit, as those of transforms may not."""
+        old, new = self.values[one], self.values[other]
+        if old.shape != new.shape:
+            return other
+        if (one, other) not in self._sums:
+            self._sums[one, other] = self.gradient(as_array(old.held() + new.held()))
+        return self._sums[one, other]
+
+    def accumulated(self, leaf: Leaf, g: Any, before: Tensor | None, after: Tensor | None, copy: Any) -> None:
+        """The whole gradient of a leaf was added to its `.grad`: an optimizer that reads this reads the gradient.
+
+        `copy` is the memory of what was there before, unless that was a part of more.
+        """
+        g = g[0] if type(g) is list else g
+        self.arrived(leaf, (g,))
+        if before is None:
+            if after is not None:
+                self.same(g, bottom(after))
+            return
+        if copy is not None:
+            self.freeze(before, copy)
+        had = self._ids.pop(id(bottom(before)), None)
+        if had is not None and copy is not None and after is not None:
+            self._ids[id(bottom(after))] = self.plus(had, self.gradient(g))
+            self._others.append(bottom(after))
+
+    def same(self, g: Any, other: Any) -> None:
+        """One gradient as another object."""
+        self._ids[id(other)] = self.gradient(g)
+        self._others.append(other)
+
+    # ------------------------------------------------------------------ and flow on
+    def given(self, node: Any, g: Any, pairs: list) -> None:
+        """What a user's Function gave to some of its edges, in their order."""
+        edges, at, found = node._edges, -1, []
+        for edge, d in pairs:
+            at = next((i for i in range(at + 1, len(edges)) if edges[i] is edge), len(edges))
+            if at < len(edges):  # behind them come zeros for users' nodes further on (core/node.passed_over)
+                found.append((at, edge, d))
+        self.flowed(node, (g,), found)
+
+    def flowed(self, node: Any, grads: Any, given: Any) -> None:
+        """What flowed back along the edges of a node that leave its operation: position, edge and gradient of each."""
+        event = self._made_by.get(node)
+        if event is None:
+            return
+        group, upstream = event.group, next((self.gradient(g) for g in grads if g is not None), None)
+        alone = len(group.nodes) <= 1
+        for i, edge, g in given:
+            if edge is None or g is None or i >= len(event.inputs) or isinstance(value := event.inputs[i], dict):
+                continue
+            source = self._made_by.get(producer(edge))
+            if source is None or source.group is not group:
+                up = upstream if alone or group.upstream is None else group.upstream[1]
+                flow = Flow(value, self.partial(event, i, alone), up, self.gradient(g), self._runs[-1])
+                group.edges.append(flow)
+                self._flowing[-1].setdefault(producer(edge), []).append((group, flow))
+
+    def partial(self, event: Event, i: int, alone: bool) -> str:
+        """The formula of one edge in words."""
+        group, cls = event.group, event.cls
+        assert group is not None
+        if alone and cls.primitive and (text := partial_text(cls, i)):
+            return text
+        if not cls.primitive:
+            return f"{cls.__name__}.backward"
+        arguments = group.arguments or (dict(zip(cls.names, event.inputs)) if alone and is_pointwise(cls) else {})
+        names = [n for n, v in arguments.items() if v == event.inputs[i]]
+        return f"∂{group.name}/∂{names[0] if names else self.values[event.inputs[i]].name or i}"
+
+
+@cache
+def partial_text(cls: Any, i: int) -> str:
+    """The formula of argument i."""
+    return cls.partial_text(i)

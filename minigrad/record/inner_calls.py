@@ -1,0 +1,44 @@
+"""What the methods of a custom Function do: each runs under a recording of its own, which becomes a part of the outer one.
+
+The outer recording sees a custom Function as one operation.  What its forward, setup_context, backward and jvp computed is
+noted here, and joined to the operation by the ctx that they were called with (build.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..core.node import Node
+from ..core.tensor import Tensor
+from ..core.wiring import tensors_in
+
+if TYPE_CHECKING:
+    from .recorder import Record
+
+
+@dataclass
+class Inside:
+    """One call of a method."""
+
+    name: str  # forward | setup_context | backward | jvp | vmap
+    ctx: Any  # None for a forward that takes none
+    record: Record
+
+
+def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) -> Any:
+    """Run a method under `record`, and give that to the recording around it."""
+    outer.insides.append(Inside(name, args[0] if args and isinstance(args[0], Node) else None, record))
+    with record:
+        for parameter, a in zip(parameters(method), args):
+            if isinstance(a, Tensor):
+                record.values[record.ref(a)].name = parameter
+        result = method(*args)
+        record.outputs = [record.ref(o, "computed") for o in tensors_in(result)]
+    return result
+
+
+def parameters(method: Any) -> tuple[str, ...]:
+    """The names of a plain function's positional parameters; none of anything else that can be called."""
+    code = getattr(method, "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount]

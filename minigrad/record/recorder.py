@@ -1,0 +1,355 @@
+"""Recording: a transparent layer that changes nothing and notes everything.  Drawings are made from what it notes.
+
+One entry is made for each operation as the user wrote it: whatever primitives run while a function of the table of
+operations is on the Python stack belong to that function's entry (a Group).  The engine tells the recording what flowed
+along each edge; forward mode runs beside the forward pass, so that one run of the program gives all three passes.
+
+Here, and in listener.py for the engine, is what runs while the program does: it only appends to the log.  ledger.py works
+the log off when the document is asked for, and build.py makes the document of the schema from what is noted then.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import FLOATS
+from ..core.edges import INFERENCE, Leaf
+from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, passed, recordings, unsettled, use
+from ..core.function import Function
+from ..core.inplace import inplace, inplace_at, shares
+from ..core.tensor import Tensor, history, version, wrap
+from ..core.wiring import tensors_in
+from ..fast.text_plan import is_pointwise
+from ..layers.dual import Level, tangent_of
+from .backward_callbacks import Listener
+from .callbacks import bases_of, edges_of, ignore, names_of, nodes_of, tracked_noter
+from .callers import called, tensor_arguments
+from .event_log import NO_LAYERS, Ledger, uncollected
+from .inner_calls import Inside, watched
+from .show import mimebundle
+from .snapshots import as_before, copied, owned
+from .values import Event, bottom
+
+
+class Record(Listener, Layer):
+    """A running, then finished, recording.  Use it as `with minigrad.record() as rec:`.
+
+    `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also notes what the
+    methods of custom Functions do, which costs several times as much as running them.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> with minigrad.record() as rec:
+    ...     y = x * x
+    >>> isinstance(rec, minigrad.Record), [op["name"] for op in rec.to_dict()["ops"] if op["phase"] == "forward"]
+    (True, ['mul'])
+    """
+
+    name, records = "record", True
+
+    def __init__(self, jvp: bool = False, name: str = "", file: str = "", inside: bool = False):
+        super().__init__()
+        self.inside = inside  # whether the methods of custom Functions are looked into
+        self.program_name, self.file = name, file
+        self.outputs: list[int] = []
+        self.notes: list[str] = []  # what could not be recorded, and why
+        self.level = Level() if jvp else None
+        self.ran_jvp = False
+        self._dual = ON.but(dual=self.level) if jvp else ON
+        self._seeded: list[tuple] = []
+        self._scope: Any = None
+        self.insides: list[Inside] = []  # what the methods of custom Functions did
+        self._sights: list = []  # what the layers around have seen of the operation that is coming
+
+    # ------------------------------------------------------------------ as a context and a layer
+    def __enter__(self) -> Record:
+        top = current()
+        frame = Frame(self, top.grad, top.dual, top.inference, top)
+        frame.note = self.noter(frame)
+        frame.quick = frame.note is not None
+        self._scope = use(frame)
+        self._scope.__enter__()
+        recordings.append(self)
+        unsettled.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scope.__exit__()
+        recordings.remove(self)
+        for t, old in self._seeded:
+            t._tan = old
+        self._outer = self._scope = self._quiet = None
+
+    def noter(self, frame: Frame) -> Any:
+        """What is told of an operation that ran by its written-out road; None where it has to come through `process`."""
+        if not self.lies_on_plain(frame) or self.level is not None or self._backward and frame.grad:
+            return None
+        if self._backward:  # a first-order backward: the edges tell all
+            return ignore
+        return tracked_noter(self) if frame.grad else self.note_untracked
+
+    def lies_on_plain(self, frame: Frame) -> bool:
+        """Whether there is plain eager code below, in the modes that are in force here."""
+        p = frame.parent
+        return (p is ON or p is OFF) and p.grad is frame.grad and frame.dual is None and not frame.inference
+
+    def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
+        """An operation under no_grad."""
+        self.note_called(cls, args, out, tuple(edges_of(args)), sys._getframe(2))
+
+    def note_called(self, cls: Any, args: tuple, out: Any, link: Any, frame: Any) -> None:
+        """An operation that a function of the table may have called, or a transform; it may have several results."""
+        call, offset = self.caller(frame, cls, args)
+        around = passed.get()
+        if not around and type(out) is not tuple:
+            if link is None and (not cls.differentiable or out._a.dtype not in FLOATS):
+                link = edges_of(args)
+            self.log.append((cls, out, link, call, offset) + args)
+            return
+        event, outs = Event(cls), out if type(out) is tuple else (out,)
+        event.views, self._sights = self._sights[::-1], []
+        phase, layers = self.phase_now(type(link) is not tuple), names_of(around[::-1])
+        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
+        self.log.append([Ledger.ended, event, outs, nodes_of(outs), ()])
+
+    def caller(self, frame: Any, cls: Any = None, args: tuple = ()) -> tuple:
+        """Who has called, as the entries of the log have it (Ledger.group_of), and where in the user's code that is.
+
+        `cls` and `args` are those of a written-out road, which a frame on the stack does not stand for.
+        """
+        name, outer, signed, user = called(frame)
+        if outer is not None and outer is self._outer:
+            return None, 0
+        self._outer = outer
+        code, offset = (None, 0) if user is None else (user.f_code, user.f_lasti)
+        if outer is None:
+            return code, offset
+        if signed is not None:
+            return (name, code, tensor_arguments(signed, passed.get())), offset
+        given = zip(cls.names, args) if cls is not None and is_pointwise(cls) else ()
+        return (name, code, {n: (a, history(a)) for n, a in given if isinstance(a, Tensor)}), offset
+
+    def phase_now(self, grad: bool) -> str:
+        """What an operation is part of that runs now."""
+        return "backward" if self._backward else "update" if self.ran_backward and not grad else "forward"
+
+    def handles(self, fn: type, args: tuple) -> bool:
+        """A recording sees every operation."""
+        return True
+
+    def below(self, frame: Frame) -> Frame:
+        """The layer underneath with the modes that are in force here: no_grad inside the recording reaches it."""
+        p = frame.parent
+        assert p is not None
+        if frame.note is not None:
+            return p
+        if (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference):
+            return p
+        return p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
+
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        """Run the operation below and note it."""
+        below = self.below(frame)
+        if self._backward and not frame.grad:  # the edges tell all
+            return apply_at(below, cls, args)
+        sights, self._sights = self._sights, []
+        event = self.begin(frame, cls, args)
+        event.views = sights[::-1]
+        stops = self.level is not None and self.stops(cls, args)
+        if self.level is not None and not stops:
+            below = self.with_tangents(below, frame.grad)
+        watched = () if cls.primitive else self.may_write(args)
+        out = apply_at(below, cls, args)
+        self._sights = []
+        outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if stops:
+            self.without_tangents(outs)
+        if any([version(x) != number for x, number, *_ in watched]):
+            self.note_written(event, args, outs, below, watched)
+        else:
+            self.end(event, args, outs, below)
+        return out
+
+    def may_write(self, args: tuple) -> list:
+        """What has to be known beforehand of the arguments of a custom Function, which may write to them (mark_dirty)."""
+        found = []
+        for x in args:
+            if isinstance(x, Tensor) and x._ver is not INFERENCE:
+                if not owned(bottom(x)):
+                    self.settle()
+                    self.freeze(x)
+                found.append((x, version(x), bottom(x).copy(), [(base, history(base)) for base in bases_of(x)]))
+        return found
+
+    def note_written(self, event: Event, args: tuple, outs: tuple, below: Frame, watched: list) -> None:
+        """A custom Function has run that has written to arguments."""
+        self.settle()
+        held, written = [(bottom(x), content) for x, _, content, _ in watched], []
+        for x, number, _, bases in watched:
+            if version(x) != number:
+                written.append((x, [(base, self.ref(base, "", edge)) for base, edge in bases]))
+        event.group.inplace = True
+        for x, _ in written:
+            self.freeze(x, as_before(bottom(x), held) if owned(bottom(x)) else None)
+            self.forget(x, event.group)
+        self.end(event, args, outs, below)
+        self.settle()
+        for x, bases in written:
+            self.note_bases(event.group, x, bases)
+
+    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+        """The same for a write: x and all that shares its memory hold something new afterwards."""
+        below = self.below(frame)
+        if self._backward and not frame.grad:
+            return inplace_at(below, fn, x, others)
+        if below is OFF and self.level is None and self.write_simply(fn, x, others):
+            return x
+        args = (x, *self.apart(frame, fn, x, others))
+        event, bases = self.begin(frame, fn, args), bases_of(x)
+        self.settle()
+        event.group.inplace = True
+        stops = self.level is not None and self.stops(fn, args)
+        if event.group.phase == "forward" and not frame.grad and type(history([x, *bases][-1])) is Leaf:
+            event.group.phase = "update"  # a parameter is given numbers: a leaf, whose tangent stays what it was
+        elif not stops:
+            below = self.with_tangents(below, frame.grad)
+        befores = [self.ref(base) for base in bases]
+        self.freeze(x)
+        tangents = [None if below.dual is None else tangent_of(t, below.dual) for t in (x, *bases)]
+        before = [None if t is None else self.ref(t, "tangent") for t in tangents]
+        for t in tangents[:1]:
+            if t is not None:  # it is written as well
+                self.freeze(t)
+        inplace_at(below, fn, x, args[1:])
+        self.forget(x, event.group)
+        for t in tangents[:1]:
+            if t is not None:
+                self.forget(t, event.group)
+        if stops:
+            self.without_tangents((x, *bases))
+        self.end(event, args, (x,), below)
+        self.settle()
+        self.note_tangents(event.group, event.inputs[:1], before[:1])
+        after = [None if below.dual is None else tangent_of(base, below.dual) for base in bases]
+        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], after)))
+        return x
+
+    def apart(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
+        """Other arguments of a write that share x's memory, cloned: here, where that is noted with the operation."""
+        if not frame.grad or not fn.differentiable or all([history(t) is None for t in (x, *tensors_in(others))]):
+            return others
+        with use(frame):
+            return tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
+
+    def write_simply(self, fn: Any, x: Tensor, others: tuple) -> bool:
+        """A write under no_grad to a tensor that is no view, such as an optimizer's; False if it is not that simple."""
+        if x._view is not None or x._layer is not None or passed.get() or (copy := copied(x._a)) is None:
+            return False
+        args = (x, *others)
+        edges = edges_of(args)
+        with use(OFF):
+            inplace(fn, x, *others)
+        self.log.append([Ledger.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
+        return True
+
+    # ------------------------------------------------------------------ operations
+    def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
+        """Note that an operation begins; its event."""
+        event, (call, offset) = Event(cls), self.caller(sys._getframe(2))
+        around = passed.get()
+        layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.note is None else NO_LAYERS
+        phase = self.phase_now(frame.grad)
+        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
+        if self.level is not None:
+            named = call[2] if type(call) is tuple else None
+            for t in (*[t for t, _ in (named or {}).values()], *args):
+                if isinstance(t, Tensor):
+                    self.meet(t)
+        return event
+
+    def end(self, event: Event, args: tuple, outs: tuple, below: Frame) -> None:
+        """Note what came out."""
+        tangents = []
+        if below.dual is not None:
+            results = [o for o in outs if isinstance(o, Tensor)]
+            tangents = [tangent_of(t, below.dual) for t in (*args, *results)]
+            self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
+        self.log.append([Ledger.ended, event, outs, nodes_of(outs), tangents])
+
+    def with_tangents(self, below: Frame, grad: bool) -> Frame:
+        """The frame below with our dual level open, unless the program has its own."""
+        if self.level is None or below.dual is not None or below.layer is not EAGER or self.phase_now(grad) == "update":
+            return below
+        return self._dual if below is ON else below.but(dual=self.level)
+
+    def stops(self, cls: Any, args: tuple) -> bool:
+        """Whether tangents cannot be pushed on: at a Function without jvp, and for all that is computed from its results."""
+        if any([isinstance(a, Tensor) and a._tan == (self.level, None) for a in args]):
+            return True
+        if cls.primitive or cls.jvp is not Function.jvp or all([tangent_of(a, self.level) is None for a in args]):
+            return False
+        self.notes.append(f"the jvp pass stops at {cls.__name__}, which has no jvp")
+        return True
+
+    def without_tangents(self, results: tuple) -> None:
+        """Mark what has no tangent though it depends on the leaves: it is not 0."""
+        for t in results:
+            if isinstance(t, Tensor):
+                t._tan = (self.level, None)
+
+    def meet(self, t: Tensor) -> None:
+        """A tensor is seen, for a jvp pass: leaves get the tangent 1."""
+        new = t._tan is None or t._tan[0] is not self.level
+        if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
+            self._seeded.append((t, t._tan))
+            t._tan = (self.level, wrap(np.ones_like(t._a, order="C")))
+
+    def claim(self, node: Any) -> None:
+        """A node of a Grad layer has been made inside this recording, perhaps for an operation that has just run below."""
+        if node._layer is not None:
+            self.log.append([Ledger.claimed, node, node._saved])
+
+    # ------------------------------------------------------------------ what layers, Functions and modules tell
+    def saw(self, layer: Layer, args: tuple) -> None:
+        """A transform handles an operation: it sees these arguments, before it passes the operation on."""
+        if not isinstance(layer, Record):
+            self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
+
+    def entered(self, module: Any) -> None:
+        """A module is called."""
+        self.log.append([Ledger.module_entered, module])
+
+    def left(self, module: Any) -> None:
+        """Its call is over."""
+        self.log.append([Ledger.module_left, module])
+
+    def watching(self, cls: Any, name: str, method: Any) -> Any:
+        """A method of a custom Function, to be run under a recording of its own where it is to be looked into."""
+        if not self.inside:
+            return method
+        return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}", inside=True), name, method, args)
+
+    # ------------------------------------------------------------------ the result
+    def to_dict(self) -> dict:
+        """The record as plain data of the schema minigrad.record/1 (docs/record.md)."""
+        from .build import build
+
+        with uncollected():
+            return build(self).to_dict()
+
+    def to_json(self, indent: int | None = 1) -> str:
+        """The record as JSON text."""
+        from .build import build
+
+        with uncollected():
+            return build(self).to_json(indent)
+
+    def save(self, path: Any) -> None:
+        """Write the record to a JSON file."""
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(self.to_json())
+
+    _repr_mimebundle_ = mimebundle

@@ -1,0 +1,98 @@
+"""What a recording notes: values (Noted), primitives that ran (Event), and the operations they ran for (Group).
+
+Plain holders without behaviour.  ledger.py and from_graph.py fill them in, build.py makes the document of the schema from
+them.  Values go by their number in the recording, so that a holder can be read without its tensors.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays.kinds import host
+from ..core.tensor import Box, Tensor
+from ..places import Place
+
+
+class Noted:
+    """A value of the program: the tensor it was, what it is, and what it held if the memory was written since.
+
+    Tensor and array are None for a value of which only shape and dtype are known; a gradient has no tensor.  `before` is a
+    copy of what the array held, `summary` stands in its place where there is one; `lost` says that there is no more.
+    `key` is what the ledger finds it by.
+    """
+
+    __slots__ = ("array", "before", "dtype", "index", "key", "kind", "lost", "name", "shape", "summary", "tensor")
+
+    def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any, key: int = 0):
+        self.index, self.tensor, self.array, self.kind, self.shape, self.dtype = (
+            index,
+            tensor,
+            array,
+            kind,
+            shape,
+            dtype,
+        )
+        self.key, self.name = key, ""
+        self.before: np.ndarray | None = None
+        self.summary: dict | None = None
+        self.lost = False
+
+    def held(self) -> Any:
+        """The array, or what it held before it was written."""
+        return self.array if self.before is None else self.before
+
+    def numbers(self) -> np.ndarray:
+        """The same in the computer's memory."""
+        return host(self.held())
+
+
+class Event:
+    """One primitive or custom Function that ran, with the values that went in and out."""
+
+    __slots__ = ("cls", "group", "inputs", "outputs", "views")
+
+    def __init__(self, cls: Any, group: Group | None = None, inputs: Any = (), outputs: Any = ()):
+        self.cls, self.group, self.inputs, self.outputs = cls, group, inputs, outputs
+        self.views: list = []  # (transform, shapes of the arguments as it saw them), outermost first
+
+
+class Flow(NamedTuple):
+    """What flowed back to an input of an operation: values, but for the partial in words and the run of the engine."""
+
+    value: int
+    partial: str
+    upstream: int | None
+    gives: int
+    run: int = 0
+
+
+class Group:
+    """One operation of the record: the events that ran for it, and what flowed back through it."""
+
+    __slots__ = ("arguments", "asked", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
+                 "of", "phase", "place", "run", "tangents", "upstream")  # fmt: skip
+
+    def __init__(self, phase: str, name: str, place: Place | None, layers: Any, of: Group | None = None):
+        self.phase, self.name, self.place, self.layers, self.of = phase, name, place, layers, of
+        self.function: str | None = None
+        self.modules: list[str] = []  # the modules around it, outermost first
+        self.asked: tuple[CodeType, int] | None = None  # the user's code and its instruction
+        self.inplace = False
+        self.events: list[Event] = []
+        self.nodes: list = []
+        self.edges: list[Flow] = []
+        self.run = 0  # of a backward entry: the run of the engine that it belongs to
+        self.tangents: dict[int, int] | None = None
+        self.upstream: tuple[int, int] | None = None  # the last run that came through, and the gradient that it brought
+        self.kept: list = []  # (Noted, bytes, node)
+        self.arguments: dict[str, int] | None = None  # of the function that was called: name -> value
+
+
+def bottom(t: Tensor) -> np.ndarray:
+    """The array at the bottom of all transforms."""
+    while type(t) is Box:
+        t = t._value
+    return t._a

@@ -1,0 +1,302 @@
+"""What a tensor becomes outside of the graph: NumPy arrays, Python numbers and lists, text, pickles and deep copies.
+
+These are the methods of Tensor that leave minigrad; tensor.py has those that say what a tensor is and where it stands.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dlpack
+from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import laid_out, on_device
+from ..arrays.memory import address, copied, storage
+from ..core.edges import Leaf, Lent, name_of
+from ..core.frames import current
+from ..diagnose import debug
+from ..diagnose.debug import made
+from ..errors import error, warn
+
+if TYPE_CHECKING:
+    from ..core.tensor import Tensor
+
+# NumPy's function behind an operator -> the method that Python asks where a tensor stands on the right
+OPERATORS = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__",
+    np.right_shift: "__rrshift__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+}
+
+
+def warn_tangent_lost(t: Tensor) -> None:
+    """In forward mode, warn of a tensor that becomes an array: what is computed from that has no tangent."""
+    from ..layers.dual import tangent_of
+
+    if tangent_of(t, current().dual) is not None:
+        warn(
+            "tangent-lost",
+            "numpy",
+            f"a tensor of shape {tuple(t.shape)} with a tangent becomes an array, which has none: derivatives end here",
+            "compute with minigrad's operations; where the numbers alone are wanted, say so: x.detach().numpy()",
+        )
+
+
+class Conversions:
+    """The methods of Tensor that give something else than tensors."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The memory as a NumPy array, shared with the tensor; of bfloat16, which NumPy does not have, as that of ml_dtypes.
+
+        Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
+        forward of a Function); warns of one with a tangent in forward mode, which NumPy does not carry on.
+        """
+        if not force and current().grad and self._layer is None and self.requires_grad:
+            raise error(
+                RuntimeError,
+                "numpy",
+                f"can't call numpy() on a tensor that requires grad, of shape {tuple(self.shape)}",
+                "use tensor.detach().numpy(); "
+                + (
+                    "keep losses as numbers: loss.item()"
+                    if self.numel() == 1
+                    else "a backward that computes in NumPy is marked with @once_differentiable"
+                ),
+            )
+        if type(self._a) is not np.ndarray:
+            if force:
+                return self._a.to_host()
+            raise error(
+                TypeError,
+                "numpy",
+                f"can't convert a tensor on {self.device} of shape {tuple(self.shape)} to numpy, which has no memory there",
+                "copy it to the computer's memory first: x.cpu().numpy()",
+            )
+        if type(self._ver) is Lent:
+            self._ver.exposed = True
+        if debug.mode.on:
+            debug.lend(storage(self._a), "numpy()")
+        if current().dual is not None and not force:
+            warn_tangent_lost(self)
+        return self._a
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        a = self.numpy()
+        if copy is False and dtype is not None and a.dtype != dtype:
+            raise ValueError("cannot convert the dtype of a tensor without a copy")
+        return a.astype(dtype, copy=bool(copy)) if dtype is not None else a.copy() if copy else a
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's functions of tensors: `array * tensor` is Tensor's own operator, others compute on the memory.
+
+        What they compute is a tensor that is not tracked, so they raise RuntimeError for one that requires grad.
+        """
+        from ..core.tensor import Tensor, wrap
+
+        name = OPERATORS.get(ufunc)
+        if (
+            name is not None
+            and method == "__call__"
+            and not options
+            and isinstance(inputs[0], (np.ndarray, np.generic))
+        ):
+            return getattr(inputs[1], name)(inputs[0])
+        tracked = next((x for x in inputs if isinstance(x, Tensor) and current().grad and x.requires_grad), None)
+        if tracked is not None:
+            raise error(
+                RuntimeError,
+                ufunc.__name__,
+                f"NumPy's function was called on a tensor that requires grad, of shape {tuple(tracked.shape)}, and would "
+                "forget how it was computed",
+                f"use minigrad's function, minigrad.{ufunc.__name__}, or x.detach()",
+            )
+        arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
+        out = options.get("out", ())
+        if out:
+            options["out"] = tuple([x.numpy() if isinstance(x, Tensor) else x for x in out])
+        results = getattr(ufunc, method)(*arrays, **options)
+        if out:
+            return out[0] if len(out) == 1 else out
+        made = tuple([wrap(np.asarray(r)) for r in (results if isinstance(results, tuple) else (results,))])
+        return made if isinstance(results, tuple) else made[0]
+
+    def __dlpack__(self, **options: Any):
+        if self.requires_grad:
+            raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
+        return self._a.__dlpack__(**options) if on_device(self._a) else dlpack.lent(self._a, **options)
+
+    def __dlpack_device__(self):
+        return self._a.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        """Where the memory lies, for other libraries on the same GPU; AttributeError on the processor."""
+        if not on_device(self._a):
+            raise error(
+                AttributeError,
+                "__cuda_array_interface__",
+                f"a tensor of shape {tuple(self.shape)} on {self.device} has no memory on a GPU",
+                "use x.cuda(), or np.asarray(x)",
+            )
+        if self.requires_grad:
+            raise error(
+                RuntimeError,
+                "__cuda_array_interface__",
+                f"can't export a tensor that requires grad, of shape {tuple(self.shape)}",
+                "use tensor.detach()",
+            )
+        from ..kernels.cuda.exchange import interface
+
+        return interface(self._a)
+
+    def item(self):
+        """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
+        if self._a.size != 1:
+            raise error(
+                RuntimeError,
+                "item",
+                f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
+                "index one element first, or use .tolist()",
+                notes=made({"tensor": self}),
+            )
+        return self._a.item()
+
+    def tolist(self):
+        """All values as nested lists of Python numbers."""
+        return self._a.tolist()
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise error(
+                RuntimeError,
+                "bool",
+                f"the truth of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
+                "use .any() or .all()",
+                notes=made({"tensor": self}),
+            )
+        return bool(self.item())
+
+    def _number(self, who: str) -> Any:
+        if self.numel() != 1:
+            raise error(
+                ValueError,
+                who,
+                f"only one element tensors can be converted to Python scalars, this one has shape {tuple(self.shape)}",
+                "index one element first, or use .tolist()",
+                notes=made({"tensor": self}),
+            )
+        return self.item()
+
+    def __float__(self) -> float:
+        return float(self._number("float"))
+
+    def __int__(self) -> int:
+        return int(self._number("int"))
+
+    def __index__(self) -> int:
+        if self._np_dtype in FLOATS or self.numel() != 1:
+            raise error(
+                TypeError,
+                "index",
+                "only integer tensors of a single element can be converted to an index, "
+                f"this one is of shape {tuple(self.shape)} and {self.dtype}",
+                "convert with int(x)",
+                notes=made({"tensor": self}),
+            )
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex"))
+
+    def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, (Conversions, int, float, np.generic)):
+            raise error(
+                RuntimeError,
+                "in",
+                f"only a number or a tensor can be in a tensor, got a {type(value).__name__}",
+                "write `in tensor.tolist()` for other values",
+            )
+        return bool((self == value).any())
+
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self.ndim else self
+
+    def __repr__(self) -> str:
+        from .printing import text
+
+        return text(self)
+
+    def __format__(self, spec: str) -> str:
+        whole = self.shape or self._layer is not None and not spec  # a box of a transform shows what it is
+        return object.__format__(self, spec) if whole else format(self.item(), spec)
+
+    def __reduce__(self):
+        if not self.is_leaf:
+            raise error(
+                RuntimeError,
+                "pickle",
+                f"only leaf tensors can be pickled: this one is the result of {type(self.grad_fn).__name__}",
+                "use .detach() first",
+            )
+        a, whole, notes = self._a, storage(self._a), self.__dict__ or None
+        if not whole.flags.c_contiguous:
+            return restore, (type(self), a, self.requires_grad, None), notes
+        place = (a.shape, a.dtype, address(a) - address(whole), a.strides)
+        return restore_view, (type(self), whole, *place, self.requires_grad), notes
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        if not self.is_leaf:
+            raise error(
+                RuntimeError,
+                "deepcopy",
+                "only leaf tensors can be deep-copied: this one of shape "
+                f"{tuple(self.shape)} is the result of {name_of(self.grad_fn)}",
+                "use x.detach().clone()",
+            )
+        if id(self) not in memo:
+            grad = None if self._grad is None else self._grad.__deepcopy__(memo)
+            memo[id(self)] = t = restore(type(self), copied(self._a, memo), self.requires_grad, grad)
+            t.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return memo[id(self)]
+
+
+def restore(cls: type, array: np.ndarray, requires_grad: bool, grad: Tensor | None) -> Tensor:
+    """A leaf as pickle and deepcopy rebuild it."""
+    t = object.__new__(cls)
+    t._a = array
+    t._edge = t._ver = t._view = t._tan = None
+    t._grad = grad
+    if requires_grad:
+        t._edge = Leaf(t)
+    return t
+
+
+def restore_view(
+    cls: type, whole: np.ndarray, shape: tuple, dtype: np.dtype, offset: int, strides: tuple, requires_grad: bool
+) -> Tensor:
+    """A leaf as pickle rebuilds it: those that shared memory in one pickle share it again."""
+    return restore(cls, laid_out(whole, shape, dtype, offset, strides), requires_grad, None)

@@ -1,0 +1,207 @@
+"""How a tensor prints: PyTorch's text, number for number.
+
+All numbers of a tensor share one format: `Format` looks at them (of a summarised tensor, at those that are shown) and
+chooses whole numbers, decimals or powers of ten, and the width.  `body` lays the numbers out, `text` adds what else is
+worth knowing: dtype, grad_fn, size.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.kinds import on_device
+from ..core.edges import name_of
+from ..core.frames import current
+from ..errors import error
+
+
+@dataclass
+class Options:
+    """What set_printoptions has set."""
+
+    precision: int = 4  # digits behind the point
+    threshold: float = 1000  # more elements than this are summarised
+    edgeitems: int = 3  # how many are shown at each end of a dimension then
+    linewidth: int = 80
+    sci_mode: bool | None = None  # scientific notation; None: where the numbers call for it
+
+
+OPTIONS = Options()
+PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=math.inf)}
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Set how tensors print; what is None stays, `profile` is "default", "short" or "full".
+
+    `sci_mode` goes back to automatic unless it is given.
+
+    >>> import minigrad
+    >>> with minigrad.printoptions(precision=2):
+    ...     print(minigrad.tensor([1.12345]))
+    tensor([1.12])
+    """
+    if profile is not None and profile not in PROFILES:
+        raise error(
+            ValueError, "set_printoptions", f"there is no profile {profile!r}", f"use one of {', '.join(PROFILES)}"
+        )
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    for name, value in given.items():
+        if profile is not None:
+            setattr(OPTIONS, name, getattr(PROFILES[profile], name))
+        if value is not None:
+            setattr(OPTIONS, name, value)
+    OPTIONS.sci_mode = sci_mode
+
+
+def get_printoptions() -> dict[str, Any]:
+    """How tensors print now, as the arguments of set_printoptions.
+
+    >>> import minigrad
+    >>> minigrad.get_printoptions()["precision"]
+    4
+    """
+    return asdict(OPTIONS)
+
+
+@contextmanager
+def printoptions(**options: Any):
+    """set_printoptions for the length of a `with` block.
+
+    >>> import minigrad
+    >>> with minigrad.printoptions(precision=2):
+    ...     print(minigrad.tensor([1/3]))
+    tensor([0.33])
+    """
+    old = get_printoptions()
+    set_printoptions(**options)
+    try:
+        yield
+    finally:
+        for f in fields(OPTIONS):
+            setattr(OPTIONS, f.name, old[f.name])
+
+
+class Format:
+    """One format for all numbers of an array: `number` writes each at the same width."""
+
+    def __init__(self, a: np.ndarray):
+        self.style, self.width = "d", 1
+        if a.dtype not in dtypes.FLOATS:
+            self.width = max(1, *[len(str(v)) for v in set(a.ravel().tolist())]) if a.size else 1
+            return
+        self.style = ".0f"
+        v = a[np.isfinite(a) & (a != 0)].astype(np.float64)
+        if not v.size:
+            return
+        low, high = np.abs(v).min(), np.abs(v).max()
+        whole = bool((v == np.ceil(v)).all())
+        scientific = high > 1000 * low or high > 1e8 or low < 1e-4 if OPTIONS.sci_mode is None else OPTIONS.sci_mode
+        if scientific:
+            self.style = f".{OPTIONS.precision}e"
+        elif not whole:
+            self.style = f".{OPTIONS.precision}f"
+        self.width = max(len(format(x, self.style)) for x in v.tolist()) + (self.style == ".0f")
+
+    def number(self, v: Any) -> str:
+        """One number at the common width; a whole one of a floating-point tensor ends in a point."""
+        if self.style == "d":
+            return str(v).rjust(self.width)
+        point = "." if self.style == ".0f" and math.isfinite(v) else ""
+        return (format(v, self.style) + point).rjust(self.width)
+
+
+def body(a: np.ndarray, indent: int, summarise: bool, style: Format) -> str:
+    """The numbers in nested brackets."""
+    if a.ndim == 0:
+        return style.number(a.item())
+    edge = OPTIONS.edgeitems
+    cut = summarise and (len(a) > 2 * edge or not edge)
+    if a.ndim == 1:
+        shown = [style.number(v) for v in (a[:edge] if cut else a).tolist()]
+        if cut:
+            shown += [" ..." if edge else "..."] + [style.number(v) for v in a[len(a) - edge :].tolist()]
+        per_line = max(1, (OPTIONS.linewidth - indent) // (style.width + 2))
+        lines = [", ".join(shown[i : i + per_line]) for i in range(0, len(shown), per_line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+    shown = [body(x, indent + 1, summarise, style) for x in (a[:edge] if cut else a)]
+    if cut:
+        shown += ["..."] + [body(x, indent + 1, summarise, style) for x in a[len(a) - edge :]]
+    return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(shown) + "]"
+
+
+def ends(a: np.ndarray) -> np.ndarray:
+    """The elements of a summarised array that are shown."""
+    edge = OPTIONS.edgeitems
+    for d, n in enumerate(a.shape):
+        if n > 2 * edge:
+            a = np.concatenate([a.take(range(edge), d), a.take(range(n - edge, n), d)], d)
+    return a
+
+
+def shown_part(a: Any) -> np.ndarray:
+    """An array of a device in the computer's memory: of one that is summarised only the elements that are shown are set."""
+    if a.size <= OPTIONS.threshold:
+        return a.to_host()
+    edge, out = OPTIONS.edgeitems, np.empty(a.shape, a.dtype)  # untouched memory costs nothing
+    cuts = [(slice(edge), slice(n - edge, n)) if n > 2 * edge else (slice(n),) for n in a.shape]
+    for part in itertools.product(*cuts):
+        out[part] = a[part].to_host()
+    return out
+
+
+def text(t: Any) -> str:
+    """The repr of a tensor."""
+    prefix = f"{type(t).__name__}(" if type(t).__name__ not in ("Tensor", "Parameter") else "tensor("
+    a = shown_part(t._a) if on_device(t._a) else t._a
+    if a.size:
+        summarise = a.size > OPTIONS.threshold
+        numbers = body(a, len(prefix), summarise, Format(ends(a) if summarise else a))
+    else:
+        numbers = "[]"
+    out = prefix + numbers
+    line = len(out) - out.rfind("\n") + 1
+    for suffix in suffixes(t, a):
+        if line + len(suffix) + 2 > OPTIONS.linewidth:
+            out += ",\n" + " " * len(prefix) + suffix
+            line = len(prefix) + len(suffix)
+        else:
+            out += ", " + suffix
+            line += len(suffix) + 2
+    return out + ")"
+
+
+def suffixes(t: Any, a: np.ndarray) -> list[str]:
+    """What stands behind the numbers."""
+    found = []
+    if t.device.type != "cpu":
+        found.append(f"device='{t.device}'")
+    if a.size == 0 and a.ndim != 1 or a.size and not OPTIONS.edgeitems:
+        found.append(f"size={tuple(a.shape)}")
+    plain = (dtypes.default(), dtypes.I8, dtypes.BOOL) if a.size else (dtypes.default(),)
+    if a.dtype not in plain:
+        found.append(f"dtype={t.dtype}")
+    if t.grad_fn is not None:
+        found.append(f"grad_fn=<{name_of(t.grad_fn)}>")
+    elif t.requires_grad:
+        found.append("requires_grad=True")
+    if current().dual is not None:
+        from ..layers.dual import tangent_of
+
+        tangent = tangent_of(t, current().dual)
+        if tangent is not None:
+            found.append(f"tangent={tangent}")
+    return found

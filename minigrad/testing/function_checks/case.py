@@ -1,0 +1,236 @@
+"""One Function with one set of arguments: fresh inputs, outputs, gradients and finite differences of it, as arrays.
+
+All rows of the table work on a Case, and a smaller Case is how a failure gets its minimal input.  Tensors among the
+arguments are kept as arrays (`Data`), so that every run starts from new tensors.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays.dtypes import FLOATS
+from .library import Library
+
+EPS = 1e-6  # of central differences in float64
+RTOL, ATOL = 1e-3, 1e-5  # where one side is a difference, as in gradcheck
+MOST = 12  # elements of a tensor that are moved; of larger ones a sample is taken
+
+
+class Data(NamedTuple):
+    """A tensor among the arguments."""
+
+    array: np.ndarray
+
+    @property
+    def floats(self) -> bool:
+        """Whether it can have a gradient."""
+        return self.array.dtype in FLOATS
+
+
+class Case:
+    """A Function and its arguments."""
+
+    def __init__(self, library: Library, function: Any, args: Sequence, wanted: Iterable[int] | None = None):
+        self.library, self.function, self.args = library, function, tuple(args)
+        floats = [i for i, a in enumerate(self.args) if isinstance(a, Data) and a.floats]
+        self.wanted = floats if wanted is None else [i for i in floats if i in wanted]
+        self.broken: dict[str, str] = {}  # rows that fail or cannot run, and the row that is to blame
+        self.traits: set[str] = set()  # what they found: "random", "in place"
+
+    @classmethod
+    def of(cls, library: Library, function: Any, args: Sequence) -> Case:
+        """From arguments as the user gives them.
+
+        Where some tensors require grad, those are differentiated by; else all floating-point ones are.
+        """
+        tensors = [i for i, a in enumerate(args) if isinstance(a, library.Tensor)]
+        needs = [i for i in tensors if args[i].requires_grad]
+        data = [Data(library.array(a)) if i in tensors else a for i, a in enumerate(args)]
+        return cls(library, function, data, needs or None)
+
+    def but(self, args: Sequence) -> Case:
+        """The same with other arguments."""
+        case = Case(self.library, self.function, args, self.wanted)
+        case.broken, case.traits = self.broken, self.traits
+        return case
+
+    def cast(self, dtype: Any) -> Case:
+        """The same with floating-point tensors of this dtype."""
+        return self.but([Data(converted(a.array, dtype)) if isinstance(a, Data) and a.floats else a for a in self.args])
+
+    # ---------------------------------------------------------------------- what the Function is
+    @property
+    def name(self) -> str:
+        """The Function's name."""
+        return self.function.__name__
+
+    @cached_property
+    def tensors(self) -> list[int]:
+        """The places of the tensors among the arguments."""
+        return [i for i, a in enumerate(self.args) if isinstance(a, Data)]
+
+    @cached_property
+    def separate(self) -> bool:
+        """Whether forward and setup_context are two methods."""
+        return self.library.owns(self.function, "setup_context")
+
+    @cached_property
+    def backward(self) -> str:
+        """The name under which backward is defined; empty where it is not."""
+        return next((name for name in ("backward", "vjp") if self.library.owns(self.function, name)), "")
+
+    @property
+    def jvp(self) -> bool:
+        """Whether jvp is defined."""
+        return self.library.owns(self.function, "jvp")
+
+    @property
+    def batched(self) -> bool:
+        """Whether there is a rule for vmap."""
+        return bool(self.function.generate_vmap_rule) or self.library.owns(self.function, "vmap")
+
+    @property
+    def once(self) -> bool:
+        """Whether backward is marked with @once_differentiable."""
+        method = getattr(self.function, self.backward or "backward")
+        return getattr(method, "__globals__", {}).get("__name__", "").endswith("autograd.function")
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What forward calls its arguments."""
+        found = list(inspect.signature(self.function.forward).parameters.values())
+        found = found if self.separate else found[1:]
+        names: list[str] = []
+        for p in found:
+            many = len(self.args) - len(names) if p.kind is p.VAR_POSITIONAL else 0
+            names += [f"{p.name}{k}" for k in range(many)] if p.kind is p.VAR_POSITIONAL else [p.name]
+        return [*names[: len(self.args)], *(f"arg{i}" for i in range(len(names), len(self.args)))]
+
+    # ---------------------------------------------------------------------- running it
+    def inputs(self, needs: Iterable[int] | None = None) -> list:
+        """Fresh arguments; those at `needs` (all wanted ones) require grad."""
+        needs = self.wanted if needs is None else list(needs)
+        return [self.library.tensor(a.array, i in needs) if isinstance(a, Data) else a for i, a in enumerate(self.args)]
+
+    def apply(self, args: Sequence, function: Any = None, clone: bool = False) -> tuple:
+        """The outputs as a tuple; from clones of the tensors where forward changes them, as leaves may not be."""
+        self.library.seed()
+        clone = clone or "in place" in self.traits
+        given = [a.clone() if clone and isinstance(a, self.library.Tensor) else a for a in args]
+        return as_tuple((function or self.function).apply(*given))
+
+    def outputs(self, args: Sequence) -> list[Any]:
+        """The outputs' numbers; None for what is no tensor."""
+        with self.library.module.no_grad():
+            outs = self.apply(args)
+        return [self.library.array(o) if isinstance(o, self.library.Tensor) else None for o in outs]
+
+    @cached_property
+    def tracked(self) -> list[int]:
+        """The places of the outputs that have a gradient."""
+        return [k for k, o in enumerate(self.apply(self.inputs())) if getattr(o, "requires_grad", False)]
+
+    def total(self, outs: Sequence) -> Any:
+        """A scalar that depends on each element of each tracked output in another way."""
+        parts = [(outs[k] * self.library.tensor(weights(outs[k].shape, k))).sum() for k in self.tracked]
+        return sum(parts[1:], parts[0])
+
+    def gradients(self, needs: Iterable[int] | None = None, function: Any = None) -> dict[int, np.ndarray]:
+        """The gradient of `total` by each input, by backward in plain code; zeros where there is none."""
+        needs = self.wanted if needs is None else list(needs)
+        args = self.inputs(needs)
+        found = self.library.grad(self.total(self.apply(args, function)), [args[i] for i in needs])
+        return {i: self.filled(g, i) for i, g in zip(needs, found)}
+
+    def filled(self, gradient: Any, i: int) -> np.ndarray:
+        """A gradient's numbers; zeros for None."""
+        return np.zeros_like(self.args[i].array) if gradient is None else self.library.array(gradient)
+
+    # ---------------------------------------------------------------------- finite differences
+    def moved(self, i: int, step: np.ndarray) -> Case:
+        """The case with a step added to argument i."""
+        return self.but([*self.args[:i], Data(self.args[i].array + step), *self.args[i + 1 :]])
+
+    def slopes(self, i: int, element: tuple) -> tuple[list, list]:
+        """Per tracked output its slopes to the right and to the left of one element of argument i."""
+        unit = np.zeros_like(self.args[i].array)
+        unit[element] = EPS
+        ends = [case.outputs(case.inputs(())) for case in (self.moved(i, unit), self, self.moved(i, -unit))]
+        after, here, before = [[end[k] for k in self.tracked] for end in ends]
+        return [(a - h) / EPS for a, h in zip(after, here)], [(h - b) / EPS for h, b in zip(here, before)]
+
+    def numerical_gradient(self, i: int) -> np.ndarray:
+        """The gradient of `total` by argument i, by central differences."""
+        found = np.zeros_like(self.args[i].array)
+        for element in np.ndindex(found.shape):
+            right, left = self.slopes(i, element)
+            found[element] = sum(
+                float((weights(r.shape, k) * (r + n) / 2).sum()) for k, r, n in zip(self.tracked, right, left)
+            )
+        return found
+
+    # ---------------------------------------------------------------------- as text
+    def code(self) -> str:
+        """The call as code to paste."""
+        prefix, lines, words = self.library.name, [], []
+        for i, (name, a) in enumerate(zip(self.names, self.args)):
+            if isinstance(a, Data):
+                lines.append(f"{name} = {tensor_code(prefix, a.array, i in self.wanted)}")
+            words.append(name if isinstance(a, Data) else repr(a))
+        return "\n".join([*lines, f"{self.name}.apply({', '.join(words)})"])
+
+
+def converted(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Numbers in another dtype; float32 becomes the float64 that is written alike, 0.1 and not 0.10000000149."""
+    return (array.astype(str) if array.dtype == np.float32 else array).astype(dtype)
+
+
+def as_tuple(x: Any) -> tuple:
+    """What a method returned, as a tuple."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def weights(shape: Iterable[int], salt: int = 0) -> np.ndarray:
+    """Irregular numbers, none of them near 0 and no two alike, the same at each call."""
+    shape = tuple(shape)
+    n = int(np.prod(shape, dtype=int))
+    return (0.6 + 0.9 * np.abs(np.sin(1.7 * np.arange(1, n + 1) + 2.3 * salt))).reshape(shape)
+
+
+def sample(shape: tuple) -> list[tuple]:
+    """The elements of a small array; some of a large one, spread evenly."""
+    n = int(np.prod(shape, dtype=int))
+    chosen = range(n) if n <= MOST else sorted({round(j * (n - 1) / (MOST - 1)) for j in range(MOST)})
+    return [tuple(int(v) for v in np.unravel_index(j, shape)) if shape else () for j in chosen]
+
+
+def close(a: Any, b: Any, rtol: float = 1e-7, atol: float = 1e-9) -> bool:
+    """Whether two arrays have one shape and nearly the same numbers; NaN counts as a number."""
+    return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def tensor_code(prefix: str, array: np.ndarray, needs: bool = False) -> str:
+    """A tensor as code.
+
+    >>> tensor_code("torch", np.array([1.0, 2.5]), True)
+    'torch.tensor([1.0, 2.5], dtype=torch.float64, requires_grad=True)'
+    """
+    if array.size == 0:
+        return f"{prefix}.zeros({tuple(array.shape)}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
+    if array.size > 64:
+        words = f"{prefix}.rand({tuple(array.shape)}" if array.dtype in FLOATS else f"{prefix}.zeros({array.shape}"
+        return f"{words}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
+    return f"{prefix}.tensor({array.tolist()}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
+
+
+def short(array: Any) -> str:
+    """Numbers for a message: a few digits of a few elements."""
+    array = np.asarray(array)
+    if array.ndim == 0:
+        return f"{float(array):.6g}"
+    return np.array2string(array, precision=5, threshold=8, edgeitems=2, separator=", ").replace("\n", "")

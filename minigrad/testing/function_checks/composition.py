@@ -1,0 +1,209 @@
+"""Rows on the transforms: each of them alone and over each other, against what plain code gives.
+
+Plain code means: first derivatives by one backward without transforms (where none is defined, by differences), second
+ones by differences of those.  Whether backward is the derivative of forward is the matter of other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...layers.transform import separate_form
+from .batches import examples, need_rule
+from .case import EPS, Case, Data, close, short, weights
+from .form import need_backward, need_gradient, need_jvp
+from .outcome import Absent, Fault
+
+REVERSE, FORWARD = ("grad", "vjp", "jacrev"), ("jvp", "jacfwd")
+ORDER = ("grad", "vjp", "jvp", "vmap", "jacrev", "jacfwd")
+SIZE = 2  # of batches
+NO_RULE = "no rule for vmap"
+
+
+def row_of(outer: str) -> Callable[[Case], str]:
+    """The row of one transform, alone and over each of them."""
+
+    def run(case: Case) -> str:
+        return composed(case, outer)
+
+    run.__doc__ = f"func.{outer}, alone and over each transform, gives what plain code gives."
+    run.__name__ = outer
+    return run
+
+
+ROWS = {name: row_of(name) for name in ORDER}
+
+
+def composed(case: Case, outer: str) -> str:
+    """All compositions with this one outside; says which are left out, and why."""
+    if not case.separate:
+        raise Absent("forward takes ctx, and the transforms need it apart", separate_form(case.function))
+    if "random" in case.traits:
+        raise Absent("forward draws random numbers")
+    claim(case, outer)
+    done, missing = [], {}
+    for inner in ("", *ORDER):
+        why = lacking(case, outer, inner) or all_inputs(case, outer, inner)
+        if why and not inner:
+            if why == NO_RULE:  # jacrev and jacfwd, where the method that they map over has none
+                need_rule(case)
+            raise Absent(why)
+        (missing.setdefault(why, []) if why else done).append(inner or "alone")
+    over = f", over {', '.join(done[1:])}" if done[1:] else ""
+    left = "".join(f"; {why}: not over {', '.join(names)}" for why, names in missing.items())
+    return f"{done[0]}{over}{left}"
+
+
+def claim(case: Case, outer: str) -> None:
+    """Absent, with what to add, where a transform needs a method that is not there."""
+    need_gradient(case)
+    if outer in REVERSE:
+        need_backward(case)
+    if outer in FORWARD:
+        need_jvp(case)
+    if outer == "vmap":
+        need_rule(case)
+
+
+def lacking(case: Case, outer: str, inner: str) -> str:
+    """What a composition needs and the Function does not claim, or another row has found wrong; empty for nothing."""
+    used = {outer, inner}
+    if used & {*REVERSE} and not case.backward:
+        return "no backward"
+    if used & {*FORWARD} and not case.jvp:
+        return "no jvp"
+    if "vmap" in used and not case.batched:
+        return NO_RULE
+    if "vmap" in used and "vmap" in case.broken:
+        return f"first mend {case.broken['vmap']}"
+    if case.library.name == "torch" and inner in FORWARD and outer in FORWARD:
+        return "PyTorch gives 0 there for any Function"
+    if inner in REVERSE and outer != "vmap":
+        if case.once or "first derivatives only" in case.traits:
+            return "backward cannot be differentiated"
+        if "second derivatives" in case.broken:
+            return f"first mend {case.broken['second derivatives']}"
+    return ""
+
+
+def all_inputs(case: Case, outer: str, inner: str) -> str:
+    """One composition by each of the first two differentiable inputs; what it lacks, found out by trying."""
+    for i in case.wanted[:2]:
+        over = Over(case, i)
+        try:
+            found = over.transformed(outer, inner)
+        except Exception as e:
+            if not case.batched and "generate_vmap_rule" in str(e):
+                return NO_RULE
+            e.add_note(called(outer, inner))
+            raise
+        expected = over.plain(outer, inner)
+        if not close(expected, found, 1e-4, 1e-5) and close(expected, Over(case, i, 8).plain(outer, inner), 1e-2, 1e-4):
+            raise Fault(
+                f"{called(outer, inner)} by {case.names[i]} gives {short(found)}, plain code gives {short(expected)}",
+                "# make backward, jvp and vmap of operations on their arguments and ctx.saved_tensors only, and save in\n"
+                "# setup_context nothing but inputs and outputs",
+                "jvp" if {outer, inner} & {*FORWARD} else case.backward,
+            )
+    return ""
+
+
+def called(outer: str, inner: str) -> str:
+    """A composition in words."""
+    return f"{outer} of {inner}" if inner else outer
+
+
+class Over:
+    """Transforms of x -> total, x being argument i of the case."""
+
+    def __init__(self, case: Case, i: int, stride: float = 1):
+        self.stride = stride  # how much larger than usual steps are: where this shows, there is a corner
+        self.case, self.i, self.func = case, i, case.library.module.func
+        self.x = case.args[i].array
+        self.direction = weights(self.x.shape, 5)
+
+    # ---------------------------------------------------------------------- with transforms
+    def f(self, x: Any) -> Any:
+        """The scalar of the argument."""
+        args = self.case.inputs(())
+        args[self.i] = x
+        return self.case.total(self.case.apply(args))
+
+    def transform(self, name: str, f: Callable) -> Callable:
+        """A transform of a function of one tensor to a scalar, as such a function again."""
+        func, tensor = self.func, self.case.library.tensor
+        if name == "vjp":
+            return lambda x: func.vjp(f, x)[1](x.new_ones(()))[0]
+        if name == "jvp":
+            return lambda x: func.jvp(f, (x,), (tensor(weights(tuple(x.shape), 5)),))[1]
+        return getattr(func, name)(f)
+
+    def transformed(self, outer: str, inner: str) -> np.ndarray:
+        """The composition's numbers, at the argument or at a batch of it."""
+        x, f = self.x, self.f
+        for name in (inner, outer):
+            x = np.stack(examples(Data(x), SIZE)) if name == "vmap" else x
+        if inner:
+            g = self.transform(inner, self.f)
+            f = (
+                g
+                if outer == "vmap"
+                else lambda t: (v := g(t), (v * self.case.library.tensor(weights(v.shape, 3))).sum())[1]
+            )
+        return self.case.library.array(self.transform(outer, f)(self.case.library.tensor(x)))
+
+    # ---------------------------------------------------------------------- in plain code
+    def at(self, x: np.ndarray) -> Case:
+        """The case with another argument."""
+        return self.case.but([*self.case.args[: self.i], Data(x), *self.case.args[self.i + 1 :]])
+
+    def value(self, x: np.ndarray) -> np.ndarray:
+        """The scalar itself."""
+        case = self.at(x)
+        outs = case.outputs(case.inputs(()))
+        return np.asarray(sum(float((outs[k] * weights(outs[k].shape, k)).sum()) for k in self.case.tracked))
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Its gradient, by one backward."""
+        case = self.at(x)
+        return case.gradients([self.i])[self.i] if case.backward else case.numerical_gradient(self.i)
+
+    def curved(self, x: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """The change of the gradient along a direction."""
+        step = (EPS if self.case.backward else 1e-3) * self.stride
+        ends = [self.gradient(x + sign * step * direction) for sign in (1, -1)]
+        return (ends[0] - ends[1]) / (2 * step)
+
+    def plain(self, outer: str, inner: str) -> np.ndarray:
+        """What the composition is to give."""
+        first = self.first(inner) if inner else self.value
+        if outer == "vmap":
+            batch = np.stack(examples(Data(self.x), SIZE))
+            if inner == "vmap":
+                batch = np.stack(examples(Data(batch), SIZE))
+            return np.stack([first(x) for x in batch])
+        if not inner:
+            return self.first(outer)(self.x)
+        x = np.stack(examples(Data(self.x), SIZE)) if inner == "vmap" else self.x
+        slope = self.slope(inner, x)
+        return np.asarray((slope * weights(x.shape, 5)).sum()) if outer == "jvp" else slope
+
+    def first(self, name: str) -> Callable[[np.ndarray], np.ndarray]:
+        """One transform of the scalar, in plain code."""
+        if name == "vmap":
+            return lambda xs: np.stack([self.value(x) for x in xs])
+        if name == "jvp":
+            return lambda x: np.asarray((self.gradient(x) * self.direction).sum())
+        return self.gradient
+
+    def slope(self, inner: str, x: np.ndarray) -> np.ndarray:
+        """The gradient by x of what the inner transform gives, weighted and summed."""
+        if inner == "vmap":
+            rows = weights((len(x),), 3)
+            return np.stack([w * self.gradient(one) for w, one in zip(rows, x)])
+        if inner == "jvp":
+            return float(weights((), 3)) * self.curved(x, self.direction)
+        return self.curved(x, weights(self.x.shape, 3))

@@ -1,0 +1,147 @@
+"""What comes out of a check: an Outcome for each row of the table, and the Result that holds them, all plain data."""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ...places import Place
+
+SIGNS = {"holds": "✓", "fails": "✗", "not defined": "·", "left out": "–"}
+
+
+class Fault(Exception):
+    """What a row finds wrong: the message with its numbers, the remedy as code, and where to look.
+
+    `method` is the one concerned; `pattern` finds the line in it, its last `return` where there is none, unless `place`
+    is known.  `numbers` is where forward and backward disagree, `kind` what smaller inputs have to show as well.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        remedy: str,
+        method: str = "backward",
+        pattern: str = "",
+        numbers: dict | None = None,
+        kind: str = "",
+        place: Place | None = None,
+    ):
+        super().__init__(message)
+        self.message, self.remedy, self.method = message, remedy, method
+        self.pattern, self.numbers, self.place = pattern, numbers, place
+        self.kind = kind or re.sub(r"[-+\d.e]+|\(.*?\)|\[.*?\]", "", message)
+
+
+class Absent(Exception):
+    """The Function does not claim what a row is about; the remedy says what to add to have it."""
+
+    def __init__(self, message: str, remedy: str = ""):
+        super().__init__(message)
+        self.message, self.remedy = message, remedy
+
+
+@dataclass
+class Outcome:
+    """One row: `status` is holds, fails, not defined, or left out; the rest is empty where there is nothing to say."""
+
+    group: str
+    name: str
+    status: str
+    message: str = ""
+    input: str = ""  # the smallest call that fails, as code to paste
+    line: str = ""  # FILE:LINE: code
+    remedy: str = ""  # code to type
+    about: str = ""  # what the row asks
+    disagreement: dict | None = None  # argument, position, index, analytical and numerical derivative
+
+
+@dataclass
+class Result:
+    """All rows of one check.  It is true if no row fails; printed, it is the table."""
+
+    function: str
+    library: str
+    input: str  # the arguments, as code
+    guessed: bool
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no row fails."""
+        return not self.failures
+
+    @property
+    def failures(self) -> list[Outcome]:
+        """The rows that fail."""
+        return [one for one in self.outcomes if one.status == "fails"]
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __getitem__(self, name: str) -> Outcome:
+        """The row of this name."""
+        for one in self.outcomes:
+            if one.name == name:
+                return one
+        raise KeyError(f"no row is called {name!r}; there are {', '.join(one.name for one in self.outcomes)}")
+
+    @property
+    def to_add(self) -> list[tuple[str, str, str]]:
+        """What the Function does not define and could: the rows' names, why they do not apply, the code to add."""
+        found: dict[str, list[Outcome]] = {}
+        for one in self.outcomes:
+            if one.status == "not defined" and one.remedy:
+                found.setdefault(one.remedy, []).append(one)
+        return [(", ".join(o.name for o in rows), rows[0].message, remedy) for remedy, rows in found.items()]
+
+    def assert_ok(self) -> None:
+        """For tests: AssertionError with the failures, each with its input, line and remedy."""
+        if self.failures:
+            raise AssertionError("\n\n".join([self.heading, *(described(one) for one in self.failures)]))
+
+    @property
+    def heading(self) -> str:
+        """How many rows hold."""
+        counts = [f"{n} {status}" for status in SIGNS if (n := sum(o.status == status for o in self.outcomes))]
+        return f"{self.function} ({self.library}): {', '.join(counts)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        return {"ok": self.ok, **asdict(self)}
+
+    def __str__(self) -> str:
+        wide = max(len(one.name) for one in self.outcomes)
+        lines, group = [f"{self.heading}", *textwrap.indent(self.input, "    ").splitlines()], ""
+        for one in self.outcomes:
+            lines += ["", one.group] if one.group != group else []
+            group = one.group
+            lines.append(f"  {SIGNS[one.status]} {one.name:{wide}}  {one.message}".rstrip())
+        lines += [f"\n{described(one)}" for one in self.failures]
+        for names, message, remedy in self.to_add:
+            lines.append(f"\n· {names}: {message}. To have them, add:\n{textwrap.indent(remedy, '      ')}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td>{SIGNS[one.status]}</td><td>{html.escape(one.name)}</td>"
+            f"<td style='text-align:left'>{html.escape(one.message)}</td></tr>"
+            for one in self.outcomes
+        )
+        told = "".join(f"<pre>{html.escape(described(one))}</pre>" for one in self.failures)
+        return f"<p>{html.escape(self.heading)}</p><table>{cells}</table>{told}"
+
+
+def described(one: Outcome) -> str:
+    """A failure in full."""
+    lines = [f"✗ {one.name}: {one.message}"]
+    lines += [f"  at {one.line}"] if one.line else []
+    lines += ["  Smallest input:", textwrap.indent(one.input, "      ")] if one.input else []
+    lines += ["  To fix:", textwrap.indent(one.remedy, "      ")] if one.remedy else []
+    return "\n".join(lines)

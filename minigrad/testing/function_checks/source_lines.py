@@ -1,0 +1,58 @@
+"""Where in the user's file: the line of a method, and the line that an exception came through."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import textwrap
+import traceback
+from typing import Any
+
+from ...places import PACKAGE, Place
+
+METHODS = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
+LIBRARIES = (PACKAGE, f"{os.sep}site-packages{os.sep}", f"{os.sep}lib{os.sep}python")
+
+
+def place_of(function: Any, method: str, pattern: str = "") -> Place | None:
+    """The line in a method that matches the pattern; its last return if none does; else its `def`.
+
+    None where the source is not at hand.
+    """
+    try:
+        code = inspect.unwrap(getattr(function, method))
+        lines, start = inspect.getsourcelines(code)
+        file = inspect.getsourcefile(code) or ""
+    except (OSError, TypeError, AttributeError):
+        return None
+    matching = [k for k, line in enumerate(lines) if pattern and re.search(pattern, line)]
+    return Place(file, start + (matching[0] if matching else last_return("".join(lines))))
+
+
+def last_return(source: str) -> int:
+    """How many lines below the first one the last return begins, or else the `def`."""
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except SyntaxError:  # a lambda in the middle of an expression
+        return 0
+    returns = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    found = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return max(returns or found[:1] or [1]) - 1
+
+
+def place_of_error(error: BaseException) -> Place | None:
+    """The innermost line of the user's own that an exception came through, below the battery."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = max(
+        (k for k, frame in enumerate(frames) if frame.filename.startswith(os.path.dirname(__file__))), default=-1
+    )
+    own = [f for f in frames[last + 1 :] if not any(part in f.filename for part in LIBRARIES)]
+    return Place(own[-1].filename, own[-1].lineno or 0) if own else None
+
+
+def method_of(error: BaseException, otherwise: str) -> str:
+    """The innermost method of a Function that an exception came through."""
+    names = [f.name for f in traceback.extract_tb(error.__traceback__) if PACKAGE not in f.filename]
+    return next((name for name in reversed(names) if name in METHODS), otherwise)

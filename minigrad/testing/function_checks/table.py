@@ -1,0 +1,147 @@
+"""All rows in their order, and the loop that runs them: what each finds, as Outcomes."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from . import batches, composition, derivatives, form, running, side_effects, variants
+from .case import Case
+from .outcome import Absent, Fault, Outcome
+from .shrink import smallest
+from .source_lines import METHODS, method_of, place_of, place_of_error
+
+
+class Row(NamedTuple):
+    """A row: its group and name, the check, the rows without which it makes no sense, the method that it is about."""
+
+    group: str
+    name: str
+    check: Callable[[Case], str | None]
+    after: tuple[str, ...] = ("forward",)
+    method: str = "backward"
+
+    @property
+    def about(self) -> str:
+        """What it asks, from the check's docstring."""
+        return " ".join((self.check.__doc__ or "").split("\n\n")[0].split())
+
+
+CALLED = ("in-place marks", "forward", "determinism", "writes in backward", "gradients returned")
+RIGHT = (*CALLED, "backward twice", "unused outputs")
+
+TABLE = (
+    Row("Protocol", "methods", form.methods, (), "forward"),
+    Row("Protocol", "in-place marks", side_effects.in_place_marks, (), "forward"),
+    Row("Protocol", "forward", form.forward, ("in-place marks",), "forward"),
+    Row("Protocol", "captured tensors", form.captured_tensors, ()),
+    Row("Protocol", "writes in backward", side_effects.writes_in_backward),
+    Row("Protocol", "gradients returned", form.gradients_returned, ("forward", "writes in backward")),
+    Row("Protocol", "tangents returned", form.tangents_returned, method="jvp"),
+    Row("Calls", "determinism", running.determinism, method="forward"),
+    Row("Calls", "backward twice", side_effects.backward_twice, CALLED),
+    Row("Calls", "unused outputs", derivatives.unused_outputs, (*CALLED, "backward twice")),
+    Row("Calls", "needs_input_grad", derivatives.needs_input_grad, RIGHT),
+    Row("Calls", "threads", running.threads, RIGHT),
+    Row("Derivatives", "dtypes", variants.dtypes, RIGHT),
+    Row("Derivatives", "gradients", derivatives.gradients, RIGHT),
+    Row("Derivatives", "jvp", derivatives.jvp, ("forward", "determinism", "tangents returned"), "jvp"),
+    Row(
+        "Derivatives", "second derivatives", derivatives.second_derivatives, (*RIGHT, "threads", "dtypes", "gradients")
+    ),
+    Row("Memory", "tensors on ctx", side_effects.tensors_on_ctx),
+    Row("Memory", "memory freed", side_effects.memory_freed, (*RIGHT, "tensors on ctx")),
+    Row("Memory", "outputs' memory", side_effects.shared_outputs, method="forward"),
+    Row("Memory", "gradients' memory", side_effects.gradients_memory, RIGHT),
+    Row("Inputs", "layouts", variants.layouts, RIGHT),
+    Row("Inputs", "no elements", variants.no_elements, RIGHT),
+    Row("Inputs", "no dimensions", variants.no_dimensions, (*RIGHT, "gradients")),
+    Row("Transforms", "vmap", batches.vmap, ("methods", "forward", "determinism", "in-place marks"), "vmap"),
+    Row("Transforms", "randomness", batches.randomness, ("methods", "forward", "vmap"), "vmap"),
+    *(Row("Transforms", f"func.{name}", composition.ROWS[name], ("methods", *RIGHT)) for name in composition.ORDER),
+    Row("Compiled", "compiled", running.compiled, RIGHT),
+)
+
+
+def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
+    """Run the rows in order.  A row whose ground has failed is left out: one mistake is told once."""
+    case.traits |= {f"without {name}" for name in skip}
+    told: dict[tuple[str, str], str] = {}  # by line and remedy, the transform that failed there first
+    for row in TABLE:
+        blame = next((case.broken[name] for name in row.after if name in case.broken), "")
+        if row.name in skip or blame:
+            why = "skipped" if row.name in skip else f"first mend: {blame}"
+            outcome = Outcome(row.group, row.name, "left out", why, about=row.about)
+        else:
+            outcome = outcome_of(row, case)
+        if outcome.status == "fails" and row.group == "Transforms":
+            blame = told.setdefault((outcome.line, outcome.remedy), row.name)
+            if blame != row.name:
+                outcome = Outcome(row.group, row.name, "left out", f"first mend: {blame}", about=row.about)
+        if outcome.status == "fails" or blame:
+            case.broken[row.name] = blame or row.name
+        yield outcome
+
+
+def outcome_of(row: Row, case: Case) -> Outcome:
+    """Run one row; where it fails, once more on smaller and smaller inputs."""
+    try:
+        return Outcome(row.group, row.name, "holds", run(row, case) or "", about=row.about)
+    except Absent as absent:
+        return Outcome(row.group, row.name, "not defined", absent.message, remedy=absent.remedy, about=row.about)
+    except Fault as fault:
+        found = fault
+    small, last = smallest(case, found, lambda smaller: fault_of(row, smaller))
+    place = last.place or place_of(case.function, last.method, last.pattern) or place_of(case.function, "forward")
+    return Outcome(
+        row.group,
+        row.name,
+        "fails",
+        last.message,
+        small.code(),
+        str(place or ""),
+        last.remedy,
+        row.about,
+        last.numbers,
+    )
+
+
+def run(row: Row, case: Case) -> str | None:
+    """Run one row.  An exception from the Function's methods is a fault as well."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return row.check(case)
+    except (Fault, Absent):
+        raise
+    except Exception as e:
+        raise fault_from(e, case, row.method) from e
+
+
+def fault_of(row: Row, case: Case) -> Fault | None:
+    """What a row finds wrong in a case."""
+    try:
+        run(row, case)
+    except Fault as fault:
+        return fault
+    except Absent:
+        pass
+    return None
+
+
+def fault_from(error: Exception, case: Case, method: str) -> Fault:
+    """An exception as a fault: its first line, the remedy that it names, and the user's line that it came through."""
+    what, _, remedy = str(error).partition("\n  To fix: ")
+    what = what.split("\n")[0] or type(error).__name__
+    named = re.search(rf"{re.escape(case.name)}\.(\w+)", what)
+    method = method_of(error, named[1] if named and named[1] in METHODS else method)
+    under = "".join(f"{note}: " for note in getattr(error, "__notes__", ()))  # the composition, if it was one
+    kind = "" if getattr(error, "place", None) else f"{type(error).__name__}: "
+    message = f"{under}{kind}{what.strip()}"
+    return Fault(
+        message, remedy or "# see the line above", method, kind=type(error).__name__, place=place_of_error(error)
+    )

@@ -1,0 +1,94 @@
+"""Compiling ahead: run every operation once, forward and backward, on arrays so large that its kernels are used.
+
+What is compiled is kept in the cache folder (cache.py), so that programs which start later need not wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .kernels import cache, formula, select
+
+COMMON = ("abs add cos div erf exp gelu log maximum minimum mul pow relu sigmoid silu sin softplus sqrt square sub tanh "
+          "where").split()  # fmt: skip
+DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def jobs(everything: bool = False) -> list[tuple[str, Callable]]:
+    """What is to be compiled: a name, and a function to call."""
+    operations = [op for name, op in sorted(formula.OPERATIONS.items()) if everything or name in COMMON]
+    floats = [op for op in operations if "f" in op.accepts and op.kind != "bool"]
+    todo = [(op.name, lambda dtype, op=op: pointwise(op, dtype)) for op in floats]
+    todo += [(name, lambda dtype, f=f: of_rows(f, dtype)) for name, f in row_functions().items()]
+    return [(f"{name} {dtype}", lambda f=f, dtype=dtype: f(dtype)) for name, f in todo for dtype in DTYPES]
+
+
+def row_functions() -> dict[str, Callable]:
+    """Functions with kernels that are not a formula's: they get a matrix of two long rows."""
+    from .nn import functional as F
+
+    return {
+        "softmax": lambda x: F.softmax(x, -1),
+        "log_softmax": lambda x: F.log_softmax(x, -1),
+        "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:], x[0], x[1]),
+        "cross_entropy": lambda x: F.cross_entropy(x, x.new_zeros(len(x)).long()),
+        "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:]),
+        "sum": lambda x: x.sum(1),
+        "prod": lambda x: x.prod(1),
+        "amax": lambda x: x.amax(1),
+        "norm": lambda x: x.norm(2, 1),
+        "topk": lambda x: x.topk(3).values,
+        "gather": lambda x: x.gather(1, x.detach().long() * 0),
+        "cumsum": lambda x: x.cumsum(1),
+        "conv2d": lambda x: F.conv2d(x.reshape(2, 16, 16, -1), x.new_ones(8, 16, 3, 3).requires_grad_(), x.new_ones(8)),
+        "max_pool2d": lambda x: F.max_pool2d(x.reshape(2, 16, 16, -1), 2),
+        "batch_norm": lambda x: F.batch_norm(x.reshape(2, 16, -1), None, None, training=True),
+        "embedding": lambda x: F.embedding(x.detach()[0].long() * 0, x),
+    }
+
+
+def of_rows(f: Callable, dtype: np.dtype) -> None:
+    """A function of rows and its backward."""
+    x = tensor(np.ones((2, select.FUSE_FROM), dtype))
+    differentiate(f(x), [x])
+
+
+def pointwise(op: Any, dtype: np.dtype) -> None:
+    """An operation on large arrays and its backward; one of two operands also with a number in place of the second."""
+    n = len(op.names) - op.statics
+    forms = [[tensor(np.full(select.QUICK_FROM, i >= op.masks, bool if i < op.masks else dtype)) for i in range(n)]]
+    if n == 2:
+        forms.append([forms[0][0], 0.5])
+    for operands in forms:
+        differentiate(op.apply(*operands, *op.defaults), operands)
+
+
+def tensor(a: np.ndarray) -> Any:
+    """A tensor that wants a gradient, if it can have one."""
+    from .core.tensor import wrap
+
+    return wrap(a).requires_grad_(a.dtype.kind == "f")
+
+
+def differentiate(out: Any, operands: list) -> None:
+    """The first-order backward of a result."""
+    from .autograd import grad
+
+    tracked = [x for x in operands if getattr(x, "requires_grad", False)]
+    if out.requires_grad:
+        grad(out, tracked, out.new_ones(out.shape), allow_unused=True)
+
+
+def tally() -> tuple[int, int]:
+    """How many functions this process has compiled, and how many it has found in the cache folder."""
+    from numba.core.dispatcher import Dispatcher
+
+    found = {
+        f for m in cache._modules.values() for f in vars(m).values() if isinstance(f, Dispatcher)
+    }  # some are shared
+    kept = [f for f in found if isinstance(f._cache, cache.Compiled)]
+    hits = sum(sum(f.stats.cache_hits.values()) for f in kept)
+    return sum(len(f.signatures) for f in kept) - hits, hits

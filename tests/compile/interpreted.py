@@ -1,0 +1,57 @@
+"""Generated modules run as plain Python: slow on arrays, but at once, so that hundreds of programs can be compared.
+
+What the generator writes is tried here; that Numba makes the same of it, test_compile.py tries.
+"""
+
+import types
+
+import numpy as np
+import pytest
+
+from minigrad.compile import specialization
+
+VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh exp exp2 expm1 floor hypot log log10 log1p log2 "
+           "sin sinh sqrt tan tanh trunc")  # fmt: skip
+UNLIKE = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+          "atanh": "arctanh"}  # fmt: skip
+FUNCTIONS = {
+    **{name: getattr(np, UNLIKE.get(name, name)) for name in VECMATH.split()},
+    "where": lambda c, x, y: x if c else y,
+    "pow": np.power,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+
+
+def njit(*args, **options):
+    """A decorator that does nothing."""
+    return args[0] if args else lambda f: f
+
+
+def product(x, y, out):
+    """The product of matrices."""
+    out[...] = x @ y
+
+
+def load(name, source):
+    """The module with this text, not compiled."""
+    module = types.ModuleType(name)
+    text = source.replace("from numba import njit", "from tests.compile.interpreted import njit")
+    text = text.replace("from minigrad.kernels.vecmath", "from tests.compile.interpreted")
+    text = text.replace("from minigrad.kernels.cpu.gemm", "from tests.compile.interpreted")
+    exec(compile(text, f"<{name}>", "exec"), module.__dict__)
+    return module
+
+
+def __getattr__(name):
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    raise AttributeError(name)
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Compile without Numba."""
+    monkeypatch.setattr(specialization, "cache", types.SimpleNamespace(load=load))
+    with np.errstate(all="ignore"):
+        yield

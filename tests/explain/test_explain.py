@@ -1,0 +1,293 @@
+"""Derivations of known derivatives: steps, numbers, sums, paths, and the words for them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+from minigrad.autograd import forward_ad
+from minigrad.explain.explanation import Step, Sum
+from minigrad.ops.base.registry import TABLE
+from tests.record.recorded import Square
+from tests.table import SMOOTH, floats, run
+
+from .checked import adds_up, printed
+
+
+def steps(e):
+    return [step for step in e.steps if isinstance(step, Step)]
+
+
+def sums(e):
+    return [s for s in e.steps if isinstance(s, Sum)]
+
+
+def neuron():
+    """A record of a program whose weight has two uses, and the weight."""
+    x, w, b = torch.tensor(2.0), torch.tensor(0.5, requires_grad=True), torch.tensor(-0.3, requires_grad=True)
+    with torch.record(passes=("forward", "backward")) as rec:
+        h = (w * x + b).tanh()
+        loss = h * w
+        loss.backward()
+    return rec, w, h
+
+
+def test_a_gradient_is_the_sum_over_its_paths():
+    rec, w, h = neuron()
+    e = torch.explain(w.grad)
+    h = h.item()
+    assert e.label == "w.grad" and e.count == 2 and [s.name for s in steps(e)] == ["mul", "tanh", "add", "mul", "mul"]
+    assert e.numbers == pytest.approx([h + 0.5 * (1 - h * h) * 2])
+    assert sums(e)[0].terms == pytest.approx([h, 0.5 * (1 - h * h) * 2])
+    assert [path.names for path in e.paths] == [["mul", "tanh", "add", "mul"], ["mul"]]
+    adds_up(e)
+
+
+def test_the_text_has_the_program_line_the_formula_and_the_numbers():
+    rec, w, _ = neuron()
+    text = str(torch.explain(w.grad))
+    assert text.splitlines()[0] == "w.grad = 1.239: 2 paths, 5 steps"
+    assert " h = (w * x + b).tanh()" in text and "test_explain.py:" in text
+    assert "= 1 - h * h" in text and "= 0.5 × 0.6347 = 0.3174" in text
+    assert "∂loss/∂w = 0.6044 + 0.6347 = 1.239" in text
+    assert printed(text) == 6
+
+
+def test_a_product_of_matrices_shows_which_entries_contribute():
+    x, w = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1.0, 0.0], [2.0, -1.0]], requires_grad=True)
+    e = torch.explain((x @ w).square().sum(), w, index=(1, 0))
+    last = steps(e)[-1].parts[0]  # dL/dw = x.T @ 2y, y = [[5, -2], [11, -4]]
+    assert e.elements == [(1, 0)] and e.numbers == [2 * 10.0 + 4 * 22.0]
+    assert [(t.arrived, t.partial, t.index) for t in last.terms] == [(10.0, 2.0, (0, 0)), (22.0, 4.0, (1, 0))]
+    assert "10 × 2 + 22 × 4 = 108" in str(e)
+
+
+def test_of_many_elements_the_largest_is_explained_and_said_so():
+    w = torch.tensor([1.0, -7.0, 3.0, 4.0, 5.0], requires_grad=True)
+    e = torch.explain(w.square().sum(), w)
+    assert e.elements == [(1,)] and e.numbers == [-14.0] and not e.whole
+    assert "of 5 elements" in e.notes[0] and "index=(1,)" in e.notes[0]
+    assert torch.explain(w.square().sum(), w, index=-1).elements == [(4,)]
+
+
+def test_many_terms_are_folded_with_their_sum():
+    x, w = torch.arange(1.0, 21.0), torch.tensor(2.0, requires_grad=True)
+    e = torch.explain((x * w).sum(), w)
+    part = steps(e)[-1].parts[0]
+    assert part.others == 15 and part.rest == sum(range(1, 16)) and e.numbers == [210.0]
+    assert "120 (15 smaller terms) = 210" in str(e)
+    adds_up(e)
+
+
+def test_too_many_paths_are_counted_and_stand_together():
+    def growing(x):
+        for _ in range(12):
+            x = x + x * 0.1
+        return x
+
+    e = torch.explain(growing, torch.tensor(1.0))
+    assert e.count == 2**12 and len(e.paths) <= 70
+    assert e.numbers == pytest.approx([1.1**12], rel=1e-5)
+    assert "4096 paths; the 5 largest give" in str(e)
+    adds_up(e)
+
+
+def test_many_steps_are_folded():
+    x = y = torch.tensor(1.0, requires_grad=True)
+    for _ in range(100):
+        y = y.sin()
+    text = str(torch.explain(y, x))
+    assert "... 60 more steps ..." in text and len(text.splitlines()) < 140 and "\n100 " in text
+
+
+def test_a_custom_function_shows_its_name_the_line_of_its_backward_and_its_numbers():
+    e = torch.explain(lambda x: Square.apply(x * 3).sum(), torch.tensor([1.0, 2.0]))
+    line = Square.backward.__code__.co_firstlineno
+    text = str(e)
+    assert f"Square.backward, recorded.py:{line}" in text and "Square.backward([1, 1]) = [6, 12]" in text
+    assert [s.function for s in steps(e)] == [None, "Square", None]
+    assert e.numbers == [18.0, 36.0]
+    adds_up(e)
+
+
+def test_where_all_comes_from_one_number_a_custom_functions_partial_is_the_quotient():
+    e = torch.explain(lambda x: Square.apply(x) * 5, torch.tensor(3.0))
+    assert "5 × 6 = 30   (the partial is their quotient)" in str(e)
+
+
+def test_functions_are_explained_by_the_input_that_is_asked_for():
+    a, b = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+
+    def f(a, b):
+        return (a * b.exp()).sum()
+
+    for of in ("b", 1):
+        e = torch.explain(f, a, b, of=of)
+        assert np.allclose(e.numbers, (a * b.exp()).tolist()) and str(e).startswith("∂f/∂b = ")
+    assert str(torch.explain(f, a, b)).startswith("∂f/∂a = ")
+
+
+def test_a_transforms_gradient_is_explained_as_such():
+    e = torch.explain(torch.func.grad(lambda x: (x * x * x).sum()), torch.tensor([1.0, 2.0]))
+    assert e.numbers == [3.0, 12.0] and e.label.startswith("the result of") and e.count == 3
+    adds_up(e)
+    e = torch.explain(torch.func.vmap(torch.func.grad(lambda x: x * x)), torch.tensor([1.0, 2.0]))
+    assert e.numbers == [2.0, 4.0]
+
+
+def test_a_transform_of_a_transform_is_explained_by_the_last_derivative():
+    e = torch.explain(torch.func.grad(torch.func.grad(lambda x: x * x * x)), torch.tensor(2.0))
+    assert e.numbers == [12.0] and e.label.startswith("the result of")
+    adds_up(e)
+
+
+def test_a_function_that_runs_backward_itself_is_explained_by_its_result():
+    slope = torch.func.grad(torch.func.grad(lambda x: x * x * x))
+    e = torch.explain(lambda x: slope(x) * 1.0, torch.tensor(2.0))
+    assert e.numbers == [6.0] and "runs backward itself" in e.notes[0]
+    adds_up(e)
+
+
+def test_tangents_are_explained_forward():
+    a, b = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    e = torch.explain(lambda a, b: (a * b).sum(), a, b, tangents=(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])))
+    assert e.kind == "tangent" and e.numbers == [5.0] and [s.name for s in steps(e)] == ["mul", "sum"]
+    assert "da = [1, 0]" in str(e) and [path.names for path in e.paths] == [["mul", "sum"]] * 2
+    adds_up(e)
+
+
+def test_a_recorded_tangent_is_found():
+    with torch.record(passes=("forward",)) as rec, forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0]))
+        t = forward_ad.unpack_dual(x.exp() * x).tangent
+    e = torch.explain(t)
+    assert rec and e.kind == "tangent" and np.allclose(e.numbers, t.tolist())
+    adds_up(e)
+
+
+def test_not_a_number_is_shown_where_it_arises():
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    text = str(torch.explain(torch.where(x > 0, x.sqrt(), x).sum(), x))
+    assert "[0, 1] × [inf, 0.5] = [nan, 0.5]" in text
+
+
+def test_one_element_of_a_gradient_that_is_nan_is_derived_by_products():
+    points = torch.tensor([[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]], requires_grad=True)
+    with torch.record(passes=("forward", "backward")) as rec:
+        (points * points).sum(-1).sqrt().sum().backward()
+    text = str(torch.explain(points.grad, index=(1, 0)))
+    assert rec and "1 × inf = inf" in text and "inf × 0 = nan" in text and ".backward(" not in text
+
+
+def test_a_partial_of_0_is_shown_as_such():
+    x = torch.tensor([-1.0, 2.0], requires_grad=True)
+    assert "[1, 1] × [0, 1] = [0, 1]" in str(torch.explain(x.relu().sum(), x))
+
+
+def test_what_a_hook_changes_is_no_steps():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.record(passes=("forward", "backward")) as rec:
+        h = x * 2
+        h.register_hook(lambda g: g * 10)
+        (h * h).sum().backward()
+    e = torch.explain(x.grad)
+    assert rec and e.numbers == [80.0, 160.0] and "no step gives this: a hook does" in str(e)
+    adds_up(e)
+
+
+def test_memory_that_was_written_counts_as_it_was():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.record(passes=("forward", "backward")) as rec:
+        h = x * 2
+        h.mul_(x)
+        h[0] = h[1] * 3
+        h.sum().backward()
+    e = torch.explain(x.grad)
+    assert rec and e.numbers == [0.0, 32.0] and "[0, 4] × [2, 4] = [0, 16]" in str(e)
+    adds_up(e)
+
+
+def test_an_explanation_is_plain_data_too():
+    _, w, _ = rec = neuron()
+    data = json.loads(json.dumps(torch.explain(w.grad).to_dict()))
+    assert rec and data["count"] == 2 and data["label"] == "w.grad" and data["record"]["schema"] == "minigrad.record/1"
+    assert {step["name"] for step in data["steps"] if "parts" in step} == {"mul", "tanh", "add"}
+
+
+def test_the_part_of_the_record_has_only_what_leads_to_the_number():
+    a, b = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+    with torch.record(passes=("forward", "backward")) as rec:
+        unused = b.exp()
+        (a * b).sin().backward()
+    record = torch.explain(a.grad).record
+    assert rec and unused is not None and [op["name"] for op in record["ops"]] == ["mul", "sin"]
+    assert [len(op["edges"]) for op in record["ops"]] == [1, 1]
+
+
+@pytest.mark.parametrize("index", [(5,), (0, 0), "x", 2])
+def test_an_element_that_is_not_there_is_refused(index):
+    with pytest.raises(IndexError, match=r"explain: .* is no element of a tensor of shape \(2,\)"):
+        torch.explain(lambda x: x.sum(), torch.ones(2), index=index)
+
+
+def test_what_cannot_be_explained_is_refused_with_the_remedy():
+    with pytest.raises(TypeError, match="neither a tensor nor a function[^$]*explain\\(x.grad\\)"):
+        torch.explain(3)
+    with pytest.raises(TypeError, match="at most one other tensor"):
+        torch.explain(torch.ones(1), 3)
+    with pytest.raises(ValueError, match="'c' has no gradient here; there are: a"):
+        torch.explain(lambda a: a.sum(), torch.ones(2), of="c")
+    with pytest.raises(ValueError, match="1 tangents for 2 inputs"):
+        torch.explain(torch.add, torch.ones(2), torch.ones(2), tangents=(torch.ones(2),))
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_every_operation_adds_up(name):
+    for sample in TABLE[name].samples:
+        leaves = [leaf.detach().clone().requires_grad_() for leaf in run(name, sample)[1]]
+        outs = [o for o in floats(run(name, sample, leaves=leaves)[0]) if o.requires_grad]
+        if not leaves or not outs:
+            continue
+        random = np.random.default_rng(1)
+        loss = sum([(o * torch.tensor(random.standard_normal(tuple(o.shape)))).sum() for o in outs])
+        for leaf, g in zip(leaves, torch.autograd.grad(loss, leaves, retain_graph=True, allow_unused=True)):
+            if g is not None:
+                e = torch.explain(loss, leaf)
+                assert np.allclose(
+                    [g.tolist()] if not g.ndim else [g.numpy()[i] for i in e.elements], e.numbers, equal_nan=True
+                )
+                assert all(part.known for step in steps(e) for part in step.parts), (name, sample)
+                adds_up(e)
+
+
+LINES = ["{a} * {b}", "{a} + {b}.sin()", "({a} - {b}).tanh()", "{a}.exp() * 0.1", "{a} @ {b}.T @ {a}", "{a} * {b}[:1]",
+         "torch.softmax({a}, 1)", "{a}.cumsum(0)", "torch.cat([{a}[:1], {b}[1:]])", "{a} / (1 + {b} * {b})",
+         "{a}.flip(1) + {b}", "torch.maximum({a}, {b})", "{a} - {a}.mean(1, keepdim=True)",
+         "{a}.reshape(3, 2).reshape(2, 3) * {b}"]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_add_up(seed):
+    random = np.random.default_rng(seed)
+    x, y = (torch.tensor(random.standard_normal((2, 3)), requires_grad=True) for _ in "xy")
+    made = {"x": x, "y": y}
+    with torch.record(passes=("forward", "backward")) as rec:
+        for i in range(random.integers(3, 9)):
+            a, b = random.choice(list(made), 2)
+            made[f"v{i}"] = eval(random.choice(LINES).format(a=a, b=b), {**made, "torch": torch})
+        (made[f"v{i}"] * x + y).sum().backward()
+    assert rec
+    for t in (x, y):
+        e = torch.explain(t.grad, index=(int(random.integers(2)), int(random.integers(3))))
+        assert e.numbers == pytest.approx([t.grad.numpy()[e.elements[0]]]) and e.count >= 1
+        adds_up(e)
+        adds_up(torch.explain(t.grad))
+
+
+@pytest.mark.parametrize(
+    "shape, said", [((2,), "[1, 1]"), ((3, 4), "1 in each of (3, 4)"), ((30, 40), "1 in each of (30, 40)")]
+)
+def test_a_result_of_many_elements_begins_with_one_number_for_all(shape, said):
+    text = str(torch.explain(lambda x: x * 2, torch.ones(*shape)))
+    assert f"∂result/∂result = {said}   (it begins here)" in text

@@ -1,0 +1,218 @@
+"""`minigrad check`: whether a custom Function does all that PyTorch's documents ask of it."""
+
+from __future__ import annotations
+
+import json as js
+import linecache
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from ..drawing import Drawing, passes_of
+from ..files import maker, nearest
+from ..run_program import Program, Usage
+from .common import Args, Json, Target, apart, say, working
+from .render_command import deliver, destination
+
+if TYPE_CHECKING:
+    from minigrad.testing.function_checks import Outcome, Result
+
+EXAMPLES = """Examples:
+
+  minigrad check functions.py                                    every Function of the file
+  minigrad check functions.py:MyCube --args "tensor([1., 2.])"   one, at these arguments
+  minigrad check functions.py:MyCube -o wrong.svg                draw where backward is wrong
+  minigrad check functions.py:MyCube --torch                     a torch.autograd.Function
+  minigrad check functions.py --json                             for machines"""
+
+INPUT = "smallest input"  # the file that the drawing names for its call
+COLOURS = {"holds": "green", "fails": "bold red", "not defined": "dim", "left out": "yellow"}
+
+
+def check(
+    target: Target,
+    /,
+    *words: Annotated[str, Parameter(show=False)],
+    args: Args = None,
+    torch: Annotated[bool, Parameter(name=["--torch"], negative="", show_default=False)] = False,
+    skip: Annotated[str, Parameter(name=["--skip"], show_default=False)] = "",
+    output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
+    json: Json = False,
+) -> None:
+    """Run custom Functions through everything that PyTorch's documents ask of them; ends with 1 if something fails.
+
+    Parameters
+    ----------
+    target
+        PROG.py:NAME of a subclass of autograd.Function, or PROG.py for all that it defines. The program runs as a
+        script does.
+    args
+        What the Function's apply takes, in Python, as in --args "tensor([1., 2.]), 3". They may use the program's names.
+        Without it: the program's example_inputs, a tuple or a dictionary by the Function's name; or else shapes are tried.
+    torch
+        Check a torch.autograd.Function, in the PyTorch that is installed.
+    skip
+        Rows to leave out, with commas: --skip "gradients,func.grad".
+    output
+        Draw where forward and backward disagree, in the format of the suffix, as render does. Without it: as text.
+    json
+        Write the results as JSON: a list, one for each Function.
+    """
+    file, name = split(target)
+    place, kind = destination(output, None, name or "check") if output else (None, "txt")
+    place = place and place.absolute()  # the program may change the folder
+    with apart():
+        program = Program.read(file, words)
+        with working(f"running {program.file}"):
+            program.run()
+        functions = functions_of(program, name, torch)
+        with working(f"checking {', '.join(functions)}"):
+            results = [result_of(program, key, f, args, skip) for key, f in functions.items()]
+        wrong = [(f, one) for f, r in zip(functions.values(), results) for one in r.failures if one.disagreement]
+        drawing = drawn(program, *wrong[0]) if wrong else None
+        made = maker(drawing, kind)() if drawing else ""
+    if json:
+        print(js.dumps([result.to_dict() for result in results], indent=1))
+    else:
+        for result in results:
+            show(result)
+    if output and drawing:
+        deliver(made if isinstance(made, bytes) else made.encode(), place)
+        say([f"wrote {output}"] if place else [])
+    elif drawing and not json:
+        print(made)
+    elif output:
+        say(["forward and backward disagree nowhere: there is nothing to draw"])
+    if not all(result.ok for result in results):
+        sys.exit(1)
+
+
+def split(target: str) -> tuple[str, str]:
+    """The file and the name of PROG.py:NAME; no name for all Functions.
+
+    >>> split("net.py:Cube"), split("net.py")
+    (('net.py', 'Cube'), ('net.py', ''))
+    """
+    file, colon, name = target.rpartition(":")
+    return (file, name) if colon and name.isidentifier() else (target, "")
+
+
+def functions_of(program: Program, name: str, torch: bool) -> dict[str, type]:
+    """The Functions to check, by name: the one that is asked for, or all that the program defines."""
+    import minigrad  # noqa: F401  one of the two libraries that may have made them
+    from minigrad.testing.function_checks import library_of
+
+    libraries = {key: library for key, value in program.names.items() if (library := library_of(value))}
+    own = [key for key in libraries if program.names[key].__module__ == "__main__"]
+    if name and name not in libraries:
+        have = nearest(name, own) or f"It has: {', '.join(own) or 'none'}."
+        raise Usage(f"{program.file} has no autograd.Function called {name}. {have}")
+    if not own and not name:
+        raise Usage(f"{program.file} defines no subclass of autograd.Function.")
+    for key in [name] if name else own:
+        if (libraries[key].name == "torch") != torch:
+            advice = "Leave --torch out" if torch else "Add --torch"
+            raise Usage(f"{key} in {program.file} is a Function of {libraries[key].name}. {advice}.")
+    return {key: program.names[key] for key in ([name] if name else own)}
+
+
+def library(function: Any) -> ModuleType:
+    """The module that a Function's tensors come from."""
+    from minigrad.testing.function_checks import library_of
+
+    found = library_of(function)
+    assert found is not None
+    return found.module
+
+
+def result_of(program: Program, name: str, function: Any, args: str | None, skip: str) -> Result:
+    """The check of one Function."""
+    from minigrad.testing import check
+
+    examples = program.names.get("example_inputs")
+    missing = examples is None or isinstance(examples, dict) and name not in examples
+    given = () if args is None and missing else program.arguments(name, args, library(function))
+    rows = [word.strip() for word in skip.split(",") if word.strip()]
+    try:
+        return check(function, *given, skip=rows)
+    except ValueError as wrong:  # an unknown row, or no arguments that fit
+        said = [line.removeprefix("  To fix: ") for line in str(wrong).splitlines() if not line.startswith("  at ")]
+        raise Usage(". ".join(said)) from wrong
+
+
+# ---------------------------------------------------------------------- the drawing
+def drawn(program: Program, function: Any, one: Outcome) -> Drawing:
+    """The smallest input at which a derivative is wrong, forward and backward, with both numbers at the input."""
+    import minigrad
+
+    from .. import from_torch
+
+    assert one.disagreement is not None
+    wrong, module = one.disagreement, library(function)
+    names = {module.__name__: module, function.__name__: function}
+    *made, call = one.input.splitlines()
+    exec("\n".join(made), names)
+    tensors = {key: value for key, value in names.items() if isinstance(value, module.Tensor)}
+    which = f"[{wrong['output']}]" if isinstance(eval(call, names), (tuple, list)) else ""
+    text = f"def run({', '.join(tensors)}):\n    return {call}{which}\n"
+    linecache.cache[INPUT] = (len(text), None, text.splitlines(True), INPUT)  # where lines of code are looked up
+    exec(compile(text, INPUT, "exec"), names)
+    record = minigrad.record if module is minigrad else from_torch
+    rec = record(
+        names["run"], *tensors.values(), passes=("forward", "backward"), name=f"{function.__name__}, {one.name}"
+    )
+    document = annotated(rec.to_dict(), list(tensors).index(wrong["argument"]), wrong)
+    document["program"]["file"] = program.file
+    return Drawing(document, passes_of(document)[0], rec.notes)
+
+
+def annotated(record: dict, place: int, wrong: dict) -> dict:
+    """A record whose input number `place` says at its gradient what differences give."""
+    leaf = [value for value in record["values"] if value["kind"] in ("input", "parameter")][place]
+    leaf["name"] = leaf["name"] or wrong["argument"]
+    if str(leaf["id"]) not in record["gradients"]:  # none arrives
+        record["gradients"][str(leaf["id"])] = len(record["values"])
+        nothing = {**leaf, "id": len(record["values"]), "name": "", "kind": "gradient", "summary": {}}
+        record["values"].append(nothing)
+    gradient = next(value for value in record["values"] if value["id"] == record["gradients"][str(leaf["id"])])
+    where = f" at [{', '.join(map(str, wrong['index']))}]" if wrong["index"] else ""
+    gradient["note"] = f"✗ {wrong['analytical']:.6g}{where}, where differences of forward give {wrong['numerical']:.6g}"
+    return record
+
+
+# ---------------------------------------------------------------------- the table
+def show(result: Result) -> None:
+    """A result for people: the table, each failure with its remedy, and what could be added."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from minigrad.testing.function_checks.outcome import SIGNS, described
+
+    table, group = Table(box=None, show_header=False, pad_edge=False), ""
+    for one in result.outcomes:
+        if one.group != group:
+            table.add_row("", Text(("\n" if group else "") + one.group, style="bold"), "")
+            group = one.group
+        style = COLOURS[one.status]
+        message = one.message or ("" if one.status == "holds" else one.status)
+        said = Text(message, overflow="fold", style=style if one.status == "fails" else "")
+        table.add_row(Text(SIGNS[one.status], style=style), Text(f"  {one.name}"), said)
+    console = Console()
+    found = "with arguments found by trying" if result.guessed else "called so"
+    console.print(Text(f"{result.function} ({result.library}), {found}:"))
+    console.print(Text("    " + result.input.replace("\n", "\n    ")), soft_wrap=True)
+    console.print()
+    console.print(table)
+    for one in result.failures:
+        console.print()
+        console.print(Text(described(one)), soft_wrap=True)
+    for names, message, remedy in result.to_add:
+        console.print()
+        console.print(
+            Text(f"· {names}: {message}. To have them, add:\n    " + remedy.replace("\n", "\n    ")), soft_wrap=True
+        )
+    console.print()
+    console.print(Text(result.heading, style="bold"))

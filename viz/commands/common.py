@@ -1,0 +1,111 @@
+"""What the commands share: their targets and options, output that is theirs alone, and news of what takes long."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ..drawing import passes_of
+from ..drawn_graph import PASSES, SHOW, View
+from ..files import nearest
+from ..run_program import Program, Usage
+
+Target = Annotated[str, Parameter(allow_leading_hyphen=True)]
+Words = Annotated[str, Parameter(name="PROGRAM_ARGS")]
+Pass = Annotated[Literal["forward", "backward", "jvp", "all"], Parameter(name=["--pass", "-p"])]
+Args = Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True)]
+Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=False)]
+Rankdir = Literal["TB", "BT", "LR", "RL"]
+
+
+def target_of(target: str) -> tuple[str, str]:
+    """The file (- for the standard input) and the name of PROG.py:NAME."""
+    file, colon, name = target.rpartition(":")
+    if not colon or not name.isidentifier():
+        raise Usage(f"{target!r} names nothing to draw. Write PROG.py:NAME, such as net.py:loss.")
+    return file, name
+
+
+def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] = ()) -> tuple[dict, list[str], tuple]:
+    """The record of a target, what has to be said about it, and its passes: those asked for that it has.
+
+    All passes are all that the program has; one by name has to be there.
+    """
+    file, name = target_of(target)
+    program = Program.read(file, words)
+    wanted = PASSES if passes == "all" else (passes,)
+    gc.set_threshold(100_000)  # a record is a million objects that stay: looking through them took half of the time
+    with working(f"running {program.file}"):
+        record, notes = program.record(name, wanted, args)
+    have, missing = passes_of(record, notes)
+    if passes in missing:
+        raise Usage(f"{name} in {program.file} has no {passes} pass: {missing[passes]}.")
+    if passes != "all":
+        return record, [], wanted
+    return record, [f"the {one} pass is left out: {why}" for one, why in missing.items()], have
+
+
+def say(notes: list[str]) -> None:
+    """Notes for the person at the terminal."""
+    for note in notes:
+        print(f"minigrad: {note}", file=sys.stderr)
+
+
+def view(show: str | None, rankdir: str) -> View:
+    """What is shown, from the words of --show."""
+    words = [word.strip() for word in show.split(",") if word.strip()] if show is not None else list(SHOW)
+    for word in words:
+        if word not in SHOW:
+            meant = nearest(word, SHOW)
+            raise Usage(f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Use some of {','.join(SHOW)}.")
+    return View(frozenset(words), rankdir)
+
+
+def place_of(output: str) -> Path:
+    """Where to write, checked before anything runs."""
+    place = Path(output)
+    if place.is_dir():
+        raise Usage(f"{place} cannot be written: it is a folder. Name a file in it.")
+    if not place.parent.is_dir():
+        raise Usage(f"{place}: there is no folder {place.parent}. Make it first.")
+    return place
+
+
+@contextmanager
+def apart(wanted: bool = True) -> Iterator[None]:
+    """What the program and its libraries print goes to the standard error, so that the output is ours alone."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+@contextmanager
+def working(what: str, after: float = 1.0) -> Iterator[None]:
+    """Say what is being done, at a terminal, if it takes longer than a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    timer = threading.Timer(after, lambda: print(f"minigrad: {what} …", file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

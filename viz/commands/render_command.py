@@ -1,0 +1,152 @@
+"""`minigrad render`: the picture of what a program computes, in a file or on the standard output."""
+
+from __future__ import annotations
+
+import json as js
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ..drawing import Drawing
+from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
+from ..fold import MOST
+from ..run_program import Usage
+from .common import Args, Json, Pass, Rankdir, Target, apart, place_of, recorded, say, target_of, view, working
+
+Format = Literal["html", "svg", "film", "png", "pdf", "dot", "mmd", "txt", "json"]
+
+EXAMPLES = """Examples:
+
+  minigrad render net.py:loss                       all passes, into loss.svg
+  minigrad render net.py:loss -p backward -o -      one, on the standard output
+  minigrad render net.py:loss -o loss.html          the viewer, to step through
+  minigrad render net.py:loss -f txt -o -           in the terminal
+  minigrad render net.py:loss -f film -o film.svg   an SVG that moves
+  minigrad render net.py:f --args "tensor(2.), 3"   a function of these
+  minigrad render net.py:loss --depth 1 -o net.pdf  each module as one box
+  minigrad render net.py:loss -- --epochs 3         the program's own options"""
+
+
+def render(
+    target: Target,
+    /,
+    *words: Annotated[str, Parameter(show=False)],
+    passes: Pass = "all",
+    output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
+    format: Annotated[Format | None, Parameter(name=["--format", "-f"])] = None,
+    args: Args = None,
+    show: Annotated[str | None, Parameter(name=["--show"])] = None,
+    rankdir: Rankdir = "TB",
+    depth: Annotated[int | None, Parameter(name=["--depth"])] = None,
+    max_nodes: Annotated[int | None, Parameter(name=["--max-nodes"])] = None,
+    open: Annotated[bool, Parameter(name=["--open"], negative="", show_default=False)] = False,
+    json: Json = False,
+) -> None:
+    """Draw a tensor that a program computes, or one of its functions.
+
+    Parameters
+    ----------
+    target
+        PROG.py:NAME. The program runs as a script does; NAME is a tensor or a function that it leaves behind.
+        -:NAME reads the program from the standard input.
+    passes
+        Which pass to draw. A pass that the program does not run itself is run for it, seeded with ones.
+    output
+        File to write, in the format of its suffix: .html (the viewer) .svg .png .pdf .dot .gv .mmd .txt .json (the record).
+        - writes to the standard output, and nothing else does. Without it: NAME.svg.
+    format
+        The format, whatever the suffix. film is an SVG in which the passes appear step by step.
+    args
+        The function's arguments, in Python, as in --args "tensor([1., 2.]), 3". They may use the program's names.
+        Without it: the program's example_inputs.
+    show
+        What to show of values,grads,shapes,saved,lines besides the operations. Without it: all.
+    rankdir
+        Which way the graph runs: from top to bottom (TB), BT, LR or RL.
+    depth
+        How many levels of modules, or of functions where there are none, are open; what is deeper is one box.
+    max_nodes
+        Fold a graph with more nodes than this: lines, rounds of loops, modules or functions become boxes. 0: never.
+        Without it: 500, and in JSON never.
+    open
+        Show the file afterwards, in the program that the system has for it.
+    json
+        Say what was written as JSON.
+    """
+    _, name = target_of(target)
+    place, kind = destination(output, format, name)
+    final = place and place.absolute()  # the program may change the folder
+    if place is None and (open or json):
+        raise Usage(f"{'--open' if open else '--json'} needs a file: name one with -o.")
+    for option, number in (("--depth", depth), ("--max-nodes", max_nodes)):
+        if number is not None and number < 0:
+            raise Usage(f"{option} {number} is less than 0.")
+    seen = view(show, rankdir)
+    with apart(place is None or json):
+        record, notes, passes_there = recorded(target, passes, args, words)
+        most = (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
+        drawing = Drawing(record, passes_there, notes, seen, depth, most)
+        with working(f"drawing {len(drawing.graph.nodes)} nodes"):
+            made = maker(drawing, kind)()
+        notes += drawing.warnings(kind)
+        notes += unused({"--show": show, "--depth": depth, "--max-nodes": max_nodes}, rankdir) if kind == "html" else []
+    say(notes)
+    deliver(made if isinstance(made, bytes) else made.encode(), final)
+    if json:
+        print(js.dumps(report(drawing, place, kind, notes)))
+    elif place is not None:
+        print(f"wrote {place}")
+    if open and final is not None:
+        webbrowser.open(final.as_uri())
+
+
+def destination(output: str | None, format: str | None, name: str) -> tuple[Path | None, str]:
+    """Where to write (None: the standard output) and in which format; both are checked before anything runs."""
+    if output == "-":
+        return None, format or "svg"
+    suffixes = FORMATS[format][0] if format else ()
+    place = place_of(output or name + (suffixes[0] if suffixes else ".svg"))
+    if format is None:
+        if place.suffix.lower() not in SUFFIXES:
+            meant = nearest(place.suffix.lower(), SUFFIXES)
+            known = " ".join(SUFFIXES)
+            raise Usage(
+                f"{place}: no format has the suffix {place.suffix!r}. {meant + ' ' * bool(meant)}Use one of {known}, or -f."
+            )
+        format = format_of(place.suffix)
+    return place, format
+
+
+def unused(options: dict, rankdir: str) -> list[str]:
+    """What the viewer makes no use of: it has controls of its own."""
+    given = [name for name, value in options.items() if value is not None] + ["--rankdir"] * (rankdir != "TB")
+    return [f"{', '.join(given)}: the viewer shows all and folds on request, in its own way"] if given else []
+
+
+def deliver(made: bytes, place: Path | None) -> None:
+    """Write what was made, whole or not at all."""
+    if place is None:
+        sys.stdout.buffer.write(made)
+        sys.stdout.flush()
+        return
+    try:
+        write(place, made)
+    except OSError as refused:
+        raise Usage(f"{place} cannot be written: {refused.strerror}.") from refused
+
+
+def report(drawing: Drawing, place: Path | None, kind: str, notes: list[str]) -> dict:
+    """What was written, for machines."""
+    graph = drawing.graph
+    return {
+        "file": str(place),
+        "format": kind,
+        "passes": list(drawing.passes),
+        "operations": graph.operations,
+        "nodes": len(graph.nodes),
+        "folded": sum("folded" in op for op in graph.ops),
+        "notes": notes,
+    }

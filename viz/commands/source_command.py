@@ -1,0 +1,89 @@
+"""`minigrad source`: what minigrad.compile makes of a function, beside the function's graph."""
+
+from __future__ import annotations
+
+import json as js
+import shutil
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from .. import text
+from ..drawing import Drawing
+from ..run_program import Failure, Program, Usage
+from .common import Args, Json, Target, apart, target_of, working
+
+EXAMPLES = """Examples:
+
+  minigrad source net.py:f --args "tensor([1., 2.])"   side by side if wide
+  minigrad source net.py:f --json                      {forward, backward, graph, notes}"""
+
+LEAST = 100  # columns of a terminal in which both have room side by side
+
+
+def source(
+    target: Target, /, *words: Annotated[str, Parameter(show=False)], args: Args = None, json: Json = False
+) -> None:
+    """Compile a function and write the generated program beside the function's graph.
+
+    Parameters
+    ----------
+    target
+        PROG.py:NAME of a function, compiled or not.
+    args
+        The function's arguments, in Python. Without it: the program's example_inputs.
+    json
+        Write the texts and the record as JSON.
+    """
+    file, name = target_of(target)
+    program = Program.read(file, words)
+    with apart():
+        with working(f"running {program.file}"):
+            program.run()
+            what = program.find(name)
+        if not callable(what):
+            raise Usage(f"{name} in {program.file} is a tensor, and only a function can be compiled. Name a function.")
+        with working(f"compiling {name}"):
+            graph, _ = program.record_function(name, ("forward",), args)
+            forward, backward = compiled(what, program.arguments(name, args))
+        drawn = Drawing(graph).text()
+    if json:
+        print(js.dumps({"forward": forward, "backward": backward, "graph": graph}))
+        return
+    made = forward + (f"\n# backward\n{backward}" if backward else "")
+    print(beside(made.splitlines(), drawn.splitlines(), shutil.get_terminal_size((80, 24)).columns))
+
+
+def compiled(function, given: tuple) -> tuple[str, str | None]:
+    """The text of the forward and, if there is one, the backward program."""
+    import minigrad
+
+    made = function if hasattr(function, "source") else minigrad.compile(function)
+    try:
+        made(*given)
+        forward = made.source()
+    except Exception as error:
+        raise Failure.of(error) from error
+    try:
+        return forward, made.source("backward")
+    except RuntimeError:  # nothing requires grad
+        return forward, None
+
+
+def beside(left: list[str], right: list[str], columns: int) -> str:
+    """Two texts side by side if they have room, else one below the other.
+
+    >>> beside(["a"], ["b"], 80)
+    'a\\n\\nb'
+    >>> beside(["a"], ["b", "c"], 120).split()
+    ['a', '│', 'b', '│', 'c']
+    """
+    wide = max(map(len, left), default=0)
+    if columns < LEAST or wide > columns * 2 // 3:
+        return "\n".join([*left, "", *right])
+    room = columns - wide - 3
+    rows = max(len(left), len(right))
+    left, right = [[*side, *[""] * (rows - len(side))] for side in (left, right)]
+    return "\n".join(
+        f"{a:{wide}} │ {text.shorten(b, room) if len(b) > room else b}".rstrip() for a, b in zip(left, right)
+    )

@@ -1,0 +1,102 @@
+"""`minigrad step`: the walk through the passes of a program, in the terminal."""
+
+from __future__ import annotations
+
+import json as js
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ..drawing import Drawing
+from ..step_through import Step, walk
+from .common import Args, Json, Pass, Target, apart, recorded, say, view
+
+EXAMPLES = """Examples:
+
+  minigrad step net.py:loss                Enter goes on, b back, a number to that step, q ends
+  minigrad step net.py:loss -p backward    one pass only
+  minigrad step net.py:loss | less         all steps at once"""
+
+KEYS = "Enter next · b back · number go there · a all · q quit"
+COLOURS = {"forward": "36", "backward": "31", "jvp": "35"}  # of the terminal
+
+
+def step(
+    target: Target,
+    /,
+    *words: Annotated[str, Parameter(show=False)],
+    passes: Pass = "all",
+    args: Args = None,
+    show: Annotated[str | None, Parameter(name=["--show"])] = None,
+    depth: Annotated[int | None, Parameter(name=["--depth"])] = None,
+    max_nodes: Annotated[int, Parameter(name=["--max-nodes"])] = 500,
+    json: Json = False,
+) -> None:
+    """Walk through the passes of a program, one operation after the other.
+
+    Parameters
+    ----------
+    target
+        PROG.py:NAME, as for render.
+    passes
+        Which pass to walk through.
+    args
+        The function's arguments, in Python.
+    show
+        What to show of values,grads,shapes,saved,lines. Without it: all.
+    depth
+        How many levels of modules or functions are open; what is deeper is one step.
+    max_nodes
+        Fold a graph with more nodes than this. 0: never.
+    json
+        Write all steps as JSON: a list of {phase, op, title, lines}.
+    """
+    seen = view(show, "TB")
+    with apart():
+        record, notes, there = recorded(target, passes, args, words)
+        drawing = Drawing(record, there, notes, seen, depth, max_nodes or None)
+        steps = walk(drawing.graph, drawing.cards, there)
+    say(notes)
+    if json:
+        print(js.dumps([one.to_dict() for one in steps], indent=1))
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        by_hand(steps)
+    else:
+        for number in range(len(steps)):
+            print(told(steps, number), end="\n\n")
+
+
+def told(steps: list[Step], number: int) -> str:
+    """A step as text, in the colour of its pass where the terminal has colours."""
+    one = steps[number]
+    head = f"{one.phase} · step {number + 1} of {len(steps)}"
+    if coloured():
+        head = f"\033[1;{COLOURS[one.phase]}m{head}\033[0m"
+    return "\n".join([head, f"  {one.title}", *(f"    {line}" for line in one.lines)])
+
+
+def coloured() -> bool:
+    """Whether colours are wanted: at a terminal, unless NO_COLOR says no (no-color.org)."""
+    import os
+
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def by_hand(steps: list[Step]) -> None:
+    """Step as the reader says."""
+    number = 0
+    while number < len(steps):
+        print("\n" + told(steps, number))
+        try:
+            said = input(f"  [{KEYS}] ").strip().lower()
+        except EOFError:
+            return
+        if said == "q":
+            return
+        if said == "a":
+            for rest in range(number + 1, len(steps)):
+                print("\n" + told(steps, rest))
+            return
+        back = max(0, number - 1) if said == "b" else number + 1
+        number = min(len(steps), max(1, int(said))) - 1 if said.isdecimal() else back

@@ -1,0 +1,276 @@
+"""What a recording of a PyTorch program notes, and the document of the schema made of it.
+
+Values (Noted) and operations (Call) point at each other; they get their numbers when the document is made, each value
+when it is first mentioned.  recorder.py and graph.py fill them in.
+"""
+
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch._C import _functorch as functorch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+
+from minigrad.errors import error
+from minigrad.record import schema
+from minigrad.record.show import mimebundle
+
+
+class Noted:
+    """A value of the program: what one tensor held at one moment.  Gradients keep their numbers, to be added up."""
+
+    def __init__(self, t: torch.Tensor, kind: str, array: np.ndarray | None = None):
+        t = bottom(t)
+        if t.is_nested:
+            raise error(
+                TypeError, "from_torch", "a nested tensor cannot be recorded", "pad it: t.to_padded_tensor(0.0)"
+            )
+        self.kind, self.name = kind, ""
+        self.shape, self.dtype, self.device = list(t.shape), str(t.dtype).removeprefix("torch."), str(t.device)
+        self.bytes = size_of(t)
+        array = numbers(t) if array is None else array
+        self.summary = {} if array is None else summary(array)
+        self.array = array if kind == "gradient" else None
+
+
+class Call:
+    """One operation as the user wrote it, or what backward ran for one (`of`)."""
+
+    def __init__(self, phase: str, name: str, where: schema.Where, of: Call | None = None):
+        self.phase, self.name, self.where, self.of = phase, name, where, of
+        self.formula, self.inplace = "", False
+        self.function: str | None = None
+        self.layers: list[str] = []
+        self.modules: list[str] = []
+        self.inputs: list[Any] = []  # Noted, or {"const": ...}
+        self.labels: list[str] = []  # for each input the name of its parameter
+        self.outputs: list[Noted] = []
+        self.primitive: Any = None  # minigrad's class for the same operation
+        self.boundary: dict[tuple, Noted] = {}  # (node, which output) of each tensor that went in or came out
+        self.nodes: list[Any] = []  # of PyTorch's graph
+        self.upstream: dict[int, Noted] = {}  # by run of backward
+        self.flows: list[tuple] = []  # (run, input, upstream, gives), as they happened
+        self.kept: list[tuple] = []  # (value, bytes, node)
+        self.internal: dict[Any, Noted] = {}  # what its nodes keep that is neither argument nor result
+        self.tangents: dict[Noted, Noted] = {}
+
+    def edges(self) -> list[tuple]:
+        """(run, input, partial, upstream, gives), one for each use of an input: an operation of several nodes may lead
+        to an input more than once."""
+        by_input: dict[tuple, list] = {}
+        for run, value, upstream, gives in self.flows:
+            by_input.setdefault((run, value), []).append((upstream, gives))
+        made = []
+        for (run, value), parts in by_input.items():
+            places = [i for i, one in enumerate(self.inputs) if one is value] or [0]
+            if len(parts) > len(places):
+                parts = [(parts[0][0], total([gives for _, gives in parts]))]
+            made += [(run, value, self.partial(i), *part) for i, part in zip(places, parts)]
+        return made
+
+    def partial(self, i: int) -> str:
+        """The partial derivative by the input at place i, in words: minigrad's formula where it has the same operation."""
+        if self.function:
+            return f"{self.function}.backward"
+        if self.primitive is not None and len(self.nodes) == 1:
+            star = self.primitive.variadic
+            count = len(self.primitive.names) if star is None else star + len(self.inputs)
+            texts = [self.primitive.partial_text(k) for k in range(count)]
+            if getattr(self.primitive, "kernel", None) is None:  # its arguments stand in another order
+                i, texts = sum(isinstance(one, Noted) for one in self.inputs[:i]), [text for text in texts if text]
+            if texts and (text := texts[min(i, len(texts) - 1)]):
+                return text
+        return f"∂{self.name}/∂{self.labels[i] if i < len(self.labels) else 'base'}"
+
+
+@dataclass
+class TorchRecord(schema.Document):
+    """The record of a PyTorch program; `notes` say what could not be recorded, and why."""
+
+    notes: list[str] = field(default_factory=list)
+
+    def save(self, path: str | Path) -> None:
+        """Write the record to a JSON file."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        forward = sum(op.phase == "forward" for op in self.ops)
+        return f"<TorchRecord {self.program['name']}: {forward} operations, {', '.join(self.program['passes'])}>"
+
+    _repr_mimebundle_ = mimebundle
+
+
+class Builder:
+    """Makes the document: a value gets its number when it is first mentioned."""
+
+    def __init__(self, calls: list[Call], outputs: list[Noted], differentiated: set[int]):
+        self.calls, self.returned, self.differentiated = calls, outputs, differentiated
+        self.numbers: dict[Noted, int] = {}
+        self.ids = {call: i for i, call in enumerate(calls)}
+        self.used = {one for call in calls for one in call.inputs if isinstance(one, Noted)} | set(outputs)
+        self.edges = {call: call.edges() for call in calls}
+        self.freeing = {call.of: i for call, i in self.ids.items() if call.of is not None}  # the last run of backward
+
+    def number(self, one: Any) -> Any:
+        """A value's number in the document, or a constant as JSON has it."""
+        return schema.jsonable(one) if isinstance(one, dict) else self.numbers.setdefault(one, len(self.numbers))
+
+    def document(self, gradients: dict[Noted, Noted], program: dict) -> dict[str, Any]:
+        """The fields of the document."""
+        ops = [self.entry(call) for call in self.calls]
+        with_tangents = [call for call in self.calls if any(o in call.tangents for o in call.outputs)]
+        ops += [self.tangent_entry(call, len(ops) + i) for i, call in enumerate(with_tangents)]
+        outputs = [self.number(o) for o in self.returned]
+        whole = {self.number(v): self.number(gradients[v]) for v in list(self.numbers) if v in gradients}
+        values = [
+            schema.Value(i, v.name, v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
+            for v, i in self.numbers.items()
+        ]
+        ran = {"forward", *[op.phase for op in ops]}
+        passes = [one for one in ("forward", "backward", "jvp") if one in ran]
+        return {"program": {**program, "passes": passes}, "values": values, "ops": ops, "outputs": outputs,
+                "gradients": whole}  # fmt: skip
+
+    def entry(self, call: Call) -> schema.Op:
+        """One operation, or what backward ran for one."""
+        ins, outs = self.ends(call)
+        op = self.op(call, call.phase, self.ids[call], ins, outs)
+        op.of, op.inplace = None if call.of is None else self.ids[call.of], call.inplace
+        if call.of is not None:
+            op.formula = "; ".join(dict.fromkeys(partial for _, _, partial, _, _ in self.through(call)))
+        op.edges = [
+            schema.Edge(self.number(i), partial, self.number(up), self.number(gives))
+            for run, i, partial, up, gives in self.edges[call]
+            if run not in self.differentiated
+        ]
+        last = self.freeing.get(call)
+        op.saved = [
+            schema.SavedValue(self.number(v), size, last if freed(node) else None) for v, size, node in call.kept
+        ]
+        op.tangents = {self.number(v): self.number(t) for v, t in call.tangents.items() if v in ins or v in outs}
+        return op
+
+    def tangent_entry(self, call: Call, id: int) -> schema.Op:
+        """What the jvp pass did for an operation."""
+        ins, outs = (
+            [call.tangents[v] for v in side if isinstance(v, Noted) and v in call.tangents] for side in self.ends(call)
+        )
+        op = self.op(call, "jvp", id, ins, outs)
+        op.of = self.ids[call]
+        return op
+
+    def op(self, call: Call, phase: str, id: int, ins: list, outs: list) -> schema.Op:
+        """What all entries of a call have in common."""
+        read, made = [self.number(one) for one in ins], [self.number(one) for one in outs]
+        return schema.Op(id, phase, call.name, call.formula, call.layers, read, made, None, False, call.where,
+                         call.function, module=call.modules)  # fmt: skip
+
+    def ends(self, call: Call) -> tuple[list, list]:
+        """What goes into an operation and what comes out of it; results that nobody uses are left out."""
+        if call.of is not None and not call.inputs:
+            ups, gives = zip(*[edge[-2:] for edge in self.through(call)]) if self.through(call) else ((), ())
+            return list(dict.fromkeys(ups)), list(dict.fromkeys(gives))
+        return call.inputs, [o for o in call.outputs if o in self.used] or call.outputs
+
+    def through(self, call: Call) -> list[tuple]:
+        """The edges of the forward operation along which this entry of backward sent something."""
+        return [edge for edge in self.edges[call.of] if edge[0] in call.upstream] if call.of is not None else []
+
+
+def total(parts: list[Noted]) -> Noted:
+    """The sum of gradients, which is the gradient itself where there is one."""
+    if len(parts) == 1:
+        return parts[0]
+    made = copy.copy(parts[0])
+    arrays = [part.array for part in parts if part.array is not None]
+    made.array = np.asarray(sum(arrays)) if len(arrays) == len(parts) else None
+    made.summary = {} if made.array is None else summary(made.array)
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------------- tensors
+def bottom(t: torch.Tensor) -> torch.Tensor:
+    """The tensor underneath all transforms of torch.func."""
+    while functorch.is_functorch_wrapped_tensor(t):
+        t = functorch.get_unwrapped(t)
+    return t
+
+
+def is_leaf(t: torch.Tensor) -> bool:
+    """Whether a tensor is one whose gradient is asked for; PyTorch also calls a view of one so that was made without grad."""
+    try:
+        return t.requires_grad and t.is_leaf and (t._base is None or not t._base.requires_grad)
+    except RuntimeError:  # a view whose base was written in another grad mode: PyTorch refuses to use it
+        return False
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """What is computed here is our own: outside all transforms and without a graph."""
+    with torch._C.DisableTorchFunction(), torch.no_grad(), temporarily_clear_interpreter_stack():
+        yield
+
+
+def numbers(t: torch.Tensor) -> np.ndarray | None:
+    """A copy of a tensor's elements; None where they cannot be read, as on the device "meta"."""
+    if t.is_meta or functorch.is_legacy_batchedtensor(t):
+        return None
+    with quiet():
+        t = torch.zeros(t.shape, dtype=t.dtype) if t._is_zerotensor() else t.detach()
+        t = t.dequantize() if t.is_quantized else t.to_dense() if t.layout is not torch.strided else t
+        t = t.cpu().resolve_conj().resolve_neg()
+        try:
+            return np.array(t.numpy())
+        except TypeError:  # NumPy has no bfloat16
+            return np.array(t.float().numpy())
+
+
+def has_memory(t: torch.Tensor) -> bool:
+    """Whether a tensor lies in memory of its own kind: neither sparse nor meta, nor a zero that was never made."""
+    other = t.is_meta or t.is_nested or t._is_zerotensor() or functorch.is_legacy_batchedtensor(t)
+    return t.layout is torch.strided and not other
+
+
+def summary(a: np.ndarray) -> dict:
+    """A value's summary; complex numbers, which the schema's statistics do not know, go by their magnitude."""
+    return schema.summary(np.abs(a) if a.dtype.kind == "c" and a.size > schema.WHOLE else a)
+
+
+def size_of(t: torch.Tensor) -> int:
+    """The bytes of a tensor's elements."""
+    return t.numel() * t.element_size()
+
+
+def kept_by(node: Any) -> list[torch.Tensor]:
+    """The tensors that a node keeps for backward.  Those packed by hooks are left out: to look at them may run code."""
+    found = []
+    for name in saved_names(type(node)):
+        raw = getattr(node, name)
+        for one in raw if isinstance(raw, (list, tuple)) else [raw]:
+            if one is not None and one.unpack_hook is None and one.data is not None:
+                found.append(one.data)
+    return found
+
+
+@functools.cache
+def saved_names(kind: type) -> tuple[str, ...]:
+    """The attributes of a kind of node that hold what it keeps."""
+    return tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
+
+
+def freed(node: Any) -> bool:
+    """Whether backward has let go what a node kept."""
+    try:
+        return not kept_by(node)
+    except RuntimeError:
+        return True

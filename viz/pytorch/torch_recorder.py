@@ -1,0 +1,315 @@
+"""The recording of a PyTorch program while it runs: which of its calls are operations, and what values they read and made.
+
+calls.py hands it each call as the user wrote it, graph.py listens to backward, tangents.py pushes tangents, document.py
+makes the document.
+"""
+
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+from torch._functorch.autograd_function import custom_function_call
+
+from minigrad.record.callers import module_names
+
+from .torch_document import Call, Noted, bottom, has_memory, is_leaf
+from .torch_graph import Backward, edges_of, run_now
+from .torch_tangents import Tangents, version
+from .torch_words import (
+    MADE,
+    PROPERTIES,
+    SAME,
+    SIZES,
+    SWAPPED,
+    defaults,
+    formula_of,
+    forward_parameters,
+    op_name,
+    parameters_of,
+    primitive_of,
+    spread,
+    tensors_in,
+    where,
+)
+
+REFUSED = (  # where PyTorch cannot run another backward, whatever the program's own might do
+    "second time",  # the program's has freed the graph
+    "use_reentrant=True",  # a checkpoint of that kind wants a backward that writes to .grad
+    "_will_engine_execute_node",  # so does a hook for several gradients
+)
+RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without anybody being told
+MODULE = torch.nn.Module._wrapped_call_impl.__code__  # what calls a module
+
+
+class Recorder:
+    """Notes what happens while `with watching(recorder):` is open."""
+
+    def __init__(self, jvp: bool):
+        self.calls: list[Call] = []
+        self.backward, self.tangents = Backward(self), Tangents(self, jvp)
+        self.notes: list[str] = []  # what could not be recorded, and why
+        self.tensors: dict[Noted, torch.Tensor] = {}  # of the leaves, and of the values that no operation here made
+        self._known: dict[int, tuple] = {}  # id -> (tensor, state of its memory, value)
+        self._owners: dict[Noted, torch.Tensor] = {}  # whose value it was first, or the leaf that it is
+        self._places: dict[tuple, Noted] = {}  # where in memory -> the value there that was read last
+        self._extents: dict[tuple, Noted] = {}  # the same whatever its shape
+        self._views: dict[int, Call] = {}  # id of a tensor that is a view -> the operation that made it
+        self._writers: dict[int, Call] = {}  # memory -> the operation that wrote there last
+        self._writes: dict[int, int] = {}  # memory -> how many have: `.data` has a version of its own
+        self._paths: dict[Any, dict] = {}
+        self._busy = False
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What runs here is not the program's."""
+        before, self._busy = self._busy, True
+        try:
+            yield
+        finally:
+            self._busy = before
+
+    def passes_by(self) -> bool:
+        """Whether calls are not noted now: inside another one, and in backward, whose hooks tell all."""
+        return self._busy or run_now() != -1
+
+    # ------------------------------------------------------------------------------------------------------- calls
+    def asked(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        """A call of the user's: an operation, or only a question."""
+        name = getattr(func, "__name__", type(func).__name__)
+        if name in ("__get__", "__set__", "__delete__"):
+            attribute = func.__self__.__name__
+            if name == "__get__" and attribute in PROPERTIES:
+                return self.call(func, PROPERTIES[attribute], args, kwargs)
+            name = attribute if name == "__get__" and attribute in ("data", "grad") else ""
+            if not name:
+                return func(*args, **kwargs)
+        if func is custom_function_call:
+            return self.call(func, args[0].__name__, args, kwargs, args[0])
+        if name not in (*SAME, "grad"):
+            return self.call(func, name, args, kwargs)
+        out = func(*args, **kwargs)
+        with self.aside():
+            if isinstance(out, tuple) and name == "grad":
+                inputs = args[1] if len(args) > 1 else kwargs["inputs"]
+                self.backward.returned([inputs] if isinstance(inputs, torch.Tensor) else inputs, out)
+            elif isinstance(out, torch.Tensor) and name == "grad":
+                self.backward.stored(args[0], out)
+            elif name != "grad" and (given := tensors_in(args)):
+                for t in tensors_in(out)[:1]:
+                    self.know(t, self.ref(given[0]))
+        return out
+
+    def call(self, run: Callable, name: str, args: tuple, kwargs: dict, cls: Any = None) -> Any:
+        """Make a call and note it, if it was an operation: if it gave new tensors from tensors, or wrote to some."""
+        with self.aside():
+            given = {id(t): (t, self.ref(t)) for t in tensors_in((args, kwargs))}
+            # what is written to a view is written to its base
+            bases = [t._base for t, _ in given.values() if t._is_view() and not is_leaf(t)]
+            around = {**given, **{id(t): (t, self.ref(t)) for t in bases if t is not None}}
+            versions = {key: version(t) for key, (t, _) in around.items()}
+            boundary = self.backward.edges(around)
+            push = self.tangents.before(run, name, args, kwargs, given, cls) if given else None
+            out = run(*args, **kwargs)
+            fresh = {id(t): t for t in tensors_in(out) if id(t) not in given}
+            written = {key: around[key] for key in around if version(around[key][0]) != versions[key]}
+            if name in RUNNING:
+                written |= {key: pair for key, pair in given.items() if not pair[0].requires_grad and changed(*pair)}
+            new = name in MADE or name.endswith("_like") or name.startswith("new_")
+            if not given or not written and (new or not fresh):
+                return out  # a question, or a tensor that is made of nothing
+            made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
+            made.boundary = boundary
+            if not torch.is_grad_enabled() and any(is_leaf(t) for t, _ in written.values()):
+                made.phase = "update"  # a parameter is given numbers
+            made.inputs += [value for key, (_, value) in written.items() if key not in given]
+            made.inplace = bool(written) and next(iter(given)) in written
+            self._writes |= {at: self._writes.get(at, 0) + 1 for at in {memory(t) for t, _ in written.values()}}
+            sides = [[t for t, _ in written.values()], list(fresh.values())]
+            results = [(t, self.result(t, made)) for side in sides[:: 1 if made.inplace else -1] for t in side]
+            self._views |= {key: made for key, t in fresh.items() if t._is_view()}
+            made.outputs = [value for _, value in results]
+            self.backward.attach(made, results)
+            if push is not None and made.phase == "forward":
+                push(made, out, results)
+            return out
+
+    def begin(self, run: Any, name: str, cls: Any, args: tuple, kwargs: dict, given: dict[int, tuple]) -> Call:
+        """The entry of a call: who asked for what."""
+        phase = "update" if self.backward.ran and not torch.is_grad_enabled() else "forward"
+        frame = sys._getframe(2)
+        made = Call(phase, op_name(name) if cls is None else cls.__name__, where(frame))
+        made.modules, made.layers = module_names(modules_around(frame), self._paths), self.layers()
+        args = args[::-1] if name in SWAPPED else args[1:] if args and args[0] is cls and cls is not None else args
+        if cls is None:
+            args = (args[0], args[1:]) if made.name in SIZES and len(args) > 2 else args
+            usual = defaults(run)
+            kwargs = {key: one for key, one in kwargs.items() if key not in usual or one is not usual[key]}
+            made.primitive = primitive_of(made.name, kwargs)
+            pointwise = getattr(made.primitive, "kernel", None) is not None
+            names = made.primitive.names if pointwise else parameters_of(made.name)
+        else:
+            made.function, names = cls.__name__, forward_parameters(cls)
+        said = [(names[i] if i < len(names) else f"x{i}", one) for i, arg in enumerate(args) for one in spread(arg)]
+        said += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
+        made.labels = [label for label, _ in said]
+        made.inputs = [given[id(one)][1] if id(one) in given else {"const": one} for _, one in said]
+        made.formula = formula_of(made.name, made.primitive, said)
+        self.calls.append(made)
+        return made
+
+    def layers(self) -> list[str]:
+        """The transforms of torch.func that are running, outermost first."""
+        stack = torch._C._functorch.get_interpreter_stack() or []
+        return [str(one.key()).rsplit(".", 1)[-1].lower() for one in stack]
+
+    # ------------------------------------------------------------------------------------------------------ values
+    def ref(self, t: torch.Tensor) -> Noted:
+        """The value that a tensor holds now."""
+        t = bottom(t)
+        _, at, value = self._known.get(id(t), (None, None, None))
+        here = value if at == self.state(t) else self._places.get(self.place(t) or ())
+        if here is not None and (not is_leaf(t) or self.is_of(here, t)):
+            return self.know(t, here)
+        if here is None and value is not None:
+            return self.seen_again(t)
+        made = Noted(t, "parameter" if is_leaf(t) else "computed" if edges_of(t) else "input")
+        self.tensors[made] = t
+        return self.know(t, made)
+
+    def is_of(self, value: Noted, t: torch.Tensor) -> bool:
+        """Whether a value is that of a leaf; an input, or what was computed there, becomes one by `requires_grad_`."""
+        if value.kind == "input" or value.kind == "computed" and self._owners[value] is t:
+            value.kind = "parameter"
+            self._owners[value] = self.tensors[value] = t
+        return value.kind == "parameter" and self._owners[value] is t
+
+    def know(self, t: torch.Tensor, value: Noted) -> Noted:
+        """From now on, and until it is written, a tensor holds this value.  It is kept alive, and so its memory its own."""
+        t = bottom(t)
+        self._known[id(t)] = (t, self.state(t), value)
+        self._owners.setdefault(value, t)
+        if (at := self.place(t)) is not None:
+            self._places[at] = value
+            self._extents[self.extent(t)] = value
+        return value
+
+    def knows(self, t: torch.Tensor) -> bool:
+        """Whether a tensor's value is known."""
+        t = bottom(t)
+        return id(t) in self._known and self._known[id(t)][1] == self.state(t)
+
+    def state(self, t: torch.Tensor) -> tuple[int, int]:
+        """How often a tensor's memory was written: by its own count, and by operations here."""
+        return version(t), self._writes.get(memory(t), 0)
+
+    def place(self, t: torch.Tensor) -> tuple | None:
+        """Where a tensor lies, and which write made what is there; None where that says nothing."""
+        t = bottom(t)
+        known = has_memory(t) and t.numel()
+        return (t.data_ptr(), t.shape, t.stride(), t.dtype, t.device, *self.state(t)) if known else None
+
+    def extent(self, t: torch.Tensor) -> tuple:
+        """The memory that a tensor fills, in whatever shape, and which write made what is there."""
+        t = bottom(t)
+        return t.data_ptr(), t.numel(), t.dtype, t.device, *self.state(t)
+
+    def result(self, t: torch.Tensor, call: Call | None) -> Noted:
+        """The value of what a call gave or wrote."""
+        if call is not None:
+            self._writers[memory(t)] = call
+        value = self.know(t, Noted(t, "parameter" if is_leaf(t) else "computed"))
+        if is_leaf(t):
+            self.tensors[value] = bottom(t)
+        return value
+
+    def kept(self, t: torch.Tensor, call: Call) -> Noted | None:
+        """The value of a tensor that a node keeps, be it in another shape; None for a number in the program's text."""
+        at = self.place(t)
+        known = self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
+        if known is None and t.dim() == 0 and {"const": t.item()} in call.inputs:
+            return None
+        return known or call.internal.setdefault(at, Noted(t, "computed"))
+
+    def seen_again(self, t: torch.Tensor) -> Noted:
+        """A tensor is read for the first time since its memory was written through another one.
+
+        It is a result of that write; where it is tracked, autograd takes the view of the new base, an operation of its own.
+        """
+        maker, writer = self._views.get(id(t)), self._writers.get(memory(t))
+        if not edges_of(t) or t._base is None or maker is None:
+            value = self.result(t, writer)
+            if writer is not None:
+                writer.outputs.append(value)
+                if not is_leaf(t):
+                    self.tangents.note(writer, t, value)
+            return value
+        base = t._base
+        view = Call("forward", maker.name, maker.where)
+        view.formula, view.primitive, view.labels, view.modules = (
+            maker.formula,
+            maker.primitive,
+            maker.labels,
+            maker.modules,
+        )
+        view.inputs, view.boundary = [self.ref(base)], self.backward.edges({id(base): (base, self.ref(base))})
+        self.calls.append(view)
+        value = self.result(t, view)
+        view.outputs = [value]
+        self.backward.attach(view, [(t, value)])
+        self.tangents.note(view, base, view.inputs[0])
+        self.tangents.note(view, t, value)
+        return value
+
+    # --------------------------------------------------------------------------------------------------- at the end
+    def returned(self, outs: list[torch.Tensor]) -> list[Noted]:
+        """The values that the program returned."""
+        given = set(self.tensors)
+        values = [self.ref(o) for o in outs]
+        if any(v.kind == "computed" and v in self.tensors and v not in given for v in values):
+            self.notes.append(
+                "a result was computed where its operations are not seen: in TorchScript, or in another thread"
+            )
+        return values
+
+    def run_backward(self, outs: list[torch.Tensor]) -> None:
+        """Backward from all results that require grad, seeded with ones, unless the program ran it itself."""
+        roots = [o for o in outs if o.requires_grad]
+        leaves = [*{id(t): t for t in self.tensors.values() if t.requires_grad}.values()]
+        if not roots or not leaves or any(self.backward.gradient(self.ref(o)) is not None for o in outs):
+            return
+        try:
+            found = torch.autograd.grad(roots, leaves, [torch.ones_like(o) for o in roots], allow_unused=True)
+        except RuntimeError as e:
+            if not any(said in str(e) for said in REFUSED):
+                raise
+            self.notes.append(f"backward could not be run for the program: {str(e).splitlines()[0]}")
+            return
+        self.backward.returned(leaves, found)
+
+
+def changed(t: torch.Tensor, value: Noted) -> bool:
+    """Whether a tensor holds something else than this value."""
+    return Noted(t, "").summary != value.summary
+
+
+def memory(t: torch.Tensor) -> int:
+    """What memory a tensor lies in."""
+    t = bottom(t)
+    return t.untyped_storage()._cdata if has_memory(t) else id(t)
+
+
+def modules_around(frame: FrameType | None) -> list:
+    """The modules in whose call a frame runs, outermost first."""
+    found = []
+    while frame is not None:
+        if frame.f_code is MODULE:
+            found.append(frame.f_locals["self"])
+        frame = frame.f_back
+    return found[::-1]

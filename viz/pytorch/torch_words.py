@@ -1,0 +1,140 @@
+"""What a call of PyTorch's is called here: the names of minigrad's own record, its formulas, the names of parameters,
+and the user's line."""
+
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.autograd.function import _SingleLevelFunction
+from torch.utils._pytree import tree_leaves
+
+from minigrad.kernels import formula
+from minigrad.ops.base.primitive import Primitive
+from minigrad.ops.base.registry import TABLE
+from minigrad.places import PACKAGE, Place
+from minigrad.record import schema
+from minigrad.record.callers import columns
+
+VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+OWN = (os.path.dirname(inspect.getfile(torch)) + os.sep, VIZ, PACKAGE)
+OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rtruediv": "div", "rdiv": "div", "rpow": "pow",
+             "rmatmul": "matmul", "floordiv": "floor_divide", "rfloordiv": "floor_divide", "mod": "remainder",
+             "rmod": "remainder", "invert": "bitwise_not",
+             "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}  # fmt: skip
+SWAPPED = (
+    "__rsub__",
+    "__rdiv__",
+    "__rtruediv__",
+    "__rpow__",
+    "__rmatmul__",
+    "__rfloordiv__",
+    "__rmod__",
+)  # x.__rsub__(y) is y - x
+INPLACE = {
+    f"i{name}": OPERATORS.get(name, name) for name in "add sub mul truediv div pow and or xor floordiv mod".split()
+}
+PROPERTIES = {"T": "permute", "mT": "transpose", "H": "adjoint", "mH": "adjoint", "real": "real", "imag": "imag"}
+SIZES = ("view", "reshape", "permute", "expand", "repeat", "tile", "flip")  # methods that take numbers one by one
+CONVERSIONS = "float double half bfloat16 int long short char byte bool type type_as".split()
+MADE = ("tensor", "__deepcopy__")  # these make new tensors, as zeros does, of what is in others
+SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_dual")  # other tensors of the same value
+
+
+def op_name(name: str) -> str:
+    """minigrad's name for one of PyTorch's functions: `__rsub__` is sub, `add_` add, `swapaxes` transpose."""
+    plain = name.strip("_")
+    if name.startswith("__"):
+        plain = INPLACE.get(plain, OPERATORS.get(plain, plain))
+    return "to" if plain in CONVERSIONS else aliases().get(plain, plain)
+
+
+@functools.cache
+def aliases() -> dict[str, str]:
+    """The name of each operation by its names: of several for one function, the first."""
+    first: dict[Any, str] = {}
+    return {name: first.setdefault(entry.function, name) for name, entry in TABLE.items()}
+
+
+def defaults(run: Any) -> dict[str, Any]:
+    """What a function's parameters are unless they are given: PyTorch's own functions pass all of them on."""
+    try:
+        return {name: p.default for name, p in inspect.signature(run).parameters.items()}
+    except (TypeError, ValueError):  # a builtin
+        return {}
+
+
+def spread(arg: Any) -> list:
+    """An argument, or if it is a structure with tensors in it, what is in it."""
+    if isinstance(arg, (list, tuple)) and tensors_in(arg):
+        return [one for part in arg for one in spread(part)]
+    return [] if arg is None else [arg]
+
+
+def forward_parameters(cls: Any) -> list[str]:
+    """The parameters of a custom Function's forward, without ctx."""
+    names = list(inspect.signature(cls.forward).parameters)
+    return names[1:] if cls.setup_context is _SingleLevelFunction.setup_context else names
+
+
+@functools.cache
+def primitives() -> dict[str, list]:
+    """minigrad's primitives by name."""
+    found: dict[str, list] = {}
+    pending: list[Any] = [Primitive]
+    while pending:
+        cls = pending.pop()
+        pending += cls.__subclasses__()
+        found.setdefault(cls.name, []).append(cls)
+    return found
+
+
+def primitive_of(name: str, keywords: dict) -> Any:
+    """minigrad's class for an operation, where it is one primitive under the same name and with the same parameters."""
+    entry = TABLE.get(name)
+    candidates = primitives().get(name, [])
+    if entry is not None and entry.cls is not None:
+        candidates = [entry.cls, *candidates]
+    elif len(candidates) > 1:
+        return None
+    return next((cls for cls in candidates if set(keywords) <= set(cls.names)), None)
+
+
+@functools.cache
+def parameters_of(name: str) -> tuple[str, ...]:
+    """The names of an operation's parameters."""
+    if name in ("getitem", "setitem"):
+        return "x", "index", "value"
+    return tuple(inspect.signature(TABLE[name].function).parameters) if name in TABLE else ()
+
+
+def formula_of(name: str, primitive: Any, said: list[tuple[str, Any]]) -> str:
+    """What an operation computes: its kernel, or the call with the arguments that are no tensors."""
+    kernel = getattr(primitive, "kernel", None)
+    if kernel is not None and (text := formula.shown(kernel)):
+        return text
+    shown = [label if isinstance(one, torch.Tensor) else f"{label}={one!r}" for label, one in said]
+    return f"{name}({', '.join(dict.fromkeys(shown))})"
+
+
+def tensors_in(tree: Any) -> list[torch.Tensor]:
+    """The tensors in a structure, in order."""
+    return [one for one in tree_leaves(tree) if isinstance(one, torch.Tensor)]
+
+
+def where(frame: FrameType | None) -> schema.Where:
+    """The innermost line outside PyTorch and our own code."""
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    if frame is None:
+        return schema.Where("", 0, "")
+    code = frame.f_code
+    at = Place(code.co_filename, frame.f_lineno)
+    name = "" if code.co_name == "<module>" else code.co_qualname
+    return schema.Where(at.file, at.line, at.code, name, columns(code, frame.f_lasti))

@@ -1,0 +1,365 @@
+"""The threads of a kernel and the elements that they touch, as a simulated launch has recorded them.
+
+A card for the threads and one for each array; on it a board for what is read and one for what is written, whose cells name
+the thread that does it.  Shared arrays have boards for each stretch between two barriers.  Below stand how a warp's accesses
+fall together, and in red what must not be: races, and what lies outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, product
+from math import prod
+from pathlib import Path as File
+from typing import TYPE_CHECKING
+
+from . import files
+from .alt import listed
+from .picture import MARGIN, Picture
+from .shapes import Group, Path, Text, outline
+from .style import TEXTS
+from .text import wrap
+from .thread_grid import SIDE, Board, Card, Cell
+
+if TYPE_CHECKING:
+    from minigrad.kernels.cuda.watch import Access, Array, Launch
+
+LINE = 16  # cells
+BELOW = 14.0  # a card
+MOST = 256  # cells of a board, and threads that are drawn
+FEW = 4  # races in words
+TINTS = ("input", "parameter", "fold", "function")  # of style.LOOKS: blocks take turns
+DONE = {"reads": "read", "updates": "updated", "writes": "written"}
+WARP, SECTOR, BANK, BANKS = 32, 128, 4, 32  # threads; bytes of a transaction, of a bank's word; banks
+
+
+def draw_threads(launch: Launch, array: str | None = None) -> Threads:
+    """Draw which thread of a launch touches which element, and what goes wrong there.
+
+    Args:
+        launch: one of the `launches` of what `minigrad.cuda.watch` gives.
+        array: the name of the only array to draw.
+
+    Returns:
+        A drawing, which shows itself in a notebook and saves itself as .svg, .png, .pdf or .txt.
+
+    Raises ValueError if the launch has no array called so.
+
+    >>> from minigrad.kernels.cuda.watch import Launch
+    >>> draw_threads(Launch("idle", (2, 1, 1), (3, 1, 1), None)).alt()
+    'Threads of the kernel idle, 2 blocks of 3 threads; 6 threads touch nothing; no races.'
+    """
+    from minigrad.errors import error
+
+    names = [one.name for one in launch.arrays]
+    if array is not None and array not in names:
+        raise error(ValueError, "draw_threads", f"the kernel {launch.kernel} has no array called {array!r}",
+                    f"pass one of {', '.join(names)}, or none for all")  # fmt: skip
+    return Threads(launch, [one for one in launch.arrays if array in (None, one.name)])
+
+
+class Threads:
+    """The picture of one launch and the words that go with it.
+
+    >>> from minigrad.kernels.cuda.watch import Launch
+    >>> Threads(Launch("idle", (1, 1, 1), (4, 1, 1), None), []).svg().startswith("<svg")
+    True
+    """
+
+    def __init__(self, launch: Launch, arrays: list[Array]):
+        self.launch, self.arrays = launch, arrays
+
+    @property
+    def title(self) -> str:
+        from minigrad.kernels.cuda.watch import size
+
+        return f"{size(self.launch.grid, 'block')} of {size(self.launch.block, 'thread')}"
+
+    def idle(self) -> int:
+        """How many threads touch nothing."""
+        busy = {(access.block, access.thread) for access in self.launch.accesses}
+        busy |= {(miss.block, miss.thread) for miss in self.launch.outside}
+        return prod(self.launch.grid) * prod(self.launch.block) - len(busy)
+
+    def alt(self) -> str:
+        """What the picture shows in one sentence."""
+        parts = [f"Threads of the kernel {self.launch.kernel}, {self.title}"]
+        for does, done in DONE.items():
+            touched = dict.fromkeys(a.array.name for a in self.launch.accesses if a.does == does)
+            parts += [f"{done}: {listed(touched)}"] if touched else []
+        parts += [f"{n} thread{'s touch' if n > 1 else ' touches'} nothing"] if (n := self.idle()) else []
+        raced = dict.fromkeys(race.first.element for race in self.launch.races)
+        parts.append(f"races for {listed(raced)}" if raced else "no races")
+        return "; ".join([*parts, *map(str, self.launch.outside)]) + "."
+
+    def pictures(self) -> dict[str, Picture]:
+        """The one picture, as viz.svg and viz.export take it."""
+        return {"threads": picture(self)}
+
+    def svg(self) -> str:
+        """SVG text."""
+        from .svg import svg
+
+        return svg(self.pictures(), self.alt())
+
+    def png(self, scale: float = 2.0) -> bytes:
+        """PNG with `scale` pixels for each unit."""
+        from .export import png
+
+        return png(self.pictures(), scale)
+
+    def pdf(self) -> bytes:
+        """PDF of one page."""
+        from .export import pdf
+
+        return pdf(self.pictures())
+
+    def text(self) -> str:
+        """The launch in words."""
+        told = [f"  {line}" for array in self.arrays for line in together(self.launch, array)]
+        return "\n".join([str(self.launch), *told]) + "\n"
+
+    def save(self, path: str | File) -> File:
+        """Write a file in the format of its suffix: .svg, .png, .pdf or .txt."""
+        path = File(path)
+        makers = {".svg": self.svg, ".png": self.png, ".pdf": self.pdf, ".txt": self.text}
+        if path.suffix.lower() not in makers:
+            from minigrad.errors import error
+
+            raise error(
+                ValueError, "save", f"threads are not drawn as {path.suffix!r}", f"use one of {', '.join(makers)}"
+            )
+        made = makers[path.suffix.lower()]()
+        return files.write(path, made if isinstance(made, bytes) else made.encode())
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        return {"image/svg+xml": self.svg(), "text/plain": self.text()}
+
+    def __repr__(self) -> str:
+        return f"<Threads of {self.launch.kernel}: {self.title}>"
+
+
+# ---------------------------------------------------------------------- what stands on the boards
+def boards(launch: Launch, array: Array) -> list[Board]:
+    """What is read, updated and written of an array; of a shared one in the first block, from barrier to barrier."""
+    accesses = [access for access in launch.accesses if access.array == array]
+    groups: dict[tuple, list[Access]] = {}
+    for access in accesses:
+        if not array.shared or access.block == accesses[0].block:
+            groups.setdefault((access.interval if array.shared else 0, access.does), []).append(access)
+    for miss in launch.outside:
+        if miss.name == array.name and not array.shared:
+            groups.setdefault((0, miss.does), [])
+    found = []
+    for (interval, does), some in groups.items():
+        when = f"after barrier {interval}: " if interval else "at first: " if array.shared else ""
+        found.append((matrix if len(array.shape) > 1 else row)(launch, array, does, some))  # each without its title
+        found[-1].title = f"{when}{DONE[does]} by{found[-1].title}"
+    return found
+
+
+def row(launch: Launch, array: Array, does: str, accesses: list[Access]) -> Board:
+    """The elements of a 1-d array, each with the threads that are in these accesses; beyond the end, those that missed."""
+    cells = elements(launch, array, ((i,) for i in range(min(own_shape(array)[0], MOST))), accesses)
+    missed = [miss for miss in launch.outside if (miss.name, miss.does) == (array.name, does)]
+    cells += [Cell(name(launch, m.block, m.thread), str(m.index[0]), "", True, str(m)) for m in missed]
+    return Board(more(array, MOST), in_lines(cells, LINE))
+
+
+def matrix(launch: Launch, array: Array, does: str, accesses: list[Access]) -> Board:
+    """The elements of an array of more dimensions, its rows below each other."""
+    *outer, inner = own_shape(array)
+    wide = min(inner, LINE)
+    rows = list(islice(indices(outer), MOST // LINE))
+    cells = elements(launch, array, ((*index, j) for index in rows for j in range(wide)), accesses)
+    for cell in cells[wide:]:
+        cell.over = ""
+    return Board(more(array, len(rows) * wide), in_lines(cells, wide), [", ".join(map(str, index)) for index in rows])
+
+
+def elements(launch: Launch, array: Array, of: Iterable[tuple], accesses: list[Access]) -> list[Cell]:
+    """The cells of these elements: in each its thread, or the first of several and how many more."""
+    by: dict[tuple, list[Access]] = {}
+    for access in accesses:
+        by.setdefault(access.index, []).append(access)
+    raced = {one.index for race in launch.races for one in race[1:] if one.array == array}
+    cells = []
+    for index in of:
+        who = list(dict.fromkeys((access.block, access.thread) for access in by.get(index, ())))
+        cell = Cell([], str(index[-1]), red=index in raced)
+        if who:
+            cell.lines = name(launch, *who[0], len(who) - 1)
+            cell.tint = tint_of(launch, who[0][0]) if len({block for block, _ in who}) == 1 else "constant"
+            cell.tip = listed(
+                dict.fromkeys(f"{spelt(launch, a)} {a.does} {a.element} in {a.place.short}" for a in by[index])
+            )
+        cells.append(cell)
+    return cells
+
+
+def more(array: Array, shown: int) -> str:
+    """How many elements there is no room for."""
+    left = prod(own_shape(array)) - shown
+    return f" (and {left} elements more)" if left > 0 else ""
+
+
+def own_shape(array: Array) -> tuple:
+    """The shape without the repetitions of a broadcast array, which are one memory."""
+    return tuple(min(n, 1) if step == 0 else n for n, step in zip(array.shape, array.strides))
+
+
+def indices(shape: Sequence[int]) -> Iterator[tuple]:
+    """Every index of an array, the last fastest."""
+    return product(*map(range, shape))
+
+
+def in_lines(cells: list[Cell], wide: int) -> list[list[Cell]]:
+    """Cells cut into lines."""
+    return [cells[i : i + wide] for i in range(0, len(cells), wide)]
+
+
+def name(launch: Launch, block: tuple, thread: tuple, more: int = 0) -> list[str]:
+    """A thread as in `2.7`, thread 7 of block 2, and how many more; numbers of several dimensions stand in two lines."""
+    one, two = numbers(block, launch.grid), numbers(thread, launch.block)
+    last = f" +{more}" * bool(more)
+    return [one, two + last] if "," in one + two else [f"{one}.{two}{last}"]
+
+
+def numbers(index: tuple, sizes: tuple) -> str:
+    """An index without the dimensions that a grid or block does not have.
+
+    >>> numbers((3, 0, 0), (8, 1, 1)), numbers((3, 0, 0), (8, 2, 1))
+    ('3', '3,0')
+    """
+    last = max((i for i, n in enumerate(sizes, 1) if n > 1), default=1)
+    return ",".join(map(str, index[:last]))
+
+
+def tint_of(launch: Launch, block: tuple) -> str:
+    """The tint of a block: neighbours differ, beside and below each other."""
+    return TINTS[(block[0] + 2 * block[1] + block[2]) % len(TINTS)]
+
+
+def blocks(launch: Launch) -> list[Board]:
+    """The threads of the first blocks, those that touch nothing dashed."""
+    missed = {(miss.block, miss.thread) for miss in launch.outside}
+    busy = missed | {(access.block, access.thread) for access in launch.accesses}
+    wide = launch.block[0] if launch.block[1] > 1 else LINE
+    most = max(1, MOST // prod(launch.block))
+    found = []
+    for z, y, x in islice(indices(launch.grid[::-1]), most):
+        block, cells = (x, y, z), []
+        for k, j, i in indices(launch.block[::-1]):
+            who = block, (i, j, k)
+            tint = tint_of(launch, block) if who in busy else ""
+            cells.append(Cell([numbers(who[1], launch.block)], "", tint, who in missed))
+        found.append(Board(f"block {numbers(block, launch.grid)}", in_lines(cells, wide)))
+    left = prod(launch.grid) - most
+    found[-1].title += f" (and {left} blocks more)" if left > 0 else ""
+    return found
+
+
+# ---------------------------------------------------------------------- words
+def together(launch: Launch, array: Array) -> list[str]:
+    """How the accesses of the first warp fall together, for each thing that is done to an array."""
+    found = []
+    for does in DONE:
+        accesses = [a for a in launch.accesses if a.array == array and a.does == does]
+        at_once = [a for a in accesses if instruction(a) == instruction(accesses[0])]
+        lanes = {a.number: a for a in reversed(at_once)}  # of each thread the first
+        if len(lanes) > 1:
+            found.append(sentence(array, does, [lanes[number] for number in sorted(lanes)]))
+    return found
+
+
+def instruction(access: Access) -> tuple:
+    """What is equal for accesses that the threads of a warp do at once."""
+    return access.block, access.number // WARP, access.interval, access.place
+
+
+def sentence(array: Array, does: str, lanes: list[Access]) -> str:
+    """One instruction of a warp in words: the pattern of its addresses, and what it costs."""
+    places = [sum(i * step for i, step in zip(a.index, array.strides)) for a in lanes]
+    low = sum(min(0, (n - 1) * step) for n, step in zip(array.shape, array.strides))
+    places = [place - low for place in places]  # bytes from the array's beginning
+    found = sorted({place // array.dtype.itemsize for place in places})
+    steps = [b - a for a, b in zip(found, found[1:])]
+    runs = 1 + sum(step != 1 for step in steps)
+    pattern = f"{len(found)} elements of {array.name}"
+    if len(found) == 1:
+        pattern = f"one element of {array.name}"
+    elif runs == 1:
+        pattern = f"{len(found)} neighbouring elements of {array.name}"
+    elif len(set(steps)) == 1:
+        pattern += f", {steps[0]} apart"
+    elif runs <= len(found) / 2:
+        pattern += f" in {runs} runs of neighbours"
+    else:
+        pattern += ", scattered"
+    if array.shared:
+        words = {place // BANK for place in places}
+        ways = max(sum(word % BANKS == bank for word in words) for bank in range(BANKS))
+        cost = "no two in one bank" if ways == 1 else f"a bank gives {ways} of them, one after the other"
+    else:
+        n = len({place // SECTOR for place in places})
+        cost = f"{n} transaction{'s' * (n > 1)} of {SECTOR} bytes"
+    return f"{len(lanes)} threads of warp {lanes[0].number // WARP} {does[:-1]} {pattern}: {cost}"
+
+
+def faults(launch: Launch) -> list[str]:
+    """What must not be, in words: races, accesses outside, and what else was noted."""
+    found = []
+    for race in launch.races[:FEW]:
+        one, two = (f"{spelt(launch, a)} {a.does} it in {a.place.short}" for a in race[1:])
+        code = race.second.place.code
+        found.append(f"race for {race.first.element}: {one}, {two}, with no barrier between" + f": {code}" * bool(code))
+    more = len(launch.races) - FEW
+    found += [f"and {more} races more"] if more > 0 else []
+    return found + [f"outside: {miss}" for miss in launch.outside] + list(launch.notes)
+
+
+def spelt(launch: Launch, who: Access) -> str:
+    """A thread in words."""
+    return f"thread {numbers(who.thread, launch.block)} of block {numbers(who.block, launch.grid)}"
+
+
+# ---------------------------------------------------------------------- the page
+def picture(drawing: Threads) -> Picture:
+    """Heading, cards, words of faults and legend, one below the other."""
+    launch, idle = drawing.launch, drawing.idle()
+    told = [f"{idle} thread{'s touch' if idle > 1 else ' touches'} nothing"] if idle else []
+    cards = [Card("threads", "Threads", "dashed: touches nothing" * bool(idle), "op", blocks(launch), told)]
+    for array in drawing.arrays:
+        kind = "one for each block, here the first: " * array.shared + f"{array.dtype}{list(array.shape)}"
+        own = list(own_shape(array))
+        kind += f", broadcast from {own}" * (own != list(array.shape))
+        look = "fold" if array.shared else "op"
+        cards.append(
+            Card(f"array-{array.name}", array.name, kind, look, boards(launch, array), together(launch, array))
+        )
+    words = [Text(MARGIN, MARGIN + 14, f"Threads of {launch.kernel}", "title"),
+             Text(MARGIN, MARGIN + 33, drawing.title, "note")]  # fmt: skip
+    items, y = [Group("", "heading", words)], MARGIN + 52
+    width = max(card.width for card in cards)
+    for card in cards:
+        group, high = card.drawn(width)
+        group.shift = (MARGIN, y)
+        items.append(group)
+        y += high + BELOW
+    if lines := [line for fault in faults(launch) for line in wrap(fault, 120, 3)]:
+        step = TEXTS["sum"].height
+        texts = [Text(SIDE, 20 + i * step, line, "sum") for i, line in enumerate(lines)]
+        high = 20 + len(lines) * step
+        paper = Path(outline(0, 0, width, high, [6] * 4, "round"), "gradient")
+        items.append(Group("", "faults", [paper, *texts], shift=(MARGIN, y)))
+        y += high + BELOW
+    items.append(Group("", "legend", [Text(MARGIN, y + 10, legend(launch), "note")]))
+    return Picture(round(width + 2 * MARGIN), round(y + 14 + MARGIN), items)
+
+
+def legend(launch: Launch) -> str:
+    """What the signs mean, by the example of a thread."""
+    block, thread = (tuple(min(i, n - 1) for i, n in enumerate(sizes, 1)) for sizes in (launch.grid, launch.block))
+    sign = " over ".join(name(launch, block, thread))
+    example = f"{sign}: thread {numbers(thread, launch.block)} of block {numbers(block, launch.grid)}"
+    return f"{example} · +2: and two more threads · tints tell blocks apart, grey: several · red: race or outside"
