@@ -4,7 +4,7 @@ This file is the table of contents: every public name, with the file it lives in
 programs written for PyTorch's autograd; the names, arguments and meanings are PyTorch's.
 
 Where to read on: core/tensor.py and core/function.py for what a tensor and an operation are, core/engine.py for reverse
-mode, ops/base/families.py for how an operation is declared, layers/ for the transforms, program/ for the record of a program.
+mode, ops/base/families.py for how an operation is declared, layers/ for the transforms, record/ for the record of a program.
 """
 
 import math as _math
@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
 from . import autograd, cuda, func, linalg, nn, optim, return_types, testing
+from . import diagnose as _diagnose
+from . import fast as _fast
 from .arrays.devices import (
     Size,
     contiguous_format,
@@ -21,7 +23,6 @@ from .arrays.devices import (
     layout,
     memory_format,
     preserve_format,
-    set_default_device,
     strided,
 )
 from .arrays.dtypes import (
@@ -99,8 +100,8 @@ from .nn.functional import (
     triplet_margin_loss,
 )
 from .ops import generator as random
+from .ops import tensor_methods as _methods
 from .ops.as_strided import as_strided
-from .ops.base import methods as _methods
 from .ops.broadcast import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_tensors, broadcast_to
 from .ops.chains import chain_matmul, matrix_power
 from .ops.compare import (
@@ -134,7 +135,7 @@ from .ops.compare import (
     signbit,
     where,
 )
-from .ops.copy import clone, detach
+from .ops.copy import clone, detach, set_default_device
 from .ops.create import (
     arange,
     empty,
@@ -338,12 +339,16 @@ from .ops.sort import (
 )
 from .ops.statistics import dist, norm, std, std_mean, var, var_mean
 from .record import Record, load_ipython_extension, record, record_of
+from .record import install as _install_records
 from .serialization import load, save
-from .tensor.printing import get_printoptions, printoptions, set_printoptions
+from .tensors.printing import get_printoptions, printoptions, set_printoptions
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
-_methods.install()
+_methods.install()  # the operations, as methods and operators of Tensor
+_diagnose.install()  # errors and warnings that explain; debug mode
+_fast.install()  # operations written out at their first call
+_install_records()  # recordings look at a tensor before it gets another array
 _install_pool()
 _install_traceback()

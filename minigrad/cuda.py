@@ -221,7 +221,7 @@ def jit(function: Callable) -> Any:
     ...     out = minigrad.empty_like(x)
     ...     double[3, 4](x, out)
     """
-    from .kernels.cuda.jit import OwnKernel
+    from .own_kernels import OwnKernel
 
     return OwnKernel(function)
 

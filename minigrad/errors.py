@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from .places import Place, user_frame, user_place, users_part
+from .places import Place, transforms, user_frame, user_place, users_part
 
 __all__ = [
     "MinigradError",
@@ -138,8 +138,6 @@ def error(
       at ...
       To fix: pass 4
     """
-    from .core.frames import transforms
-
     where = where or user_place()
     around = transforms.get()
     e: Any = FAMILY.get(kind, kind)(report(who, what, fix, where, notes, around))

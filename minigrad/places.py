@@ -14,11 +14,15 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+transforms: ContextVar[tuple] = ContextVar(
+    "minigrad.transforms", default=()
+)  # names of those that run, outermost first
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 

@@ -18,7 +18,7 @@ from .errors import error
 from .ops import transfer
 from .ops.copy import on_device
 from .ops.storage import Storage
-from .tensor import conversion
+from .tensors import conversion
 
 PROTOCOL = 4
 DEVICE_ARRAY = "minigrad.kernels.cuda.device_array"  # a module that only loads where there are such arrays
@@ -26,7 +26,7 @@ DEVICE_ARRAY = "minigrad.kernels.cuda.device_array"  # a module that only loads 
 HARMLESS = {
     "collections": {"OrderedDict"},
     DEVICE_ARRAY: {"uploaded"},
-    "minigrad.tensor.conversion": {"restore", "restore_view"},
+    "minigrad.tensors.conversion": {"restore", "restore_view"},
     "minigrad.arrays.devices": {"Size", "device"},
     "minigrad.arrays.dtypes": {"of_numpy"},
     "minigrad.core.tensor": {"Tensor"},

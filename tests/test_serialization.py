@@ -10,7 +10,7 @@ import pytest
 import minigrad
 from minigrad import nn
 from minigrad.kernels.cuda import device_array
-from minigrad.tensor import conversion
+from minigrad.tensors import conversion
 
 
 def again(obj, **options):

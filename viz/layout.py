@@ -3,7 +3,7 @@
 Graphviz places graphs of up to some hundred nodes; larger ones, and those on which it would spend too long, are placed by
 `layered.py`: Graphviz takes minutes for ten thousand nodes and prints its coordinates with five digits only.  Either gets
 boxes (card and label strip) with ports, so that labels can neither overlap nor be cut.  The way that a picture runs is a
-matter of turning the layout (ways.py).
+matter of turning the layout (orientation.py).
 """
 
 from __future__ import annotations

@@ -12,19 +12,32 @@ import viz
 
 from . import DOCS, ROOT
 
-FOLDERS = {
+FOLDERS = {  # each imports from those above it
+    "places": "the user's line",
+    "config": "MINIGRAD_GENERIC",
     "errors": "errors and warnings with the user's line",
-    "core": "Tensor, Function, Node, the engine",
+    "arrays": "dtypes, devices, memory: no tensors",
     "kernels": "from a formula's text to compiled code",
-    "ops": "the operations, sorted by kind",
+    "core": "Tensor, Function, Node, the engine",
     "layers": "what grad, jvp and vmap do to an operation",
-    "autograd": "torch.autograd's names",
+    "tensors": "conversion, printing: Tensor's Python face",
+    "return_types": "tuples with names",
+    "ops": "the operations, sorted by kind",
+    "fast": "operations written out for plain eager code",
+    "diagnose": "every mistake, found and explained",
     "func": "torch.func's names",
-    "program": "record a program; compile it",
-    "derivation": "explain a number, a shape",
+    "autograd": "torch.autograd's names",
+    "record": "what a program computed, as plain data",
+    "compile": "a function as a generated program",
     "nn": "modules and losses",
     "optim": "optimizers and schedules",
+    "explain": "explain a number, a shape",
     "testing": "assert_close, check",
+    "linalg": "torch.linalg's names",
+    "own_kernels": "users' own CUDA kernels",
+    "cuda": "torch.cuda's names",
+    "serialization": "save and load",
+    "warmup": "compile all kernels ahead",
     "viz": "drawings, the viewer, the command",
     "lessons": "notebooks with exercises that check themselves",
 }

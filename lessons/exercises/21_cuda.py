@@ -13,8 +13,8 @@ UNWRITTEN, BEHIND = -77.0, 1e9  # what stands in the memory of a result beforeha
 
 def launched(kernel, blocks, threads, inputs, size, start=UNWRITTEN):
     """The `size` numbers that a kernel writes to its last argument, where `start` stands beforehand."""
-    from minigrad.kernels.cuda.jit import OwnKernel
     from minigrad.kernels.cuda.simulator import SIMULATED
+    from minigrad.own_kernels import OwnKernel
 
     if not isinstance(kernel, OwnKernel):
         raise Wrong(f"expected a kernel, got {kernel!r}: write @torch.cuda.jit above the function")

@@ -103,14 +103,9 @@ def get_default_device() -> device:
     return default_device() or CPU
 
 
-def set_default_device(device: Any) -> None:
-    """Make tensors there from now on, unless they are told otherwise; None is the computer's own memory.
-
-    >>> set_default_device("cpu")
-    """
-    from ..ops.copy import on_device
-
-    _defaults.set(() if device is None else (on_device(device),))
+def put_default_device(place: device | None) -> None:
+    """Set where new tensors are made; None is the computer's own memory."""
+    _defaults.set(() if place is None else (place,))
 
 
 class Word:

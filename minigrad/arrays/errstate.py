@@ -50,6 +50,17 @@ def alarmed(f: FunctionType) -> Callable:
     return FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
 
 
-def listen(noticed: Callable) -> Callable:
-    """A `silence` that calls `noticed(what, flag)` where NumPy makes an infinity or NaN of other numbers; else it is free."""
-    return partial(_variable.set, setting(invalid="call", divide="call", over="call", call=noticed)[1])
+class Heard:
+    """Who is told of infinities and NaN that a calculation makes of other numbers: (what NumPy says, its flag)."""
+
+    by: Callable | None = None
+
+
+def heard(what: str, flag: int) -> None:
+    """Pass on what NumPy says."""
+    if Heard.by is not None:
+        Heard.by(what, flag)
+
+
+# a `silence` under which Heard.by is told
+listen = partial(_variable.set, setting(invalid="call", divide="call", over="call", call=heard)[1])

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor
-from .dtypes import F4, FLOATS, HALVES, float32, of_numpy
+from .dtypes import F4, FLOATS, HALVES
 from .kinds import KINDS
 
 
@@ -31,11 +30,6 @@ def is_half(a: Any) -> bool:
     return isinstance(a, (np.ndarray, np.generic)) and a.dtype in HALVES
 
 
-def half_among(tensors: Sequence) -> np.dtype | None:
-    """The dtype of the first tensor of float16 or bfloat16; None where there is none."""
-    return next((t._np_dtype for t in tensors if isinstance(t, Tensor) and t._np_dtype in HALVES), None)
-
-
 def widened(a: Any) -> Any:
     """An array, or scalar, of a half in float32; all else as it is."""
     return a.astype(F4) if is_half(a) else a
@@ -44,13 +38,3 @@ def widened(a: Any) -> Any:
 def narrowed(a: Any, dtype: np.dtype) -> Any:
     """A float32 array, or scalar, in a half; all else as it is."""
     return a.astype(dtype) if isinstance(a, (np.ndarray, np.float32)) and a.dtype == F4 else a
-
-
-def widened_tensors(values: Sequence) -> tuple:
-    """The same for tensors, on which it is an operation like any other."""
-    return tuple([v.to(float32) if isinstance(v, Tensor) and v._np_dtype in HALVES else v for v in values])
-
-
-def narrowed_tensors(values: Sequence, dtype: np.dtype) -> tuple:
-    """Tensors of float32 in a half; all else as it is."""
-    return tuple([v.to(of_numpy(dtype)) if isinstance(v, Tensor) and v._np_dtype == F4 else v for v in values])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,18 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
 from ..core import engine
-from ..core.edges import Leaf, key, meta
+from ..core.events import slots
 from ..core.frames import EAGER, current
 from ..core.function import Function
-from ..core.hooks import retain_grad
-from ..core.node import anomaly as looking
+from ..core.graph import Leaf, key
 from ..core.tensor import Tensor, history, wrap
 from ..diagnose import debug as debugging
 from ..diagnose import lint
+from ..diagnose.debug import anomaly as looking
 from ..diagnose.nan import hint_at_loss
 from ..diagnose.retained_graphs import note_retained
 from ..errors import error
+from ..layers.batch import batched
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = [
@@ -84,12 +86,12 @@ def backward(
     targets = [engine.edge_of(t, "backward", i) for i, t in enumerate(inputs)]
     for t, e in zip(inputs, targets):
         if isinstance(t, Tensor) and type(e) is not Leaf:
-            retain_grad(t)
+            t.retain_grad()
     found = run("backward", edges, seeds, {key(e) for e in targets}, retain_graph, create_graph)
     with set_grad_enabled(create_graph):
         for e in dict.fromkeys(targets):
             if type(e) is Leaf and (g := found.get(key(e))) is not None:
-                engine.reach(e, [g])
+                engine.accumulate(e, g)
 
 
 def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
@@ -99,9 +101,7 @@ def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | N
     keep = create if retain is None else retain
     place = note_retained(who, edges, wanted) if retain and not create and edges else None
     if debugging.mode.on and not create and current().layer is EAGER:
-        from ..record.recent import debugged
-
-        with debugged(edges):
+        with nullcontext() if slots.debugged is None else slots.debugged(edges):
             return engine.run(edges, seeds, wanted, keep, create, place)
     return engine.run(edges, seeds, wanted, keep, create, place)
 
@@ -142,8 +142,6 @@ def grad(
             "leave it out, and use backward() for the others",
         )
     if is_grads_batched:
-        from ..layers.batch import batched_grad
-
         return batched_grad(
             outputs,
             inputs,
@@ -157,7 +155,7 @@ def grad(
     if not inputs:
         raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate by")
     edges, seeds = roots(outputs, grad_outputs, "grad")
-    targets = [engine.edge_or_none(t, "grad", i) for i, t in enumerate(inputs)]
+    targets = [engine.edge_of(t, "grad", i, tracked=False) for i, t in enumerate(inputs)]
     if None in targets:
         i = targets.index(None)
         raise error(
@@ -176,10 +174,28 @@ def grad(
     return results
 
 
+def batched_grad(outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -> tuple:
+    """autograd.grad for a batch of grad_outputs at once."""
+    weights = as_sequence(grad_outputs, "grad")
+    sizes = {tuple(w.shape)[:1] for w in weights if w is not None}
+    if len(sizes) != 1 or () in sizes:
+        raise error(
+            ValueError if len(sizes) > 1 else RuntimeError,
+            "grad",
+            f"is_grads_batched=True needs grad_outputs with one common first dimension, got shapes "
+            f"{[tuple(w.shape) for w in weights]}",
+        )
+    (size,) = sizes.pop()
+    outs = as_sequence(outputs, "grad")
+    return batched(
+        lambda *ws: grad(outs, inputs, ws, **options), weights, tuple([None if w is None else 0 for w in weights]), size
+    )
+
+
 def nothing(input: Any, edge: Any) -> Tensor:
     """A gradient of zeros, where the input is."""
     on_cpu = not isinstance(input, Tensor) or input.is_cpu
-    return wrap(np.zeros(*meta(edge))) if on_cpu else input.detach().new_zeros(input.shape)
+    return wrap(np.zeros(edge._shape, edge._dtype)) if on_cpu else input.detach().new_zeros(input.shape)
 
 
 def refuse_unused(results: tuple, targets: list) -> None:
@@ -190,7 +206,7 @@ def refuse_unused(results: tuple, targets: list) -> None:
                 RuntimeError,
                 "grad",
                 f"one of the differentiated tensors appears to not have been used in the graph: input {i}, "
-                f"of shape {meta(e)[0]}",
+                f"of shape {e._shape}",
                 "set allow_unused=True if this is desired; it gives None there",
             )
 

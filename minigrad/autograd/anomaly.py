@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from ..core.frames import current, enter
-from ..core.node import anomaly
-from ..diagnose import debug as debugging
+from ..diagnose.debug import anomaly
+from ..diagnose.debug import mode as debugging
+from ..diagnose.observer import switch
+
+
+def set_anomaly(on: bool, check_nan: bool) -> None:
+    """Set the mode of this thread."""
+    switch(debugging.on, on, check_nan)
 
 
 class set_detect_anomaly:
@@ -21,19 +26,13 @@ class set_detect_anomaly:
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self.old = anomaly.on, anomaly.nan
-        switch(bool(mode), check_nan)
+        set_anomaly(bool(mode), check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        switch(*self.old)
-
-
-def switch(on: bool, check_nan: bool) -> None:
-    """Set the mode of this thread; while it is on, operations take the way that notes the user's line."""
-    enter(current().watch(on - anomaly.on))
-    anomaly.on, anomaly.nan = on, check_nan
+        set_anomaly(*self.old)
 
 
 class detect_anomaly(set_detect_anomaly):
@@ -79,16 +78,14 @@ class debug:
     """
 
     def __init__(self, mode: bool = True):
-        self.old = debugging.mode.on, anomaly.on, anomaly.nan
-        enter(current().watch(mode - self.old[0]))
-        debugging.mode.on, anomaly.on, anomaly.nan = mode, mode, False
+        self.old = debugging.on, anomaly.on, anomaly.nan
+        switch(mode, mode, False)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        enter(current().watch(self.old[0] - debugging.mode.on))
-        debugging.mode.on, anomaly.on, anomaly.nan = self.old
+        switch(*self.old)
 
 
 def is_anomaly_enabled() -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays.kinds import host
 from ..core import engine
-from ..core.node import Ctx
+from ..core.function import Ctx
 from ..core.tensor import Tensor, history, wrap
 from ..errors import MinigradRuntimeError, error
 from ..places import returned_at

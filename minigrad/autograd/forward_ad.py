@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core.frames import current, enter, use
+from ..core.function import is_float
 from ..core.tensor import Tensor
-from ..core.wiring import is_float
 from ..errors import error, warn
 from ..layers.dual import Level, laid_out_like, tangent_of
 

@@ -18,12 +18,10 @@ import numpy as np
 from ..arrays.devices import device
 from ..arrays.dtypes import FLOATS, dtype
 from ..core.frames import current
-from ..core.function import Function
-from ..core.node import Ctx, describe
-from ..core.saved import Saved
+from ..core.function import Ctx, Function, as_tuple, describe, tensors_in
+from ..core.graph import Saved
 from ..core.tensor import Box, Tensor, history, levels
-from ..core.wiring import as_tuple, tensors_in
-from ..diagnose.user_methods import counted
+from ..diagnose.wording import counted
 from ..errors import error
 from ..layers.generated import Example
 from ..ops.base.primitive import Primitive

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import host
+from ..core.function import is_float
 from ..core.tensor import Tensor, wrap
-from ..core.wiring import is_float
 from ..errors import error, warn
 from . import grad
 from .disagreement import GradcheckError, Settings, mismatch, not_a_function, suspects

@@ -1,6 +1,6 @@
 """The graph of recorded operations, for looking at and for reaching into it (PyTorch's module of this name).
 
-Nodes and what they save live in minigrad/core/node.py and saved.py; hooks on one tensor or node in hooks.py.
+Nodes and what they save live in minigrad/core/graph.py; hooks on one tensor or node in hooks.py.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ import weakref
 from abc import ABC
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from ..core import node as core
-from ..core.edges import Leaf, Port, place_of, producer
-from ..core.frames import running
-from ..core.hooks import Handle, register_hook
-from ..core.saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from ..core.tensor import Tensor, history, memory
+from ..core import graph as core
+from ..core.engine import running
+from ..core.events import Observer
+from ..core.frames import current, enter, use
+from ..core.graph import Leaf, OutputEdge, Saved, memory, name_of, output_index, producer, version
+from ..core.hooks import Handle
+from ..core.tensor import Tensor, history
 from ..errors import error
-from ..places import user_place
+from ..places import defined_at
 
 __all__ = [
     "GradientEdge",
@@ -37,7 +39,7 @@ __all__ = [
 class Node(ABC):  # noqa: B024  (the methods are those of the registered classes)
     """What the graph is made of, for isinstance: the node of an operation, or the end of an edge at a leaf.
 
-    It has `name()`, `next_functions`, `metadata`, `register_hook` and `register_prehook` (minigrad/core/node.py).
+    It has `name()`, `next_functions`, `metadata`, `register_hook` and `register_prehook` (minigrad/core/graph.py).
 
     >>> import minigrad
     >>> x = minigrad.tensor(2.0, requires_grad=True)
@@ -70,7 +72,7 @@ class GradientEdge(NamedTuple):
 
     def edge(self) -> Any:
         """The edge, as tensors hold it."""
-        return Port(self.node, self.output_nr) if len(self.node._meta) > 1 else self.node
+        return OutputEdge(self.node, self.output_nr) if len(self.node._meta) > 1 else self.node
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -90,7 +92,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "it is not possible to get the gradient edge for a Tensor that does not require gradients",
             "call requires_grad_() on it, or on what it is computed from",
         )
-    return GradientEdge(producer(edge), place_of(edge))
+    return GradientEdge(producer(edge), output_index(edge))
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
@@ -103,7 +105,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     1
     """
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        memory(t).bump("increment_version", user_place())
+        memory(t).bump("increment_version")
 
 
 class MultiHandle:
@@ -161,7 +163,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         if mode == "all" and not missing[0]:
             fn(list(grads))
 
-    return MultiHandle([register_hook(t, lambda g, i=i: arrived(i, g)) for i, t in enumerate(tensors)])
+    return MultiHandle([t.register_hook(lambda g, i=i: arrived(i, g)) for i, t in enumerate(tensors)])
 
 
 @contextmanager
@@ -197,3 +199,111 @@ def allow_mutation_on_saved_tensors():
             yield
         finally:
             open_.clear()
+
+
+# ---------------------------------------------------------------------- hooks on what is saved
+_disabled: ContextVar[str | None] = ContextVar("minigrad.saved_tensors_hooks.disabled", default=None)
+
+
+class Packing(Observer):
+    """Packs what is saved while saved_tensors_hooks are at work."""
+
+    def __init__(self, hooks: saved_tensors_hooks):
+        self.hooks = hooks
+
+    def pack(self, t: Tensor, index: int | None) -> Saved | None:
+        """Return the Saved of what the hook makes of an eager tensor."""
+        if t._layer is not None:
+            return None
+        before, shape, dtype = version(t), t._sizes, t._np_dtype
+        with use(current().plain().all_grad(False)):
+            packed = self.hooks.pack_hook(t if index is None else t.detach())
+        if version(t) != before:
+            raise error(
+                RuntimeError,
+                "saved_tensors_hooks",
+                f"a saved tensor pack hook is modifying its input, of shape {tuple(t.shape)}, in place",
+                "clone() it there first: t.clone()",
+                memory(t).place,
+            )
+
+        def unpack(saved: Saved, node: Any) -> Tensor:
+            with use(current().plain().all_grad(False)):
+                made = self.hooks.unpack_hook(saved.tensor)
+            check_unpacked(made, self.hooks.unpack_hook, shape, dtype, node)
+            return made
+
+        return Saved(packed, index, history(t) if index is None else None, unpack)
+
+
+class saved_tensors_hooks:
+    """Pass every tensor that is saved for backward through `pack_hook`, and what it returns through `unpack_hook` later.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([3.], requires_grad=True)
+    >>> with saved_tensors_hooks(lambda t: t.tolist(), lambda v: minigrad.tensor(v)):
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad
+    tensor([6.])
+    """
+
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+        self._packing = Packing(self)
+
+    def __enter__(self) -> None:
+        if (message := _disabled.get()) is not None:
+            raise error(RuntimeError, "saved_tensors_hooks", message)
+        enter(current().observed(self._packing))
+
+    def __exit__(self, *_: object) -> None:
+        enter(current().unobserved(self._packing))
+
+
+def check_unpacked(t: Any, hook: Callable, shape: tuple, dtype: Any, node: Any) -> None:
+    """Refuse what a user's unpack hook has returned if it is no tensor like the one that was packed."""
+    was = f"for {name_of(node)}, not the tensor of shape {shape} and {dtype} that was packed"
+    where, who = defined_at(hook), "saved_tensors_hooks"
+    if not isinstance(t, Tensor):
+        fix = "return a tensor from the unpack hook, minigrad.from_numpy(array) for an array"
+        raise error(TypeError, who, f"the unpack hook returned {type(t).__name__} {was}", fix, where)
+    if t._sizes != shape or t._np_dtype != dtype:
+        what = f"the unpack hook returned a tensor of shape {tuple(t.shape)} and {t._np_dtype} {was}"
+        raise error(RuntimeError, who, what, "undo in the unpack hook what the pack hook has done", where)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str):
+    """Make entering saved_tensors_hooks a RuntimeError with this message; so is this, where such hooks are at work.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2, requires_grad=True)
+    >>> with minigrad.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+    ...     y = x * x
+    >>> y.requires_grad
+    True
+    """
+    if any([isinstance(o, Packing) for o in current().observers]):
+        raise error(RuntimeError, "disable_saved_tensors_hooks", error_message)
+    token = _disabled.set(error_message)
+    try:
+        yield
+    finally:
+        _disabled.reset(token)
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep what is saved for backward in the CPU's memory, as copies.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2, requires_grad=True)
+    >>> with minigrad.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda t: (t.device, t.cpu().clone()), lambda kept: kept[1].to(kept[0]))

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.function import is_float
 from ..core.tensor import Tensor, wrap
-from ..core.wiring import is_float
 from . import forward_ad, grad
 
 

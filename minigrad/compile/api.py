@@ -1,9 +1,9 @@
 """compile: a function that is captured once for each kind of arguments, generated as one Numba module, and run from there.
 
 `Compiled.__call__` finds the specialisation for its arguments by their dtypes, sizes and layouts, and checks its guards; a
-new one is made (specialise.py): captured (capture.py), lowered to simple operations (rules.py), fused (fuse.py), written
-(codegen.py).  Other sizes are captured anew, so that nothing is assumed about them, but give the same text, which is compiled
-once.  Whatever cannot be right compiled runs eagerly: `explain()` says why.
+new one is made (specialization.py): captured (trace.py), lowered to simple operations (rules.py), fused (fuse.py), written
+(module_text.py).  Other sizes are captured anew, so that nothing is assumed about them, but give the same text, which is
+compiled once.  Whatever cannot be right compiled runs eagerly: `explain()` says why.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Compiled:
         self._table: dict[tuple, list] = {}
         self._count, self._last = 0, None
         self._reasons: dict[str, None] = {}
-        self.roads: list[Callable] = []  # what is tried first (road.py)
+        self.roads: list[Callable] = []  # what is tried first (fast_call.py)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

@@ -3,7 +3,7 @@
 Everything else is a variable of its loop, or stands in the formula that reads it.  Where the program writes to one of its
 inputs, the new value can often be put right there, in place of an array of its own; `written_directly` says where that is
 safe, and `taken_over` where a result can have the memory of an array that is not needed any more.  The loops are written in
-loops.py.
+cpu_loops.py.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read_afterwards(low: Lowering, groups: list[Group], p: V, v: V, k: int) -> b
 
 
 def is_late(op: Op) -> bool:
-    """Whether an operation reads a row behind the loop over it: a sum of what lies in memory does (rowloops.py)."""
+    """Whether an operation reads a row behind the loop over it: a sum of what lies in memory does (cpu_rows.py)."""
     return op.kind == "reduce" and op.name == "sum" and kind_of(op) == "row"
 
 

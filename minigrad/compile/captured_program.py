@@ -1,8 +1,8 @@
 """What one capture of a function has found: steps, results, and the backward program that differentiates them.
 
-The function runs once under a Trace (capture.py), with its tensors as inputs and its floats as Numbers.  Whatever it returns
+The function runs once under a Trace (trace.py), with its tensors as inputs and its floats as Numbers.  Whatever it returns
 is an output, one of its inputs or a plain value; tracked outputs are differentiated at once, so that the backward is steps
-of the same kind.  specialise.py captures twice and compares (`fingerprint`) before it believes what it sees.
+of the same kind.  specialization.py captures twice and compares (`fingerprint`) before it believes what it sees.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optree
 
-from ..core.edges import Leaf
+from ..core.graph import Leaf
 from ..core.tensor import Box, Tensor, history
 from ..func.tree import flatten, rebuild
 from .captured_steps import Refused, Step, Value

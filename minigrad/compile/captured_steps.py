@@ -1,7 +1,7 @@
 """A captured program as plain data: primitives that ran (Step) on values (Value), in the order in which they ran.
 
-Each array has a new value whenever something is written to it, so that the steps are a program without writes.  capture.py
-fills them in; lowered.py and rules.py turn them into what can be fused.  `Refused` says why there is no such program.
+Each array has a new value whenever something is written to it, so that the steps are a program without writes.  trace.py
+fills them in; ir.py and rules.py turn them into what can be fused.  `Refused` says why there is no such program.
 """
 
 from __future__ import annotations

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.kinds import KINDS
-from ..core.edges import Leaf, Port
 from ..core.frames import OFF, Frame, current, push
 from ..core.function import Function, describe
-from ..core.saved import save
-from ..core.tensor import Box, Tensor, history, version, wrap
+from ..core.graph import Leaf, OutputEdge, save, version
+from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import error
 from ..func.reverse import pull
 from ..func.tree import flatten, rebuild
@@ -42,7 +41,7 @@ def track(program: Specialisation, tensors: list, outs: list, made: list, leaves
         ctx._saved = tuple([save(tensors[k] if what == "input" else next(rest)) for what, k in program.saved_order])
         ctx._places = tuple([k if what == "input" else None for what, k in program.saved_order])
     for i, o in enumerate(tracked):
-        o._edge = ctx if len(tracked) == 1 else Port(ctx, i)
+        o._edge = ctx if len(tracked) == 1 else OutputEdge(ctx, i)
     return ctx
 
 

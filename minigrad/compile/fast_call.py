@@ -1,7 +1,7 @@
 """The short road of a call: for one specialisation, the checks of its arguments and the call written out as Python.
 
 What a call has to check and to box is known when the program is: so many tensors of these dtypes, sizes and layouts, in these
-lists.  Written out, that takes a third of the time of the general way (compile.py, specialise.py), which says what is right
+lists.  Written out, that takes a third of the time of the general way (api.py, specialization.py), which says what is right
 and is gone wherever a check here fails: another kind of argument, a guard that does not hold, memory that overlaps.
 """
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.dtypes import default
-from ..core.edges import INFERENCE
 from ..core.frames import OFF, ON, current
-from ..core.tensor import Tensor, history, memory, wrap
+from ..core.graph import INFERENCE, memory
+from ..core.tensor import Tensor, history, wrap
 from .differentiation import track
 from .guards import PLAIN
 
@@ -111,7 +111,7 @@ class Writer:
             self.need(f"{name} is {self.constant(a)}")
 
     def tensor(self, name: str, t: Tensor) -> None:
-        """Check a tensor as `kind` sees it (specialise.py)."""
+        """Check a tensor as `kind` sees it (specialization.py)."""
         x, tracked = t._a, self.program.grad and history(t) is not None
         kind = "Tensor" if type(t) is Tensor else self.constant(type(t))
         self.need(f"type({name}) is {kind}")

@@ -1,11 +1,11 @@
 """Fusion: maps and reductions over one shape share one loop, as long as none needs the finished result of a reduction in it.
 
 Sizes of 1 need no loop: (n, 1) and (n,) are one shape here (`extent`).  Loops that follow each other row by row then become
-one pass over the rows (`by_rows`, written in rowloops.py).
+one pass over the rows (`by_rows`, written in cpu_rows.py).
 
-`schedule` puts the operations of a lowered program (lowered.py) into groups that are written one after the other: loops,
+`schedule` puts the operations of a lowered program (ir.py) into groups that are written one after the other: loops,
 products of matrices, calls.  Where a view is read, index arithmetic says which element it is, and whether that is the one
-that the loop has just computed.  Next: memory.py, which gives memory to what is read outside its loop.
+that the loop has just computed.  Next: buffers.py, which gives memory to what is read outside its loop.
 """
 
 from __future__ import annotations

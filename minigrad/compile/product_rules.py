@@ -1,7 +1,7 @@
 """How products are lowered: matmul of any ranks, affine maps, einsum.
 
 `multiply` reduces all of them to a few cases: outer products are a map, scalar products a reduction, and what is left is one
-`dot`, for which statements.py writes one call of BLAS, or one for each matrix of a batch.
+`dot`, for which library_calls.py writes one call of BLAS, or one for each matrix of a batch.
 """
 
 from __future__ import annotations

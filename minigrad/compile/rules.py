@@ -1,8 +1,9 @@
 """How each operation is lowered: a rule writes it as maps, reductions, products and views of the lowered program.
 
 A rule takes the operation's arguments and returns whether it has lowered them; one that declines leaves the operation to be
-called as it is, which is right but not fused.  Pointwise operations share one rule, for their declaration holds the formula;
-RULES has the others, also those of products.py and rowrules.py.  The next stop is fuse.py, which puts the results into loops.
+called as it is, which is right but not fused.  Pointwise operations share one rule, for their declaration holds the
+formula; RULES has the others, also those of product_rules.py and row_rules.py.  The next stop is fuse.py, which puts the
+results into loops.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What `compile` keeps for one kind of arguments: two generated programs, what they assume, and how a call runs them.
 
-The function is captured twice, with other floats the second time, and the captures have to agree (captured.py).  A call looks
-up the hidden inputs, checks that no write can be seen through another argument, and runs the forward program; the results
-get one node, whose backward is the other program (gradients.py).
+The function is captured twice, with other floats the second time, and the captures have to agree (captured_program.py).  A
+call looks up the hidden inputs, checks that no write can be seen through another argument, and runs the forward program;
+the results get one node, whose backward is the other program (differentiation.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 
 from ..arrays.kinds import KINDS, on_device
 from ..core.frames import ON, current
-from ..core.tensor import Box, Tensor, history, memory, version, wrap
+from ..core.graph import memory, version
+from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import warn
 from ..func.tree import flatten, rebuild
 from ..kernels import cache
@@ -91,8 +92,8 @@ class Specialisation:
         self.floats = [i for i, a in enumerate(leaves) if type(a) is float and math.isfinite(a) and a]
         self.environment = Environment(roots)
         self.backward: Program | None = None
-        self.described: tuple = ()  # what all nodes of this program have in common (gradients.py)
-        self.paved = False  # whether its short road has been written (road.py)
+        self.described: tuple = ()  # what all nodes of this program have in common (differentiation.py)
+        self.paved = False  # whether its short road has been written (fast_call.py)
         before = {id(t): version(t) for _, _, t in self.environment.tensors}
         first = self.captured(leaves)
         if any(version(t) != before[id(t)] for _, _, t in self.environment.tensors):

@@ -2,7 +2,7 @@
 
 The Trace layer hands the function boxes, as the transforms do, so that no value can be read unnoticed: `item()`, `if` and
 `numpy()` on a traced tensor end the capture (Refused).  A write in place makes a new value of the memory; whoever reads that
-memory through another view afterwards is refused too.  Recording (recording.py) notes what a person wants to see of a
+memory through another view afterwards is refused too.  Recording (recorder.py) notes what a person wants to see of a
 program; a capture notes what a program needs to be run again without Python.
 """
 
@@ -16,14 +16,13 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, laid_out
 from ..core import engine
-from ..core.edges import Leaf, Port, key
-from ..core.frames import OFF, Frame, apply_at, running, use
-from ..core.function import record
-from ..core.inplace import check_writable, inplace_at, link_view, regraph, shares, twin
-from ..core.node import describe
+from ..core.engine import running
+from ..core.events import slots
+from ..core.frames import OFF, Frame, apply_at, use
+from ..core.function import as_returned, as_tuple, attach
+from ..core.graph import Leaf, key
+from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, history, wrap
-from ..core.wiring import among, as_tuple
-from ..diagnose.user_methods import call_user
 from ..kernels.cache import without
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
@@ -111,7 +110,7 @@ class Trace(Grad):
         """A tensor that nobody has announced: a constant, if the library has made it while it ran.
 
         Formulas and transforms make such, from shapes and numbers alone.  One that is there already in the next capture
-        was not made inside (specialise.py compares), and might change.
+        was not made inside (specialization.py compares), and might change.
         """
         if history(a) is not None:
             raise self.refuse(UNKNOWN)
@@ -209,7 +208,7 @@ class Trace(Grad):
         if cls.view and self.owns(args[0]):
             link_view(frame, cls, args, out)
         if any(needs) and cls.differentiable:
-            record(self, cls, self.as_tensors(cls, args), out)
+            cls.record(self, self.as_tensors(cls, args), out)
         return out
 
     def given(self, a: Any) -> Any:
@@ -238,47 +237,40 @@ class Trace(Grad):
             )
         ctx = cls.Node(self, needs)
         with use(frame.but(grad=False)):
-            low = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
+            low = slots.call_method(cls, "forward", *((ctx, *args) if cls.combined else args))
             if not cls.combined:
-                call_user(cls, "setup_context", ctx, args, low)
+                slots.call_method(cls, "setup_context", ctx, args, low)
         if ctx._dirty:
             raise self.refuse(f"{cls.__name__} writes to its inputs")
         lows = as_tuple(low)
         outs = tuple([self.box(self.own(o)._value) if isinstance(o, Tensor) else o for o in lows])
-        ctx._meta, ctx._given = describe(outs), describe(args)
-        if any(needs):
-            ctx._edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
-            ctx._keep(args, lows, outs, args)
-            for i, (r, o) in enumerate(zip(lows, outs)):
-                if isinstance(o, Tensor) and o._np_dtype in FLOATS and not among(r, ctx._nondiff):
-                    o._edge = ctx if len(outs) == 1 else Port(ctx, i)
-        ctx._dirty = ctx._nondiff = ()
-        return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
+        return as_returned(low, attach(ctx, args, args, lows, any(needs), outs))
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
-        """A write: the memory holds a new value from now on."""
+        """Write: the memory holds a new value from now on."""
         place, written = self.look_around(), x
         x, others = self.own(x), tuple([self.own(o) for o in others])
-        tracked = fn.differentiable and any([self.tracks(frame, a) for a in (x, *others)])
         if x._view is not None:
             raise self.refuse("it writes to a view", fix="write to the whole tensor, as with x.copy_(y) or x.add_(y)")
-        check_writable(frame, x, tracked, fn.function_name() + "_")
-        if tracked:
-            others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
-        old, given = self.value(x), [self.given(o) for o in others]
-        before = twin(x)
-        with use(frame.parent):
-            before._value = x._value.clone()
-            inplace_at(frame.parent, fn, x._value, tuple([self.inner(plain(o)) for o in others]))
-        self._known[id(before._value._a)] = old
-        self._kept.append(before)
-        new = self.note("computed", x._value._a)
-        new.array = x._value._a.copy()
-        self._kept.append(x._value)
-        self._written.append((self._clock, x._value._a))
-        self.steps.append(Step(fn, [old, *given], [new], place, self.phase, old))
-        if tracked:
-            regraph(self, fn, before, x, self.as_tensors(fn, (x, *others))[1:])
+        old: Any = self.value(x)
+        befores: list = []
+
+        def lower(others: tuple) -> tuple:
+            given = [self.given(o) for o in others]
+            with use(frame.parent):
+                value = x._value.clone()
+                for before in befores:
+                    before._value = value
+                inplace_at(frame.parent, fn, x._value, tuple([self.inner(plain(o)) for o in others]))
+            self._known[id(value._a)] = old
+            self._kept += [value, x._value, *befores]
+            new = self.note("computed", x._value._a)
+            new.array = x._value._a.copy()
+            self._written.append((self._clock, x._value._a))
+            self.steps.append(Step(fn, [old, *given], [new], place, self.phase, old))
+            return self.as_tensors(fn, (x, *others))[1:]
+
+        write(self, frame, fn, x, others, befores.append, lower)
         return written
 
     def look_around(self) -> Place | None:

@@ -2,7 +2,7 @@
 
 An argument that is a float is handed over as a Number: as an operand it stays a parameter, computed or decided with it
 becomes a value that is compared at each call.  `item()`, `tolist()` and `numpy()` of a tensor from outside end the capture;
-those of traced tensors are refused by the layer itself (capture.py).
+those of traced tensors are refused by the layer itself (trace.py).
 """
 
 from __future__ import annotations

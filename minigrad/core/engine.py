@@ -1,84 +1,65 @@
 """Reverse mode: pop the youngest node, run its backward, add what it gives to its inputs.
 
 Every input is older than its output, so a heap by descending creation number is a topological order: no recursion and no
-counting, and a chain of a million nodes needs no more stack than one.  Gradients travel as Tensors; the formulas that
-they pass through are the operations themselves, which makes derivatives of any order one mechanism.
+counting, and a chain of a million nodes needs no more stack than one.  There is one loop.  What flows through it are arrays
+where nothing is to be differentiated again (a `step` on arrays), else Tensors, on which the formulas are operations like any
+other, so that derivatives of any order are one mechanism (a `step` on tensors).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+import sys
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
 
+import numpy as np
+
 from ..arrays import kinds
-from ..arrays.dtypes import FLOATS
-from ..config import GENERIC
-from ..diagnose import debug, detached, gradient_checks, nan
-from ..diagnose.debug import fingerprint
-from ..diagnose.user_methods import call_user, counted, running_method
-from ..errors import error
+from ..arrays.dtypes import F4, FLOATS
+from ..arrays.errstate import listen, restore
+from ..arrays.halves import is_half, narrowed
+from ..arrays.kinds import KINDS, as_array, on_device
 from ..places import Place, user_place
-from . import hooks
-from .edges import Leaf, Port, key, name_of, producer
-from .frames import OFF, ON, current, running, use
-from .node import Ctx, anomaly, passed_over, place_of_gradients
-from .saved import Freed, Saved
-from .sweep import bare, boxed, broadcast_axes, gradients, on_another_device, sweep
-from .tensor import Tensor, bottom, history, version, wrap
+from .events import slots
+from .frames import OFF, ON, current, enter
+from .function import Ctx
+from .graph import Freed, Leaf, OutputEdge, Saved, bottom, key, memory, output_index, producer, unpack, version
+from .hooks import run_accumulated_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
+from .tensor import Tensor, history, wrap
 
 
-class Pending:
-    """The gradients that wait at each node, and the heap that says which node is next.  It is `running` while entered."""
+class BackwardRun:
+    """One backward: where it begins, what is wanted of it, and the node that is at work."""
 
-    __slots__ = ("__weakref__", "grads", "heap", "place", "roots", "spoilers", "targets", "token", "useful", "wanted")
+    # step: (node, gradient, run) -> pairs of edge and gradient | pull: a node's backward on Tensors, (node, gradients)
+    # end: what to do at a leaf, (leaf, gradient, run) | arrived: told of gradients that go no further, or None
+    __slots__ = (
+        "__weakref__", "arrived", "create", "end", "freed", "node", "place", "pull", "roots", "step", "targets", "useful",
+        "wanted",
+    )  # fmt: skip
 
-    def __init__(self, roots: Sequence, wanted: set | None, place: Place | None):
-        self.grads: dict[Any, list] = {}
-        self.heap: list = []
-        self.roots, self.wanted, self.place = roots, wanted, place
-        self.spoilers: dict | None = None  # the nodes that made the first infinity and the first NaN (invalid.py)
+    def __init__(self, roots: Sequence, wanted: set | None, create: bool, place: Place | None):
+        self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
+        self.node: Any = None
+        self.freed: Freed | None = None
+        self.arrived: Callable | None = None
+        self.pull: Callable = pull
         self.targets = None if wanted is None else {node for node, _ in wanted}
-        self.useful = None if wanted is None else on_paths(roots, wanted, self.targets)
-
-    def __enter__(self) -> None:
-        self.token = running.set(self)
-
-    def __exit__(self, *_: object) -> None:
-        running.reset(self.token)
+        self.useful = None if wanted is None else on_paths(roots, wanted)
 
     def reaches(self) -> set:
-        """All nodes that get a gradient in this run."""
-        if self.useful is None:
+        """Return all nodes that get a gradient in this run."""
+        if self.useful is None or self.targets is None:
             nodes, leaves = behind(self.roots)
             return nodes | leaves
         return self.useful | self.targets
 
-    def give(self, edge: Any, g: Any) -> None:
-        """Add g to what the edge has got so far."""
-        node, i = (edge.node, edge.index) if type(edge) is Port else (edge, 0)
-        slots = self.grads.get(node)
-        if slots is None:
-            slots = self.grads[node] = [None] * len(node._meta)
-            heappush(self.heap, (-node._seq, id(node), node))
-        slots[i] = g if slots[i] is None else slots[i] + g
 
-    def give_all(self, pairs: Iterable) -> None:
-        """The same for pairs of edge and gradient, as far as the edges lead to something wanted."""
-        useful, wanted = self.useful, self.wanted
-        for edge, g in pairs:
-            if (
-                edge is not None
-                and g is not None
-                and (useful is None or producer(edge) in useful or key(edge) in wanted)
-            ):
-                self.give(edge, g)
-
-    def take(self) -> tuple:
-        """The youngest node and its gradients."""
-        node = heappop(self.heap)[2]
-        return node, self.grads.pop(node)
+running: ContextVar[BackwardRun | None] = ContextVar(
+    "minigrad.running", default=None
+)  # the innermost that goes on here
 
 
 def run(
@@ -95,129 +76,200 @@ def run(
     gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.  `place` is
     the user's line, where that is known already.
     """
-    here = current()
-    pending = Pending(roots, wanted, place or user_place())
-    plain = here is ON or here is OFF
-    watch, found = None if plain else watcher(here), {}
-    end = reach if watch is None else watch.accumulating(reach)
-    on_arrays = (plain or watch is not None and watch.lies_on_plain(here)) and not create and not GENERIC
-    if on_arrays and all([type(g) is Tensor for g in grads]):
-        return sweep(pending, roots, grads, keep, step, reach, watch)
-    with (
-        nullcontext() if watch is None else watch.running(),
-        pending,
-        use(here.but(grad=True) if create else here.all_grad(False)),
-    ):
-        push(pending, roots, grads, keep, watch, found, end)
-    if pending.spoilers or nan.made.nan:
-        nan.hint(pending.spoilers or {}, gradients(pending, found), pending.reaches())
+    here, recorder = current(), None
+    this = BackwardRun(roots, wanted, create, place or user_place())
+    if here is not ON and here is not OFF:
+        recorder = recorder_of(here)
+    plain = (here is ON or here is OFF) and not here.observers or recorder is not None and recorder.lies_on_plain(here)
+    arrays = plain and not create and all([type(g) is Tensor for g in grads])
+    frame = OFF if arrays else here.but(grad=True) if create else here.all_grad(False)
+    this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
+    seeds = [bare(g) for g in grads] if arrays else list(grads)
+    if not keep:
+        this.freed = Freed(this.place, max([producer(e)._seq for e in roots], default=0))
+    token = running.set(this)
+    enter(frame)
+    silent = listen() if arrays else None
+    try:
+        if recorder is None:
+            found = backward_loop(this, seeds)
+        else:
+            with recorder.running(this, grads, seeds, arrays):
+                found = recorder.found(backward_loop(this, seeds))
+    finally:
+        if silent is not None:
+            restore(silent)
+        enter(here)
+        running.reset(token)
+    if arrays:
+        found = {k: boxed(g) for k, g in found.items()}
+    if slots.backward_ends is not None:
+        slots.backward_ends(this, found)
     return found
 
 
-def push(
-    pending: Pending,
-    roots: Sequence,
-    grads: Sequence,
-    keep: bool,
-    watch: Any,
-    found: dict,
-    end: Any,
-) -> None:
-    """The loop: the youngest node's gradients go through its backward, and on to its inputs; `found` gets what is wanted."""
-    wanted, useful = pending.wanted, pending.useful
-    for edge, g in zip(roots, grads, strict=True):
-        pending.give(edge, g)
-    free = None if keep else Freed(pending.place, -pending.heap[0][0] if pending.heap else 0)
-    while pending.heap:
-        node, gs = pending.take()
-        if node._hooks is not None:
-            gs = hooks.before(node, gs)
-        if watch is not None and (type(node) is not Leaf or wanted is not None):
-            watch.note_arrived(node, gs)
-        if wanted is not None:
-            found.update({(node, i): g for i, g in enumerate(gs) if (node, i) in wanted and g is not None})
-        if type(node) is Leaf:
-            if wanted is None and gs[0] is not None:
-                end(node, gs)
-        elif useful is None or node in useful:
-            outs = step(node, gs, free, watch)
-            pairs: Any = zip(node._edges, outs, strict=True)
-            if isinstance(node, Ctx):
-                pairs = [*pairs, *[(edge, wrap(z)) for edge, z in passed_over(node, outs, gs)]]
-            if watch is None:
-                pending.give_all(pairs)
-            else:
-                with watch.backward_of(node):  # a sum of gradients belongs to the rule that gave the last of them
-                    pending.give_all(pairs)
-
-
-nan.LOOPS.add(push.__code__)
-
-
-def step(node: Any, gs: list, free: Freed | None, watch: Any) -> tuple:
-    """One node's backward with its hooks, and the memory of what it saved given up."""
-    if node._hooks is not None:
-        gs = hooks.pre(node, gs)
-    if watch is None:
-        outs = pull(node, gs)
-    else:
-        with watch.backward_of(node):
-            outs = pull(node, gs)
-        watch.note_edges(node, gs, outs)
-    if node._hooks is not None:
-        outs = hooks.post(node, outs, gs)
-    if free is not None:
-        node._free(free)
-    return outs
-
-
-def watcher(frame: Any) -> Any:
-    """The recording, if there is one, that wants to know what flows along each edge."""
+def recorder_of(frame: Any) -> Any:
+    """Return the recording around, which wants to know what flows along each edge, or None."""
     while frame is not None:
-        if hasattr(frame.layer, "note_edges"):
+        if frame.layer.records:
             return frame.layer
         frame = frame.parent
     return None
 
 
+def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
+    """Run the nodes, the youngest first; return the gradients that are wanted, arrays or Tensors as they flow."""
+    waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
+    # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
+    leaves: dict[Leaf, Any] = {}
+    heap: list = []
+    useful, targets, wanted, step, end, found = this.useful, this.targets, this.wanted, this.step, this.end, {}
+    freed, direct = this.freed, step is step_on_arrays  # a written-out backward needs no step around it
+    allowed = None if useful is None or targets is None else useful | targets
+    for edge, g in zip(this.roots, grads, strict=True):
+        give(waiting, heap, edge, g)
+    while heap:
+        node = heappop(heap)[1]
+        g = waiting.pop(node)
+        this.node = node
+        if node._hooks is not None:
+            g = hooked(node, g)
+        if targets is not None:
+            if node in targets:
+                gs = g if type(g) is list else (g,)
+                found.update({(node, i): x for i, x in enumerate(gs) if x is not None and (node, i) in wanted})
+            if node not in useful:
+                if this.arrived is not None:
+                    this.arrived(node, g)
+                continue
+        elif type(node) is Leaf:
+            end(node, g, this)
+            continue
+        pairs = None
+        if direct and node._hooks is None and node.backward_on_arrays is not None:
+            pairs = node.backward_on_arrays(g, freed)  # None where arrays do not do
+        if pairs is None:
+            pairs = step(node, g, this)
+        for edge, g in pairs:
+            if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
+                continue
+            if type(edge) is Leaf and (edge in leaves or edge._hooks is None and edge not in waiting):
+                leaves[edge] = leaves[edge] + g if edge in leaves else g
+            elif edge in waiting:
+                waiting[edge] = waiting[edge] + g
+            elif type(edge) is OutputEdge:
+                give(waiting, heap, edge, g)
+            else:
+                waiting[edge] = g
+                heappush(heap, (-edge._seq, edge))
+        pairs = None  # holds on to gradients that a leaf could else take as they are
+    while leaves:
+        leaf, g = leaves.popitem()
+        this.node = leaf
+        g = g if leaf._hooks is None else hooked(leaf, g)
+        if targets is None:
+            end(leaf, g, this)
+            continue
+        found[leaf, 0] = g
+        if this.arrived is not None:
+            this.arrived(leaf, g)
+    return found
+
+
+def give(waiting: dict, heap: list, edge: Any, g: Any) -> None:
+    """Add g to what the edge has got so far; one output of several waits in its node's list."""
+    node = edge
+    if type(edge) is OutputEdge:
+        node, i = edge.node, edge.index
+        slots = waiting.get(node)
+        if slots is not None:
+            slots[i] = g if slots[i] is None else slots[i] + g
+            return
+        slots = [None] * len(node._meta)
+        slots[i], g = g, slots
+    elif edge in waiting:
+        waiting[edge] = waiting[edge] + g
+        return
+    waiting[node] = g
+    heappush(heap, (-node._seq, node))
+
+
+def hooked(node: Any, g: Any) -> Any:
+    """Return a node's gradients after its tensor hooks, in the form in which they came."""
+    gs = list(g) if type(g) is list else [g]
+    given = [boxed(x) for x in gs]
+    after = run_tensor_hooks(node, list(given))
+    gs = [x if new is old else new if isinstance(x, Tensor) else bare(new) for x, old, new in zip(gs, given, after)]
+    return gs if type(g) is list else gs[0]
+
+
+# ---------------------------------------------------------------------- one node
+def step_on_tensors(node: Any, g: Any, this: BackwardRun) -> list:
+    """Run one node's backward with its hooks, and give up the memory of what it saved."""
+    gs = g if type(g) is list else [g]
+    if node._hooks is not None:
+        gs = run_pre_hooks(node, gs)
+    outs = this.pull(node, gs)
+    if node._hooks is not None:
+        outs = run_post_hooks(node, outs, gs)
+    if this.freed is not None:
+        node._free(this.freed)
+    pairs = list(zip(node._edges, outs, strict=True))
+    if isinstance(node, Ctx) and any([o is None for o in outs]):
+        pairs += passed_over(node, outs, gs)
+    return pairs
+
+
+def step_on_arrays(node: Any, g: Any, this: BackwardRun) -> list:
+    """Run one node's backward on arrays, by its written-out form or its formulas; else on Tensors around them."""
+    if node._hooks is None and node._fn.arrays and node.backward_on_arrays is None:
+        pairs = formulas_on_arrays(node, g, this.freed)
+        if pairs is not None:
+            return pairs
+    gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
+    return [(e, bare(x)) for e, x in step_on_tensors(node, gs, this)]
+
+
+def formulas_on_arrays(node: Any, g: Any, freed: Freed | None) -> list | None:
+    """Run a built-in operation's formulas on arrays; None where it leaves that to Tensors."""
+    fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
+    if any([is_half(x) for x in gs]):
+        return None
+    bound = tuple([bare(unpack(s, node)) if type(s) is Saved else s for s in node._alive()])
+    if fn.arrays is True:
+        outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
+    else:
+        outs = fn.arrays(gs, bound)
+        if outs is None:
+            return None
+    if freed is not None:
+        node._free(freed)
+    return [(e, None if e is None or d is None else fitted(d, e)) for e, d in zip(edges, outs)]
+
+
 def pull(node: Any, gs: list) -> tuple:
-    """One node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
-    before = [0 if g is None else version(g) for g in gs]
-    watched = node._trace is not None and debug.mode.on
-    marks = [fingerprint(bottom(g)._a) if g is not None else 0 for g in gs] if watched else ()
+    """Return one node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
+    before = [0 if g is None or g._layer is None and g._ver is None else version(g) for g in gs]
     try:
-        outs = pull_custom(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
+        outs = pull_user(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
             e.add_note(f"The forward call that this backward belongs to ({type(node).__name__}) was at {node._trace}")
         raise
     for i, (g, n) in enumerate(zip(gs, before)):
-        if g is not None and version(g) != n:
-            raise gradient_checks.written(node, i, g)
-    for i, (g, mark) in enumerate(zip(gs, marks)):
-        if g is not None and fingerprint(bottom(g)._a) != mark:
-            raise gradient_checks.written(node, i, g)
-    fitted = tuple(
-        [o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, node._edges))]
-    )
-    if isinstance(node, Ctx) and current().grad:
-        gradient_checks.look_at_history(node, gs, fitted)
-    if node._trace is not None and anomaly.nan:
-        nan.check_nan(node, fitted)
-    return fitted
+        if g is not None and (g._layer is not None or g._ver is not None) and version(g) != n:
+            raise slots.problem("gradient modified", "backward modifies a gradient in place", node=node, i=i, g=g)
+    edges = node._edges
+    outs = tuple([o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, edges))])
+    for observer in current().observers:
+        observer.flowed(node, outs)
+    return outs
 
 
 def called(node: Any, grads: tuple) -> Any:
     """Return what a node that the user calls makes of the gradients of its outputs."""
-    names = [type(g).__name__ for g in grads if g is not None and not isinstance(g, Tensor)]
-    if names or len(grads) != len(node._meta):
-        raise error(
-            TypeError,
-            name_of(node),
-            f"is called with {f'a {names[0]}' if names else counted(len(grads), 'gradient')}, and takes {len(node._meta)}, "
-            "a tensor or None for each of its outputs",
-            f"pass tensors of the shapes {', '.join([str(m and m[0]) for m in node._meta])}",
-        )
+    if len(grads) != len(node._meta) or any([g is not None and not isinstance(g, Tensor) for g in grads]):
+        raise slots.problem("node called", "a node takes one gradient per output", node=node, grads=grads)
     if all(g is None for g in grads):
         outs: Any = (None,) * len(node._edges)
     elif type(node) is Leaf:
@@ -230,56 +282,49 @@ def called(node: Any, grads: tuple) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def pull_custom(node: Ctx, gs: list) -> tuple:
-    """A user's backward, with zeros in place of missing gradients if it wants them, and its result checked."""
+def pull_user(node: Ctx, gs: list) -> tuple:
+    """Call a user's backward, with zeros in place of missing gradients if it wants them, and check its result."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
-        near = place_of_gradients(gs)
-        gs = [zeros(m, near) if g is None and m is not None else g for g, m in zip(gs, node._meta, strict=True)]
-    for check in node._checks:
-        check()
-    outs = call_user(node._fn, "backward", node, *gs)
-    if outs is None:
-        gradient_checks.nothing(node)
+        near = next((bottom(g)._a for g in gs if g is not None), None)
+        gs = [wrap(kinds.zeros(m[0], near, m[1])) if g is None and m is not None else g for g, m in zip(gs, node._meta)]
+    outs = slots.call_method(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     n = len(node._edges)
-    for s in node._saved:
-        if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
-            gradient_checks.check_private(node, s)
     if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
-        raise gradient_checks.wrong_number(node, outs)
+        raise slots.problem("wrong number of gradients", f"backward has to return {n} gradients", node=node, outs=outs)
     for i, o in enumerate(outs[:n]):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
-            raise gradient_checks.not_a_gradient(node, o, i)
-    if debug.mode.on:
-        gradient_checks.exchanged(node, gs, outs)
-    if node._fn._unread is not False:
-        gradient_checks.unused(node, gs, outs)
+            raise slots.problem("not a gradient", "backward returns a tensor or None", node=node, o=o, i=i)
     return outs[:n]
 
 
-def pull_user(node: Ctx, g: Any, free: Any) -> list:
-    """A user's node in the sweep: pairs of edge and gradient."""
-    gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
-    if node._trace is not None:  # made while anomalies were looked for
-        outs = step(node, gs, free, None)
-        return [(e, bare(o)) for e, o in zip(node._edges, outs)] + passed_over(node, outs, gs)
-    outs, pairs = pull_custom(node, gs), []
-    for i, t in enumerate(gs):
-        if t is not None and t._ver is not None and t._ver.n:
-            raise gradient_checks.written(node, i, t)
-    if free is not None:
-        node._free(free)
-    for i, (o, e) in enumerate(zip(outs, node._edges)):
-        if o is not None and e is not None:
-            pairs.append((e, bare(fit(o, e, node, i))))
-    return pairs if len(pairs) == len(outs) else pairs + passed_over(node, outs, gs)
+def passed_over(node: Any, grads: Any, gs: list) -> list:
+    """A user's backward that gives None leaves the users' Functions behind it without a gradient: pairs of edge and zeros.
+
+    PyTorch calls the backward of those all the same, and what it makes of zeros is a gradient; built-in operations on the
+    way there pass the None on.
+    """
+    edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
+    near = next((bottom(g)._a for g in gs if g is not None), None)
+    found, seen = [], set()
+    while edges:
+        edge = edges.pop()
+        behind = producer(edge)
+        if not isinstance(behind, Ctx):
+            edges += [] if behind in seen else [e for e in behind._edges if e is not None]
+        elif behind._materialize and behind not in seen:
+            shape, dtype = behind._meta[output_index(edge)]
+            found.append((edge, wrap(kinds.zeros(shape, near, dtype))))
+        seen.add(behind)
+    return found
 
 
-Ctx.pull = pull_user
+slots.called = called
 
 
+# ---------------------------------------------------------------------- a gradient in its input's shape and dtype
 def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
-    """A gradient in its input's shape (a broadcast one is summed down to it) and dtype."""
+    """Return a gradient in its input's shape (a broadcast one is summed down to it) and dtype."""
     shape, dtype = edge._shape, edge._dtype
     if type(g) is Tensor and g._a.shape == shape and g._a.dtype == dtype:
         return g
@@ -288,19 +333,23 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
     if g._np_dtype == dtype:
         return g
     if g._np_dtype not in FLOATS:
-        gradient_checks.no_float(node, i, g, dtype)
+        slots.notice("gradient of integers", node=node, i=i, g=g, dtype=dtype)
     return g.to(dtype)
 
 
 def fit_shape(g: Tensor, node: Any, i: int, shapes: Sequence) -> Tensor:
-    """The gradient of input i in its input's shape; `shapes` has those of all inputs."""
-    if not broadcastable(shapes[i], g._sizes):
-        raise gradient_checks.wrong_shape(node, i, g._sizes, shapes)
-    return sum_to(g, shapes[i])
+    """Return the gradient of input i in its input's shape; `shapes` has those of all inputs."""
+    sizes, shape = g._sizes, tuple(shapes[i])
+    lead = len(sizes) - len(shape)
+    if lead < 0 or not all(n in (1, m) for n, m in zip(shape, sizes[lead:], strict=True)):
+        raise slots.problem(
+            "gradient shape", "a gradient has its input's shape", node=node, i=i, got=sizes, shapes=shapes
+        )
+    return sum_to(g, shape)
 
 
 def sum_to(g: Tensor, shape: tuple) -> Tensor:
-    """g summed over the dimensions along which a tensor of `shape` was broadcast."""
+    """Return g summed over the dimensions along which a tensor of `shape` was broadcast."""
     sizes = g._sizes
     if sizes == tuple(shape):
         return g
@@ -310,40 +359,57 @@ def sum_to(g: Tensor, shape: tuple) -> Tensor:
     return g if g._sizes == tuple(shape) else g.reshape(shape)
 
 
-def broadcastable(small: tuple, large: tuple) -> bool:
-    """Whether a tensor of shape `small` is broadcast to `large` when the two meet."""
+def fitted(d: Any, edge: Any) -> Any:
+    """Do what `fit` does with an array."""
+    if d.shape != edge._shape:
+        d = sum_down(d, edge._shape)
+    return d if d.dtype == edge._dtype else d.astype(edge._dtype)
+
+
+def sum_down(g: Any, shape: tuple) -> Any:
+    """Do what `sum_to` does with an array."""
+    if g.shape == shape:
+        return g
+    axes = broadcast_axes(g.shape, shape)
+    out = (narrowed(np.add.reduce(g, axes, F4), g.dtype) if is_half(g) else np.add.reduce(g, axes)) if axes else g
+    return out if out.shape == shape else np.reshape(out, shape)
+
+
+def broadcast_axes(large: Sequence, small: Sequence) -> tuple:
+    """Return the dimensions of `large` along which a tensor of shape `small` is repeated to fill it."""
     lead = len(large) - len(small)
-    return lead >= 0 and all(n in (1, m) for n, m in zip(small, large[lead:], strict=True))
+    return (*range(lead), *[i + lead for i, n in enumerate(small) if n == 1 and large[i + lead] != 1])
 
 
-def zeros(spec: tuple, near: Any) -> Tensor:
-    """A gradient of nothing, of that shape and dtype, where another one is."""
-    return wrap(kinds.zeros(spec[0], near, spec[1]))
+def bare(t: Any) -> Any:
+    """Return a Tensor's array; of a 0-d one NumPy's scalar, which computes six times faster."""
+    return None if t is None else t._a if t._a.ndim or on_device(t._a) else t._a[()]
 
 
-def reach(leaf: Leaf, gs: list) -> None:
-    """The end of an edge: accumulate, with the hooks that a user has put on the leaf as a node."""
-    if leaf._hooks is None:
-        return accumulate(leaf, gs[0])
-    gs = hooks.pre(leaf, gs)
-    accumulate(leaf, gs[0])
-    hooks.post(leaf, (), gs)
+def boxed(g: Any) -> Any:
+    """Return the Tensor of an array or scalar."""
+    return g if g is None or isinstance(g, Tensor) else wrap(as_array(g))
 
 
-def accumulate(leaf: Leaf, g: Tensor) -> None:
-    """Add to a leaf's `.grad`, in memory of its own: nobody else may hold what a user may change."""
+# ---------------------------------------------------------------------- leaves
+def accumulate(leaf: Leaf, g: Any, this: BackwardRun | None = None) -> None:
+    """Add to a leaf's `.grad`, in memory of its own (nobody else may hold what a user may change), with its hooks."""
+    g = boxed(g)
+    if leaf._hooks is not None:
+        (g,) = run_pre_hooks(leaf, [g])
     t = leaf._ref()
-    if t is None or t._edge is not leaf:  # gone, or no longer wants a gradient
-        return
-    add_grad(t, g)
-    if leaf._hooks is not None and leaf._hooks.accumulated:
-        hooks.accumulated(leaf, t)
+    if t is not None and t._edge is leaf:  # else it is gone, or no longer wants a gradient
+        add_grad(t, g)
+        if leaf._hooks is not None and leaf._hooks.accumulated:
+            run_accumulated_hooks(leaf, t)
+    if leaf._hooks is not None:
+        run_post_hooks(leaf, (), [g])
 
 
 def add_grad(t: Tensor, g: Tensor) -> None:
     """t.grad += g; out of place where the sum has to be differentiable itself."""
-    if len(kinds.KINDS) > 1 and g.device != t.device:
-        raise on_another_device(bottom(g)._a, bottom(t)._a)
+    if len(KINDS) > 1 and g.device != t.device:
+        raise slots.problem("gradient device", "a gradient is on its leaf's device", t=t, g=g)
     if t._grad is None:
         t._grad = g.clone()
     elif current().grad or t._grad._layer is not None or g._layer is not None:
@@ -352,14 +418,44 @@ def add_grad(t: Tensor, g: Tensor) -> None:
         t._grad.add_(g)
 
 
+def accumulate_array(leaf: Leaf, g: Any, this: BackwardRun) -> None:
+    """Do what `accumulate` does with an array, which the leaf may take as it is where nobody else holds it."""
+    t = leaf._ref()
+    if (
+        leaf._hooks is not None
+        or t is None
+        or t._edge is not leaf
+        or len(KINDS) > 1
+        and on_device(g) != on_device(t._a)
+    ):
+        return accumulate(leaf, g, this)
+    if t._grad is None:
+        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
+        t._grad = wrap(g if alone else laid_out(g, t._a))
+    elif t._grad._edge is None and t._grad._layer is None:
+        t._grad._a += g
+        memory(t._grad).bump("backward", this.place)
+    else:
+        accumulate(leaf, g, this)
+
+
+def laid_out(g: Any, like: np.ndarray) -> np.ndarray:
+    """Return a copy of a gradient that lies in memory as its leaf does."""
+    if type(g) in KINDS and g.strides == like.strides:
+        return g.copy("K")
+    out = np.empty_like(like)
+    out[...] = g
+    return out
+
+
+# ---------------------------------------------------------------------- what is behind an edge
 def behind(roots: Sequence) -> tuple[set, set]:
-    """All computed nodes behind the edges `roots`, and all leaves."""
+    """Return all computed nodes behind the edges `roots`, and all leaves."""
     nodes: set = set()
     leaves: set = set()
     stack = list(roots)
     while stack:
-        edge = stack.pop()
-        node = edge.node if type(edge) is Port else edge
+        node = producer(stack.pop())
         if type(node) is Leaf:
             leaves.add(node)
         elif node is not None and node not in nodes:
@@ -368,8 +464,9 @@ def behind(roots: Sequence) -> tuple[set, set]:
     return nodes, leaves
 
 
-def on_paths(roots: Sequence, wanted: set, targets: set) -> set:
-    """The nodes from which a wanted edge, at one of the targets, can be reached, so that nothing else has to run."""
+def on_paths(roots: Sequence, wanted: set) -> set:
+    """Return the nodes from which a wanted edge can be reached, so that nothing else has to run."""
+    targets = {node for node, _ in wanted}
     nodes, leaves = behind(roots)
     if leaves == targets:  # all leaves are wanted, and nothing else
         return nodes
@@ -382,43 +479,13 @@ def on_paths(roots: Sequence, wanted: set, targets: set) -> set:
     return useful
 
 
-def edge_or_none(t: Any, what: str, i: int) -> Any:
-    """The edge of a tensor or GradientEdge; None for a tensor that does not require grad."""
-    if isinstance(t, Tensor):
-        return history(t)
-    if not hasattr(t, "edge"):
-        raise error(
-            RuntimeError,
-            what,
-            f"all inputs and outputs have to be tensors or GradientEdges, but got {type(t).__name__} at position {i}",
-            "pass the tensors themselves",
-        )
-    return t.edge()
-
-
-def edge_of(t: Any, what: str, i: int) -> Any:
-    """The edge of a tensor (or GradientEdge) that is to be differentiated."""
-    edge = edge_or_none(t, what, i)
-    if edge is None and (end := detached.end_of(t)) is not None:
-        raise error(
-            RuntimeError,
-            what,
-            f"element {i} of tensors does not require grad and does not have a grad_fn: {end.name} {end.why}",
-            end.fix,
-            end.place,
-            notes=[f"{what} was called at {place}"] if (place := user_place()) else [],
-        )
-    if edge is None:
-        said, fix = f"element {i} of tensors does not require grad and does not have a grad_fn", ""
-        if (method := running_method()) and not current().grad:
-            said += f"; inside {method} gradients are off"
-            fix = "compute it inside `with minigrad.enable_grad():`, from x = x.detach().requires_grad_()"
-        raise error(
-            RuntimeError,
-            what,
-            said,
-            fix
-            or "set requires_grad=True on an input before computing, and do not compute under no_grad(); if it is a gradient, "
-            "or was computed from one, pass create_graph=True where that was computed",
-        )
+def edge_of(t: Any, what: str, i: int, tracked: bool = True) -> Any:
+    """Return the edge of a tensor (or GradientEdge); None where it does not require grad, if that is allowed."""
+    if not isinstance(t, Tensor):
+        if not hasattr(t, "edge"):
+            raise slots.problem("not differentiable", "only tensors can be differentiated", what=what, t=t, i=i)
+        return t.edge()
+    edge = history(t)
+    if edge is None and tracked:
+        raise slots.problem("not tracked", "the tensor does not require grad", what=what, t=t, i=i)
     return edge

@@ -1,40 +1,124 @@
-"""Function, what users and built-in operations subclass, and `apply`, the single entry to every operation.
+"""Function, what users and built-in operations subclass; `apply`, the single entry to every operation; and the ctx.
 
-`apply` asks the current frame's layer: does it own an argument?  If so the layer processes the operation, by running it
-one layer down; if not, its parent is asked; the last is eager mode, here.  `Primitive` (minigrad/ops/base/families.py) is the
-built-in kind, which computes on arrays; this file has the kind that users write.
+`apply` asks the current frame's layer: does it own an argument?  If so the layer processes the operation, by running it one
+layer down; if not, its parent is asked; the last is eager mode, here.  `Primitive` (ops/base/primitive.py) is the built-in
+kind, which computes on arrays; this file has the kind that users write, and `attach`, which makes its ctx the history of what
+it returned: in eager mode, under transforms and in captures alike.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..diagnose import debug, detached
-from ..diagnose.captured_tensors import Guard
-from ..diagnose.gradient_checks import unused_tangents
-from ..diagnose.user_methods import call_user, check_names, guarded, miscalled, missing, own_forward
-from ..errors import error, warn
-from ..layers.dual import push_tangents
-from ..places import return_of
-from .edges import Port
-from .frames import EAGER, OFF, ON, Frame, apply_at, current, recordings, use
-from .inplace import twin
-from .node import Ctx, OfPrimitive, describe, described
-from .tensor import Tensor, history, version
-from .wiring import (
-    among,
-    as_tuple,
-    check_prints,
-    check_structure,
-    check_tangents,
-    check_unwritten,
-    is_float,
-    prints,
-    tensors_in,
-    wire,
-)
+from .events import slots
+from .frames import EAGER, OFF, ON, Frame, apply_at, current, use
+from .graph import FullNode, Leaf, OutputEdge, memory, save, unpack, version
+from .inplace import rebase, twin
+from .tensor import Box, Tensor, ViewOf, history, move_retained, wrap
+
+STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+class Ctx(FullNode):
+    """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> class Square(minigrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * 2 * ctx.saved_tensors[0]
+    >>> Square.apply(x).grad_fn.saved_tensors
+    (tensor(2., requires_grad=True),)
+    """
+
+    # _given (shape, dtype) of each argument, None for those that are no tensors | _needs per argument: is a gradient wanted?
+    # _places for each saved tensor the number of the argument that it is, None for a result and for forward's own
+    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff", "_places")
+
+    def __init__(self, layer: Any, needs: tuple):
+        FullNode.__init__(self, layer, ())
+        self._needs, self._given, self._dirty, self._nondiff, self._places = needs, (), (), (), ()
+        self._forward, self._jvp, self._materialize = None, False, True
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for backward, where `ctx.saved_tensors` gives them back.  At most once.
+
+        Raises TypeError for anything but tensors and None, RuntimeError when called twice.
+        """
+        self._check(tensors, "save_for_backward", self._saved)
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for jvp, where `ctx.saved_tensors` gives them back.  At most once."""
+        self._check(tensors, "save_for_forward", self._forward)
+        self._forward = tensors
+
+    def _check(self, tensors: tuple, method: str, before: Any = None) -> None:
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise slots.problem("not a tensor", f"{method} takes tensors", ctx=self, method=method, i=i, value=t)
+        if before:
+            raise slots.problem("saved twice", f"{method} is called twice", ctx=self, method=method, before=before)
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """In backward what save_for_backward kept; in jvp what save_for_forward kept, if it was called."""
+        if self._jvp and self._forward is not None:
+            return self._forward
+        return tuple([unpack(s, self) for s in self._alive()])
+
+    @saved_tensors.setter
+    def saved_tensors(self, value: Any) -> None:
+        raise slots.problem("saved_tensors assigned", "saved_tensors cannot be set", ctx=self)
+
+    def tensor_inputs(self) -> list:
+        """Return the positions of the arguments that are tensors."""
+        return [i for i, spec in enumerate(self._given) if spec is not None]
+
+    def get_saved_variables(self) -> list:
+        """Return what save_for_backward kept, as a list (the C++ name)."""
+        return list(self.saved_tensors)
+
+    @property
+    def saved_data(self) -> dict:
+        """A dictionary for whatever else backward needs (the C++ name; attributes on ctx do the same)."""
+        return self.__dict__.setdefault("_saved_data", {})
+
+    needs_input_grad = property(lambda ctx: ctx._needs, doc="Per argument of forward whether its gradient is wanted.")
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs forward has changed in place.  They have to be returned as well."""
+        self._check(tensors, "mark_dirty")
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no derivative."""
+        self._check(tensors, "mark_non_differentiable")
+        self._nondiff = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Choose whether backward and jvp get zeros (True, the default) or None for what has no gradient."""
+        self._materialize = bool(value)
+
+    materialize_grads = property(lambda ctx: ctx._materialize, set_materialize_grads, doc="What was chosen.")
+
+    def _keep(self, given: tuple, returned: tuple, outs: tuple, before: tuple) -> None:
+        """Turn what the user saved into Saved entries: outputs as twins, inputs as they were before the call."""
+        kept, places = [], []
+        for s in self._saved:
+            i, j = place_among(s, returned), place_among(s, given)
+            own = s is not None and i is not None
+            kept.append(save(outs[i], i) if own else save(s if j is None else before[j]))
+            places.append(None if own else j)
+        self._saved, self._places = tuple(kept), tuple(places)
 
 
 class Function:
@@ -65,47 +149,28 @@ class Function:
     is_traceable = False
     vmap: Any = None
     primitive = False  # built-in: its impl works on arrays
-    node = ""  # what PyTorch calls a built-in's node, where not by the class's name; with Backward and a number in full
-    # a first-order backward needs no tensors (sweep.py): True where the formulas run on arrays as they stand, or a function
-    # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
-    arrays: Any = False
+    arrays: Any = False  # how a built-in computes gradients on arrays
     combined = True  # forward takes ctx
-    _watched = False  # forward has run under the Guard
-    _unread: Any = (
-        None  # backward's parameters for gradients if it never reads them, else False; None: not looked at yet
-    )
-    _unread_tangents: Any = None  # the same of jvp's
-    _both = False  # backward and vjp are defined, which is one too many
     Node: Any = Ctx
+    _both = False  # backward and vjp are defined, which is one too many
+    _checked = False  # diagnose has looked at the class
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         own = cls.__dict__
-        cls._both = "vjp" in own and "backward" in own
+        cls._both, cls._checked = "vjp" in own and "backward" in own, False
         if "vjp" in own:
             cls.backward = own["vjp"]
         elif "backward" in own:
             cls.vjp = own["backward"]
         if not cls.primitive and ("forward" in own or "setup_context" in own):
-            guard_forward(cls)
-        cls._watched, cls._unread, cls._unread_tangents = False, None, None
+            slots.defined(cls)
         cls.combined = cls.setup_context is Function.setup_context
-        base = OfPrimitive if cls.primitive else Ctx
-        name = f"{cls.node or cls.__name__}Backward0" if cls.primitive else f"{cls.__name__}Backward"
-        name = cls.node if cls.primitive and "Backward" in cls.node else name
-        cls.Node = type(
-            name,
-            (cls.Node if cls.Node is not Ctx else base,),
-            {"_fn": cls, "__slots__": (), "__module__": cls.__module__},
-        )
+        name = cls.node_class_name()
+        cls.Node = type(name, (cls.Node,), {"_fn": cls, "__slots__": (), "__module__": cls.__module__})
 
     def __init__(self, *_: Any):
-        raise error(
-            RuntimeError,
-            type(self).__name__,
-            "a Function has no instances: its methods are static and it holds no data",
-            f"call {type(self).__name__}.apply(...), with settings among the arguments of forward",
-        )
+        raise slots.problem("function called", "a Function has no instances; call apply", cls=type(self))
 
     def __call__(self, *_: Any) -> Any:
         """Not what a Function is for; only the NestedIOFunction of old code is called so."""
@@ -123,43 +188,34 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """From the gradients of the outputs to one gradient, or None, per argument of forward."""
-        raise missing(
-            ctx._fn,
-            "backward",
-            "you must implement either the backward or vjp method for your custom autograd.Function to use it with "
-            "backward mode AD",
-        )
+        """Return one gradient, or None, per argument of forward, from the gradients of the outputs."""
+        raise slots.problem("no backward", "the Function has no backward", cls=ctx._fn)
 
     vjp = backward
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """From the tangents of forward's arguments (None for those without) to one tangent per output."""
-        raise missing(
-            ctx._fn,
-            "jvp",
-            "you must implement the jvp function for custom autograd.Function to use it with forward mode AD",
-        )
+        """Return one tangent per output, from the tangents of forward's arguments (None for those without)."""
+        raise slots.problem("no jvp", "the Function has no jvp", cls=ctx._fn)
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation, and remember it for backward when an argument requires grad."""
         if cls._both:
-            raise error(
-                RuntimeError,
-                cls.__name__,
-                "implementing both 'backward' and 'vjp' for a custom Function is not allowed",
-                "keep one of them: they are two names of the same method",
-            )
+            raise slots.problem("backward and vjp", "backward and vjp are two names of one method", cls=cls)
         if kwargs or not cls.combined and not complete(cls.forward, args):
             args = bind(cls, args, kwargs)
         frame = current()
-        return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+        return cls.eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+
+    @classmethod
+    def node_class_name(cls) -> str:
+        """Return the name of the class of its nodes."""
+        return f"{cls.__name__}Backward"
 
     @classmethod
     def node_name(cls, node: Any) -> str:
-        """What PyTorch calls this node, for the operations that it divides more finely."""
+        """Return what PyTorch calls this node, for the operations that it divides more finely."""
         return type(node).__name__
 
     @classmethod
@@ -168,46 +224,25 @@ class Function:
         return False
 
     @classmethod
-    def _eager(cls, frame: Frame, args: tuple) -> Any:
-        """Run the user's forward with gradients off and wire its outputs into the graph."""
+    def eager(cls, frame: Frame, args: tuple) -> Any:
+        """Run the user's forward with gradients off, and attach its outputs to the graph."""
         ctx = cls.Node(None, needs_of(cls, frame, args))
-        plain = frame is ON or frame is OFF
-        inside = OFF if plain else frame.but(grad=False, dual=None)
-        guard, first = None, not cls._watched
-        if first or not plain and (current() is not frame or debug.mode.on):  # it costs time
-            guard = Guard(cls, args, ctx._needs, frame.dual)
-            inside = Frame(guard, False, None, frame.inference, inside)
-        if first:
-            check_names(cls)
-            cls._watched = True
-        marks = prints(args, ctx._needs) if frame.watched and frame.grad and debug.mode.on else ()
-        with use(inside):
-            returned = call_user(cls, "forward", *((ctx, *args) if cls.combined else args))
-            if not cls.combined and (value := call_user(cls, "setup_context", ctx, args, returned)) is not None:
-                note_returned(cls, ctx, value)
-        given = as_tuple(returned)
-        if guard is not None:
-            guard.look_back(ctx, given, first)
-        before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args]) if ctx._dirty else args
-        needs = frame.grad and True in ctx._needs
-        outs = wire(ctx, args, before, given, needs)
+        returned = (slots.run_forward or run_forward)(frame, ctx, args)
+        tracked = frame.grad and True in ctx._needs
+        outs = attach(ctx, args, args, as_tuple(returned), tracked)
         if frame.dual is not None:
-            push_tangents(frame, cls, args, outs, ctx)
-        if frame.watched and debug.mode.on:
-            check_prints(ctx, args, marks)
-            debug.note_origin(cls.__name__, outs)
-            detached.note(cls.__name__, args, outs, frame.grad)
-        if not needs:
-            ctx._saved = ()
+            frame.dual.op_done(frame, cls, args, outs, ctx)
+        for o in frame.observers:
+            o.op_done(frame, cls, args, outs, ctx)
         ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle
         ctx._forward = None
-        if not isinstance(returned, (tuple, list)):
-            return outs[0]
-        return type(returned)(outs) if type(returned) in (tuple, list) else outs
+        if not tracked:
+            ctx._saved = ()
+        return outs[0] if isinstance(returned, Tensor) else as_returned(returned, outs)
 
     @classmethod
-    def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
-        """The user's jvp, checked: one tangent or None per output."""
+    def tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
+        """Call the user's jvp: one tangent or None per output, checked."""
         for i, o in enumerate(outs):
             check_structure(cls, o, i)
         if ctx._materialize:
@@ -217,78 +252,187 @@ class Function:
         versions = [0 if t is None else version(t) for t in tangents]
         ctx._jvp = True
         try:
-            result = call_user(cls, "jvp", ctx, *tangents)
+            result = slots.call_method(cls, "jvp", ctx, *tangents)
         finally:
             ctx._jvp = False
-        check_unwritten(cls, ctx, primals, tangents, versions)
-        found = check_tangents(cls, ctx, result, outs)
-        if cls._unread_tangents is not False:
-            unused_tangents(cls, tangents, found)
+        for i, (p, t, n) in enumerate(zip(primals, tangents, versions)):
+            if t is not None and version(t) != n and not among(p, ctx._dirty):
+                raise slots.problem(
+                    "tangent modified", "jvp has modified a tangent that it was given", cls=cls, i=i, t=t
+                )
+        found = as_tuple(result)
+        for i, o in enumerate(outs if len(found) == len(outs) else (None,)):
+            t = found[i] if o is not None else None
+            wrong = t is not None and (
+                not isinstance(t, Tensor) or is_float(o) and (t._sizes, t._np_dtype) != (o._sizes, o._np_dtype)
+            )
+            if o is None or wrong:
+                raise slots.problem(
+                    "bad tangents", "jvp returns one tangent per output", cls=cls, result=result, outs=outs, i=i
+                )
+        found = [t if is_float(o) and not among(o, ctx._nondiff) else None for o, t in zip(outs, found)]
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 
 
-def guard_forward(cls: Any) -> None:
-    """Let forward notice that it is called directly; one that is no plain or static method stays as it is."""
-    own = next(vars(base)["forward"] for base in cls.__mro__ if "forward" in vars(base))
-    f = own.__func__ if isinstance(own, staticmethod) else own
-    if inspect.isfunction(f) and f is not Function.__dict__["forward"].__func__:
-        direct = guarded(cls, own_forward(f))
-        cls.forward = staticmethod(direct) if isinstance(own, staticmethod) else direct
+# ---------------------------------------------------------------------- calling forward, and attaching what it returned
+def run_forward(frame: Frame, ctx: Any, args: tuple) -> Any:
+    """Call the user's forward, and setup_context, with gradients and tangents off."""
+    cls = ctx._fn
+    with use(OFF if frame is ON or frame is OFF else frame.but(grad=False, dual=None)):
+        returned = slots.call_method(cls, "forward", *((ctx, *args) if cls.combined else args))
+        if not cls.combined:
+            slots.call_method(cls, "setup_context", ctx, args, returned)
+    return returned
 
 
-def note_returned(cls: type[Function], ctx: Any, value: Any) -> None:
-    """Warn that tensors, or the ctx, which setup_context returns are not looked at."""
-    if value is not ctx and next(tensors_in(value), None) is None:
+def attach(
+    ctx: Ctx,
+    args: tuple,
+    given: tuple,
+    returned: tuple,
+    needs: bool,
+    outs: tuple | None = None,
+    edges: tuple | None = None,
+) -> tuple:
+    """Make the ctx the history of what the user's forward returned; the outputs as the caller gets them.
+
+    `given` are the arguments as forward had them, one layer down under a transform, and `returned` is what it made of them;
+    `outs` has the results as the transform sees them, `edges` those of the arguments before forward has written to any.
+    """
+    if ctx._dirty:
+        check_dirty(ctx, args, returned if outs is None else outs, needs)
+    for i, o in enumerate(returned if needs else ()):
+        if not isinstance(o, Tensor):
+            check_structure(ctx._fn, o, i)
+            slots.notice("output no tensor", ctx=ctx, args=args, returned=returned, i=i)
+    if outs is None:
+        outs = outputs(ctx, args, returned, needs)
+    before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args]) if ctx._dirty else args
+    ctx._meta, ctx._given = describe(outs), describe(args)
+    if needs:  # before the write is counted: a view of what was written would take its old history for the new one
+        ctx._edges = edges or tuple([history(a) if need else None for a, need in zip(before, ctx._needs)])
+    if ctx._layer is None:
+        for d in ctx._dirty:
+            memory(d).bump(ctx._fn.__name__)
+    if needs:
+        ctx._keep(given, returned, outs, before)
+        if ctx.__dict__ or ctx._nondiff:
+            slots.notice("saved on ctx", ctx=ctx, given=given, returned=returned, outs=outs)
+    for i, (r, o) in enumerate(zip(returned, outs)):
+        if isinstance(o, Tensor):
+            tracked = needs and is_float(o) and not among(r, ctx._nondiff)
+            edge = None if not tracked else ctx if len(outs) == 1 else OutputEdge(ctx, i)
+            set_history(ctx, o, edge, among(o, ctx._dirty))
+    if slots.node_made is not None or current().observers:
+        node_made(ctx)
+    if ctx._layer is not None:
+        ctx._dirty = ctx._nondiff = ()  # as in Function.eager, which pushes tangents before
+    return outs
+
+
+def node_made(node: Any) -> None:
+    """Tell those who look on that a node has become the history of tensors."""
+    for o in current().observers:
+        o.node_made(node)
+    if slots.node_made is not None:
+        slots.node_made(node)
+
+
+def outputs(ctx: Ctx, args: tuple, returned: tuple, needs: bool) -> tuple:
+    """Return the outputs of a forward in eager mode; an input that it returned as it is becomes another object."""
+    if needs:  # an input that was changed in forward has to be marked: else its history is no longer true
+        for a, need in zip(args, ctx._needs):
+            if need and (v := a._ver) is not None and v.at > ctx._seq and not among(a, ctx._dirty):
+                raise slots.problem(
+                    "input modified", "forward modifies an input without mark_dirty", ctx=ctx, args=args, a=a
+                )
+    outs: list = []
+    for i, o in enumerate(returned):
+        if among(o, ctx._dirty):
+            if history(o) is not None and not (needs and is_float(o) and not among(o, ctx._nondiff)):
+                o = o.detach()  # written, but not by anything with a derivative: the result is not tracked
+        elif isinstance(o, Tensor) and (among(o, args) or among(o, returned[:i])):
+            o = alias(o, ctx)  # an input, or the same tensor once more: another object on its memory
+        outs.append(o)
+    return tuple(outs)
+
+
+def check_structure(cls: type[Function], o: Any, i: int, kind: Callable | None = None) -> None:
+    """Refuse a structure with tensors (of that kind: floats) as output number i: nobody looks into it for their history.
+
+    Objects are looked into, too.  What makes its tensors one by one is refused unseen.
+    """
+    if not isinstance(o, (Tensor, Ctx, type)) and (
+        isinstance(o, Iterator) or any(map(kind or is_float, tensors_in(getattr(o, "__dict__", o))))
+    ):
+        raise slots.problem("tensors in output", "an output contains tensors", cls=cls, o=o, i=i)
+
+
+def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
+    """Make the user's node the past of one of its outputs."""
+    if dirty:
+        if edge is not None:
+            move_retained(history(o), edge)
+            o._edge = edge
+            rebase(ctx._layer, o)
         return
-    warn(
-        "setup-context-returns",
-        f"{cls.__name__}.setup_context",
-        f"returns a {type(value).__name__}, which is not looked at: it is there to put what backward needs on the ctx",
-        "leave the return out, and keep tensors with ctx.save_for_backward(...), all else as attributes, ctx.n = n",
-        notes=return_of(cls.setup_context),
-    )
+    if o._view is not None and ctx._layer is None:  # its own backward must not be bypassed by deriving the view again
+        view = o._view
+        o._view = ViewOf(view.parent, view.fn, view.args, None, 0, fixed=f"it was made inside {ctx._fn.__name__}")
+    if edge is not None or type(o._edge) is not Leaf:
+        o._edge = edge
 
 
-STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+def alias(t: Tensor, ctx: Ctx) -> Tensor:
+    """Return another tensor on the same memory, for an input that forward returned as it is."""
+    if type(t) is Box:
+        return Box(t._layer, t._value, t._extra)
+    out = wrap(t._a)
+    out._ver = memory(t)
+    out._view = ViewOf(t, None, (), None, 0, fixed=f"it is an input that {ctx._fn.__name__} returned as it is")
+    return out
 
 
+def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
+    """Refuse mark_dirty for all but inputs that were changed in place, are returned, and are not leaves that require grad."""
+    for d in ctx._dirty:
+        root = d._base if d._base is not None else d
+        if not among(d, args):
+            raise slots.problem("dirty no input", "mark_dirty takes inputs", ctx=ctx, d=d)
+        if not among(d, outs):
+            raise slots.problem("dirty not returned", "what is marked dirty has to be returned", ctx=ctx, d=d)
+        if type(history(root)) is Leaf and needs:
+            raise slots.problem(
+                "dirty leaf", "a leaf that requires grad is modified in place", ctx=ctx, args=args, d=d, root=root
+            )
+
+
+# ---------------------------------------------------------------------- arguments
 def complete(f: Any, args: tuple) -> bool:
     """Whether a plain function takes just these arguments, so that nothing has to be filled in."""
-    code = getattr(own_forward(f), "__code__", None)
+    code = getattr(getattr(f, "plain", f), "__code__", None)
     return (
         code is not None and code.co_argcount == len(args) and not (code.co_kwonlyargcount or code.co_flags & STARRED)
     )
 
 
 def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
-    """Keyword arguments and defaults of forward put into their places."""
+    """Return forward's arguments with keyword arguments and defaults put into their places."""
     lead = (None,) if cls.combined else ()
-    signature = inspect.signature(cls.forward)
     try:
-        bound = signature.bind(*lead, *args, **kwargs)
+        bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
     except TypeError as e:
-        if not kwargs:
-            raise miscalled(cls, "forward", args) from None
-        names = list(signature.parameters)[len(lead) :]
-        raise error(
-            TypeError,
-            f"{cls.__name__}.apply",
-            f"{e}; forward is defined as forward{signature}",
-            f"the arguments of apply are called {', '.join(names)}",
-        ) from None
+        raise slots.problem("apply called wrongly", str(e), cls=cls, args=args, kwargs=kwargs, cause=e) from None
     bound.apply_defaults()
     if bound.kwargs:
-        raise error(
-            TypeError,
-            f"{cls.__name__}.apply",
-            f"keyword-only arguments {', '.join(bound.kwargs)} cannot be tracked: backward returns gradients by position",
-            f"let forward take them by position too: def forward({', '.join(signature.parameters)})",
+        raise slots.problem(
+            "keyword-only arguments", "gradients are returned by position", cls=cls, names=list(bound.kwargs)
         )
     return bound.args[len(lead) :]
 
 
 def needs_of(cls: type[Function], frame: Frame, args: tuple) -> tuple:
-    """Per argument whether its gradient is wanted.
+    """Return per argument whether its gradient is wanted.
 
     Tensors inside lists and dicts would lose theirs without a word: TypeError for those that are tracked.
     """
@@ -298,40 +442,58 @@ def needs_of(cls: type[Function], frame: Frame, args: tuple) -> tuple:
             needs.append((a._edge if a._view is None else history(a)) is not None)
             continue
         needs.append(False)
-        if isinstance(a, (list, tuple, dict)):
-            refuse_tracked(cls, frame, i, a)
+        for t in tensors_in(a) if isinstance(a, (list, tuple, dict)) else ():
+            if t._layer is not None or frame.grad and history(t) is not None:
+                raise slots.problem("tensor in argument", "apply does not look into structures", cls=cls, i=i, a=a, t=t)
     return tuple(needs)
 
 
-def refuse_tracked(cls: type[Function], frame: Frame, i: int, a: Any) -> None:
-    """Raise TypeError for the first tracked tensor in a structure."""
-    for t in tensors_in(a):
-        if t._layer is not None or frame.grad and history(t) is not None:
-            why = "requires grad" if t._layer is None else f"belongs to a running `{t._layer.name}` transform"
-            raise error(
-                TypeError,
-                cls.__name__,
-                f"argument {i} is a {type(a).__name__} that contains a tensor of shape {tuple(t.shape)} which {why}; "
-                "apply does not look into data structures, so its gradient would be lost",
-                f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
-            )
+# ---------------------------------------------------------------------- small questions
+def as_tuple(x: Any) -> tuple:
+    """Return what a user's method returned as a tuple of outputs."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
-def record(layer: Any, cls: Any, args: tuple, out: Any, edges: tuple | None = None) -> None:
-    """Give `out` (one tensor, or a tuple) the node of the built-in operation `cls(*args)` as its history."""
-    if edges is None:
-        edges = tuple([history(a) if isinstance(a, Tensor) and a._layer is layer else None for a in args])
-    node = cls.Node(layer, edges)
-    if type(out) is tuple:
-        node._meta, outs = describe(out), out
-        for i, (o, (_, dtype)) in enumerate(zip(out, node._meta)):
-            if dtype in FLOATS:
-                o._edge = node if len(out) == 1 else Port(node, i)
-    else:
-        meta, outs = described(out), (out,)
-        node._meta = (meta,)
-        if meta[1] in FLOATS:
-            out._edge = node
-    node._saved = cls.keep(args, outs, edges)
-    for recording in recordings:
-        recording.claim(node)
+def as_returned(returned: Any, outs: tuple) -> Any:
+    """Return outputs in the form in which forward returned them: one alone, a tuple or a list."""
+    if not isinstance(returned, (tuple, list)):
+        return outs[0]
+    return type(returned)(outs) if type(returned) in (tuple, list) else outs
+
+
+def among(t: Any, group: Any) -> bool:
+    """Membership by identity."""
+    for s in group:  # noqa: SIM110 (any() of a generator takes four times as long)
+        if s is t:
+            return True
+    return False
+
+
+def place_among(t: Any, group: tuple) -> int | None:
+    """Return where t itself stands among others."""
+    for i, s in enumerate(group):
+        if s is t:
+            return i
+    return None
+
+
+def is_float(x: Any) -> bool:
+    """Whether x is a tensor that can have a derivative."""
+    return isinstance(x, Tensor) and x._np_dtype in FLOATS
+
+
+def tensors_in(tree: Any) -> Iterator:
+    """Give all tensors in nested tuples, lists, sets and dicts."""
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, (list, tuple, set, frozenset, dict)):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from tensors_in(part)
+
+
+def describe(values: tuple) -> tuple:
+    """Return what a node remembers of its inputs or outputs: shape and dtype of each tensor, None for others."""
+    return tuple([
+        None if not isinstance(v, Tensor) else (v._a.shape, v._a.dtype) if v._layer is None else (v._sizes, v._np_dtype)
+        for v in values
+    ])  # fmt: skip

@@ -1,1 +1,37 @@
-"""Everything that finds, explains and reports mistakes: a file for each kind."""
+"""Everything that finds, explains and reports mistakes: a file for each kind.
+
+`install` plugs it into the slots of the nucleus (core/events.py), which raises and warns by way of report.py.
+"""
+
+from ..arrays.errstate import Heard
+from ..core.events import slots
+from ..core.frames import OFF, ON
+from ..core.tensor import Tensor
+from . import (
+    captured_tensors,
+    ctx,
+    debug,
+    detached,
+    gradient_hooks,
+    inplace_writes,
+    leaves,
+    misspelt_names,
+    nan,
+    observer,
+    report,
+    user_methods,
+)
+
+
+def install() -> None:
+    """Plug in: errors and warnings of the nucleus, calls of users' methods, and who looks on while there is a NaN."""
+    slots.problem, slots.notice = report.problem, report.notice
+    slots.call_method, slots.run_forward, slots.defined = (
+        user_methods.call_method, captured_tensors.run_forward, user_methods.guard_forward
+    )  # fmt: skip
+    slots.lent, slots.origins, slots.backward_ends = observer.lent, debug.made, nan.backward_ends
+    slots.lent_array, Heard.by = observer.lent_array, nan.noticed
+    misspelt_names.install(Tensor)
+    if debug.ALWAYS:
+        ON.observers = OFF.observers = (observer.WATCHER,)
+        ON.eager_ok = OFF.eager_ok = False

@@ -11,15 +11,18 @@ from functools import partial
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.edges import next_number, producer
-from ..core.frames import Frame, Layer, apply_at, current
+from ..arrays.memory import storage
+from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, use
+from ..core.function import Ctx, among, as_tuple, place_among
+from ..core.function import run_forward as run_plain
+from ..core.graph import bottom, next_number, producer
 from ..core.inplace import inplace_at
-from ..core.node import Ctx
 from ..core.tensor import Tensor, history
 from ..errors import error, warn
 from ..places import Place, user_place
 from . import debug
-from .ctx import look_at_class, place_among
+from .ctx import check_before_backward, look_at_class, unmarked
+from .user_methods import check_names
 
 
 class Guard(Layer):
@@ -61,7 +64,7 @@ class Guard(Layer):
             for t, name, place in self.derived:
                 if s is t and name is not None and place_among(s, outs) is None:
                     check = partial(missed, self.cls.__name__, i, tuple(t.shape), f"{name} at {place}")
-                    ctx._checks = (*ctx._checks, check)
+                    check_before_backward(ctx, check)
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The same for writes."""
@@ -121,3 +124,27 @@ def missed(who: str, i: int, shape: tuple, maker: str) -> None:
             f"computed from the inputs in forward, where nothing is recorded (made by {maker})",
             "save the inputs and compute it again in backward, or return it as an output",
         )
+
+
+def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
+    """Run a user's forward: the first time, and where somebody looks on, under a Guard."""
+    cls: Any = ctx._fn
+    first, plain = not cls._checked, frame is ON or frame is OFF
+    if not first and (plain or current() is frame and not debug.mode.on):
+        return run_plain(frame, ctx, args)
+    if first:
+        check_names(cls)
+        cls._checked = True
+    guard = Guard(cls, args, ctx._needs, frame.dual)
+    marks = (
+        [debug.fingerprint(bottom(a)._a) if need else None for a, need in zip(args, ctx._needs)]
+        if debug.mode.on
+        else ()
+    )
+    with use(frame):
+        returned = run_plain(Frame(guard, False, None, frame.inference, frame.but(grad=False, dual=None)), ctx, args)
+    guard.look_back(ctx, as_tuple(returned), first)
+    for a, mark in zip(args, marks):
+        if mark is not None and debug.fingerprint(bottom(a)._a) != mark and not among(a, ctx._dirty):
+            raise unmarked(ctx, args, a, "through NumPy or .data", None, debug.lent(storage(bottom(a)._a)))
+    return returned

@@ -6,13 +6,20 @@ Nothing here runs for a ctx that has no attributes and no marks.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.tensor import Tensor, bottom, version
+from ..core.function import place_among, tensors_in
+from ..core.graph import bottom, version
+from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..places import STORES, Place, attribute_at, noted, return_of, steps, user_frame
+from ..places import READS, STORES, Place, attribute_at, noted, return_of, steps, user_frame
+from .debug import Notes
+from .inplace_writes import of_leaf
+from .report import explains
+from .wording import argument_names
 
 PROTOCOL = (  # what a user's methods find on their ctx
     "mark_dirty",
@@ -25,6 +32,15 @@ PROTOCOL = (  # what a user's methods find on their ctx
 )
 
 
+checks = Notes()  # ctx -> what is to be looked at before its backward: functions without arguments
+
+
+def check_before_backward(ctx: Any, check: Callable) -> None:
+    """Have something looked at when the ctx's backward is about to run."""
+    checks[ctx] = (*(checks.get(ctx) or ()), check)
+
+
+@explains("saved on ctx")
 def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
     """Look at the attributes and marks of the ctx of a Function with these arguments and outputs, which is remembered."""
     for name, value in ctx.__dict__.items():
@@ -33,7 +49,7 @@ def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
         for kept in tensors_in(value) if isinstance(value, (Tensor, list, tuple, dict)) else ():
             i, j = place_among(kept, given), place_among(kept, returned)
             if i is not None and ctx._needs[i]:
-                ctx._checks = (*ctx._checks, partial(changed, ctx._fn.__name__, name, kept, version(kept)))
+                check_before_backward(ctx, partial(changed, ctx._fn.__name__, name, kept, version(kept)))
             elif (
                 j is not None
                 and outs[j] is kept
@@ -43,27 +59,7 @@ def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
                 leaks(ctx, name, kept, j)
     for t in ctx._nondiff:
         if t is not None and place_among(t, returned) is None:
-            unmarked(ctx, t)
-
-
-def tensors_in(tree: Any):
-    """All tensors in nested tuples, lists, sets and dicts."""
-    if isinstance(tree, Tensor):
-        yield tree
-    elif isinstance(tree, (list, tuple, set, frozenset)):
-        for part in tree:
-            yield from tensors_in(part)
-    elif isinstance(tree, dict):
-        for part in tree.values():
-            yield from tensors_in(part)
-
-
-def place_among(t: Any, group: tuple) -> int | None:
-    """Where t itself stands among others."""
-    for i, s in enumerate(group):
-        if s is t:
-            return i
-    return None
+            mark_without_effect(ctx, t)
 
 
 def method_of(ctx: Any) -> Any:
@@ -106,7 +102,7 @@ def leaks(ctx: Any, name: str, t: Tensor, i: int) -> None:
     """Warn of an output that is kept as an attribute."""
     warn(
         "ctx-attribute-leak",
-        ctx._where(),
+        where(ctx),
         f"keeps output {i}, of shape {tuple(t.shape)}, as ctx.{name}: the output holds its graph, the graph holds the ctx, and "
         "the ctx holds the output, so that their memory is given back late",
         f"ctx.save_for_backward({name}), which makes no such circle",
@@ -125,11 +121,11 @@ def assigned(ctx: Any, name: str) -> Exception:
     )
 
 
-def unmarked(ctx: Any, t: Tensor) -> None:
+def mark_without_effect(ctx: Any, t: Tensor) -> None:
     """Warn of a mark that has no effect."""
     warn(
         "mark-not-returned",
-        ctx._where(),
+        where(ctx),
         f"mark_non_differentiable was given a tensor of shape {tuple(t.shape)} that is not returned: the mark has no effect, "
         "and what is returned has a gradient",
         "return the very tensor that is marked, or mark the one that is returned",
@@ -151,9 +147,15 @@ def no_attribute(ctx: Any, name: str, place: Place) -> Exception:
     )
 
 
-def not_a_tensor(ctx: Any, method: str, i: int, value: Any, kind: type[Exception]) -> Exception:
+def where(ctx: Any) -> str:
+    """Return the name of the method that works on this ctx after or in forward."""
+    return f"{ctx._fn.__name__}.{'forward' if ctx._fn.combined else 'setup_context'}"
+
+
+@explains("not a tensor")
+def not_a_tensor(ctx: Any, method: str, i: int, value: Any) -> Exception:
     """The error for something else among the tensors that a method of the ctx takes."""
-    frame = user_frame(2)
+    frame, kind = user_frame(2), RuntimeError if method.startswith("mark_") else TypeError
     names = {} if frame is None else frame.f_locals
     own = next((name for name, v in names.items() if v is value), None)
     if isinstance(value, (list, tuple)):
@@ -165,5 +167,129 @@ def not_a_tensor(ctx: Any, method: str, i: int, value: Any, kind: type[Exception
     else:
         fix = f"keep it as an attribute: ctx.{own or 'n'} = {own or 'n'}"
     return error(
-        kind, ctx._where(), f"{method} only takes tensors, but argument {i} is of type {type(value).__name__}", fix
+        kind, where(ctx), f"{method} only takes tensors, but argument {i} is of type {type(value).__name__}", fix
     )
+
+
+@explains("saved twice")
+def saved_twice(ctx: Any, method: str, before: tuple) -> Exception:
+    """Return the error for saving a second time, which would replace what was saved before."""
+    tensors = "1 tensor" if len(before) == 1 else f"{len(before)} tensors"
+    return error(
+        RuntimeError,
+        where(ctx),
+        f"{method} is called a second time; the first call has saved {tensors}",
+        f"save all tensors in one call: ctx.{method}(a, b)",
+    )
+
+
+@explains("saved_tensors assigned")
+def saved_tensors_assigned(ctx: Any) -> Exception:
+    """Return the error for setting what save_for_backward sets."""
+    return error(
+        AttributeError,
+        type(ctx).__name__,
+        "ctx.saved_tensors cannot be set: backward reads there what save_for_backward was given",
+        "ctx.save_for_backward(a, b)",
+    )
+
+
+@explains("input modified")
+def input_modified(ctx: Any, args: tuple, a: Tensor) -> Exception:
+    """Return the error for an input that was written and not marked."""
+    written: Any = bottom(a)._ver
+    return unmarked(ctx, args, a, f"by {written.writer}", written.place)
+
+
+def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequence[str] = ()) -> Exception:
+    """The error for an input that forward has changed and not marked."""
+    cls: Any = ctx._fn
+    i = place_among(a, args)
+    assert i is not None
+    code = getattr(cls.forward, "__code__", None)
+    names = () if code is None else code.co_varnames[cls.combined : code.co_argcount]
+    name = names[i] if i < len(names) else "x"
+    return error(
+        RuntimeError,
+        f"{cls.__name__}.forward",
+        f"has changed argument {i} ({name}), a tensor of shape {tuple(a.shape)} that requires grad, in place {how}, and not "
+        "said so: gradients would be computed as if it were what it was",
+        f"call ctx.mark_dirty({name}) and return {name}, or work on a copy: {name}.clone(), {name}.numpy().copy()",
+        where,
+        notes,
+    )
+
+
+@explains("dirty no input")
+def dirty_no_input(ctx: Any, d: Tensor) -> Exception:
+    """Return the error for marking something else than an input."""
+    return error(
+        RuntimeError,
+        f"{ctx._fn.__name__}.forward",
+        f"mark_dirty was given a tensor of shape {tuple(d.shape)} that is not one of its inputs",
+        "give mark_dirty only inputs that forward has changed in place, and leave it out for new tensors",
+        notes=noted("marked", attribute_at(method_of(ctx), READS, "mark_dirty")),
+    )
+
+
+@explains("dirty not returned")
+def dirty_not_returned(ctx: Any, d: Tensor) -> Exception:
+    """Return the error for an input that is marked and not returned."""
+    return error(
+        RuntimeError,
+        f"{ctx._fn.__name__}.forward",
+        f"some elements marked as dirty during the forward method were not returned as output: mark_dirty was given "
+        f"an input of shape {tuple(d.shape)}, and something else is returned",
+        "return the input that was modified in place",
+        notes=return_of(ctx._fn.forward),
+    )
+
+
+@explains("dirty leaf")
+def dirty_leaf(ctx: Any, args: tuple, d: Tensor, root: Tensor) -> Exception:
+    """Return the error for writing to a leaf that requires grad."""
+    names = [f"{x}.clone()" if a is d else x for a, x in zip(args, argument_names(ctx._fn, len(args)))]
+    return error(
+        RuntimeError,
+        ctx._fn.__name__,
+        f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty); forward has changed it by now",
+        f"pass a copy, {ctx._fn.__name__}.apply({', '.join(names)}), or work inside `with minigrad.no_grad():`",
+    )
+
+
+@explains("tensors in output")
+def tensors_in_output(cls: Any, o: Any, i: int) -> Exception:
+    """Return the error for tensors that cannot be tracked where they are."""
+    what = "may make tensors" if isinstance(o, Iterator) else "contains tensors"
+    return error(
+        TypeError,
+        f"{cls.__name__}.forward",
+        f"output {i} is a {type(o).__name__} that {what}, which cannot be tracked there",
+        "return the tensors themselves, as a tuple, or use NestedIOFunction",
+        notes=return_of(cls.forward),
+    )
+
+
+@explains("output no tensor")
+def output_no_tensor(ctx: Any, args: tuple, returned: tuple, i: int) -> None:
+    """Refuse the ctx as an output; warn where there is no tensor at all, though a gradient is wanted."""
+    who = f"{ctx._fn.__name__}.forward"
+    if returned[i] is ctx:
+        raise error(
+            TypeError,
+            who,
+            f"returned the ctx as output {i}: minigrad keeps it itself, and hands it to backward",
+            "return only the outputs",
+            notes=return_of(ctx._fn.forward),
+        )
+    if i == 0 and not any(isinstance(t, Tensor) for t in returned):
+        wanting = ctx._needs.index(True)
+        kinds = ", ".join(["None" if o is None else type(o).__name__ for o in returned])
+        warn(
+            "no-tensor-output",
+            who,
+            f"returned {kinds} and no tensor, so that argument {wanting}, of shape {tuple(args[wanting].shape)}, can have no "
+            "gradient through it",
+            "return the result as a tensor; of a NumPy array, minigrad.from_numpy(...) of it",
+            notes=return_of(ctx._fn.forward),
+        )

@@ -1,7 +1,7 @@
 """Debug mode: what costs too much to be watched always.
 
 While it is on, each result of an operation remembers which operation made it and at which of the user's lines, each node
-too, and what is saved for backward is compared with what it was when it is used (core/saved.py).  `minigrad.debug`
+too, and what is saved for backward is compared with what it was when it is used (observer.py).  `minigrad.debug`
 (autograd/anomaly.py) and MINIGRAD_DEBUG=1 turn it on.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import on_device
-from ..core.edges import Leaf, producer
+from ..core.graph import Leaf, Version, producer
 from ..places import user_place
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
@@ -28,6 +28,12 @@ class Mode(threading.local):
     """Whether debug mode is on in this thread."""
 
     on = ALWAYS
+
+
+class Anomaly(threading.local):
+    """Whether nodes of this thread note the user's line, for detect_anomaly or debug mode, and whether NaN is an error."""
+
+    on, nan = ALWAYS, not ALWAYS
 
 
 class Notes:
@@ -46,7 +52,7 @@ class Notes:
         return note if ref is not None and ref() is o else None
 
 
-mode = Mode()
+mode, anomaly = Mode(), Anomaly()
 _origins = Notes()  # tensor -> name of the operation that made it, place
 _lent = Notes()  # array that owns memory -> how a user got hold of it last, place
 
@@ -99,3 +105,16 @@ def lent(memory: np.ndarray) -> list[str]:
 def fingerprint(a: np.ndarray) -> int:
     """A number that differs, but for bad luck, when the contents do."""
     return zlib.crc32(np.ascontiguousarray(a.to_host() if on_device(a) else a).view(np.uint8).data)
+
+
+class Lent(Version):
+    """Of a gradient that an optimizer's step has used, when it had the version `used`.
+
+    `exposed`: its memory was asked for since, so writes may have gone unnoticed.
+    """
+
+    __slots__ = ("exposed", "used")
+
+    def __init__(self):
+        super().__init__()
+        self.exposed, self.used = False, 0

@@ -7,8 +7,14 @@ import threading
 from typing import Any, NamedTuple
 from weakref import WeakSet, ref
 
+from ..core.engine import behind
+from ..core.frames import current
+from ..core.tensor import Tensor
+from ..errors import error
 from ..places import PACKAGE, Place, user_place
 from .debug import Notes
+from .report import explains
+from .user_methods import name_of_running_method
 
 
 class End(NamedTuple):
@@ -67,7 +73,7 @@ def note_end(name: str, place: Place | None, given: list, outs: list, grad: bool
 
 def note_cut(name: str, t: Any, out: Any) -> None:
     """Remember that the user has taken t out of its history, as `out`; minigrad does so for purposes of its own."""
-    if not sys._getframe(2).f_code.co_filename.startswith(PACKAGE):
+    if not sys._getframe(3).f_code.co_filename.startswith(PACKAGE):
         what = f"gives a tensor of shape {tuple(t.shape)} without its history"
         _ends[out] = end = End(name, user_place(), what, FIXES[name])
         remember(end, [t._edge])
@@ -75,8 +81,6 @@ def note_cut(name: str, t: Any, out: Any) -> None:
 
 def remember(end: End, edges: list) -> None:
     """Keep an end with the leaves behind it, for as long as those live."""
-    from ..core.engine import behind
-
     cuts.known.setdefault(end.place, (end, WeakSet()))[1].update(behind(edges)[1])
 
 
@@ -95,3 +99,31 @@ def end_of(t: Any) -> End | None:
 def cut_off(leaf: Any) -> End | None:
     """Where a history with this leaf has ended."""
     return next((end for end, leaves in reversed(cuts.known.values()) if leaf in leaves), None)
+
+
+@explains("not differentiable")
+def not_differentiable(what: str, t: Any, i: int) -> Exception:
+    """Return the error for what is neither a tensor nor a GradientEdge."""
+    return error(
+        RuntimeError,
+        what,
+        f"all inputs and outputs have to be tensors or GradientEdges, but got {type(t).__name__} at position {i}",
+        "pass the tensors themselves",
+    )
+
+
+@explains("not tracked")
+def not_tracked(what: str, t: Tensor, i: int) -> Exception:
+    """Return the error for a tensor without history that is to be differentiated."""
+    said = f"element {i} of tensors does not require grad and does not have a grad_fn"
+    if (end := end_of(t)) is not None:
+        notes = [f"{what} was called at {place}"] if (place := user_place()) else []
+        return error(RuntimeError, what, f"{said}: {end.name} {end.why}", end.fix, end.place, notes=notes)
+    fix = (
+        "set requires_grad=True on an input before computing, and do not compute under no_grad(); if it is a gradient, "
+        "or was computed from one, pass create_graph=True where that was computed"
+    )
+    if (method := name_of_running_method()) and not current().grad:
+        said += f"; inside {method} gradients are off"
+        fix = "compute it inside `with minigrad.enable_grad():`, from x = x.detach().requires_grad_()"
+    return error(RuntimeError, what, said, fix)

@@ -8,19 +8,59 @@ the gradient that it is given (or a jvp its tangent), whether it should have.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes
+from ..arrays.devices import CPU, CUDA
+from ..arrays.kinds import on_device
 from ..arrays.memory import storage
-from ..core.node import Ctx
-from ..core.saved import Saved
-from ..core.tensor import Box, Tensor, bottom, history, levels
+from ..core.frames import current
+from ..core.function import Ctx, as_tuple
+from ..core.graph import Saved, bottom, memory, name_of
+from ..core.tensor import Box, Tensor, history, levels
 from ..errors import error, warn
-from ..places import defined_at, noted, return_of, returned_at, returns, steps, users_code
+from ..places import defined_at, noted, return_of, returned_at, returns, steps, user_place, users_code
 from . import debug
-from .user_methods import argument_names, counted
+from .report import explains
+from .wording import argument_names, counted
+
+
+def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
+    """Look at what a user's backward has returned, further than the engine does."""
+    if outs is None:
+        nothing(node)
+    for s in node._saved if type(node._saved) is tuple else ():
+        if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
+            check_private(node, s)
+    outs, n = as_tuple(outs), len(node._edges)
+    if len(outs) < n or any([o is not None and not isinstance(o, Tensor) for o in outs]):
+        return  # the engine refuses it
+    if debug.mode.on:
+        exchanged(node, gs, outs)
+    unused(node, gs, outs[:n])
+    if current().grad:
+        look_at_history(node, gs, outs[:n])
+
+
+def look_at_tangents(cls: Any, ctx: Ctx, tangents: tuple, result: Any) -> None:
+    """Look at what a user's jvp has returned, further than the nucleus does."""
+    found = as_tuple(result)
+    if (
+        result is None
+        and any([m is not None and m[1] in dtypes.FLOATS for m in ctx._meta or ()])
+        and returns(cls.jvp) == []
+    ):
+        raise refused_tangents(
+            cls,
+            RuntimeError,
+            "has no return, so output 0 would seem not to move",
+            "return the tangent of each output, or write `return None` where that is zero",
+        )
+    if all([t is None or isinstance(t, Tensor) for t in found]):
+        unused_tangents(cls, list(tangents), found)
 
 
 def who(node: Any) -> str:
@@ -62,6 +102,7 @@ def nothing(node: Ctx) -> None:
     )
 
 
+@explains("wrong number of gradients")
 def wrong_number(node: Ctx, outs: tuple) -> Exception:
     """The error for too few or too many gradients."""
     n, names = len(node._edges), names_of(node)
@@ -83,6 +124,7 @@ def wrong_number(node: Ctx, outs: tuple) -> Exception:
     )
 
 
+@explains("not a gradient")
 def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
     """The error for what a user's backward returned in place number i."""
     if isinstance(o, Tensor):
@@ -109,8 +151,9 @@ def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
     )
 
 
+@explains("gradient shape")
 def wrong_shape(node: Any, i: int, got: tuple, shapes: Sequence) -> Exception:
-    """The error for a gradient that cannot be that of its argument; `shapes` has those of all arguments."""
+    """Return the error for a gradient that cannot be that of its argument; `shapes` has those of all arguments."""
     expected = shapes[i]
     hint, fix = "", f"return a gradient of shape {expected}, that of the argument"
     owner = next((j for j, shape in enumerate(shapes) if got and j != i and shape == got), None)
@@ -131,6 +174,7 @@ def wrong_shape(node: Any, i: int, got: tuple, shapes: Sequence) -> Exception:
     )
 
 
+@explains("gradient of integers")
 def no_float(node: Any, i: int, g: Tensor, dtype: np.dtype) -> None:
     """Warn of a gradient of bools or integers, before it is made one of floating point."""
     is_bool = g._np_dtype.kind == "b"
@@ -162,6 +206,7 @@ def exchanged(node: Ctx, gs: list, outs: tuple) -> None:
         )
 
 
+@lru_cache(maxsize=1024)
 def unread(method: Any) -> Any:
     """The parameters of backward for gradients, or of jvp for tangents, if none of them is ever read there.
 
@@ -185,34 +230,32 @@ def regardless(given: list, made: Sequence) -> int | None:
 
 def unused(node: Ctx, gs: list, outs: tuple) -> None:
     """Warn of a backward that never reads the gradient it is given, where that makes its result wrong."""
-    cls = node._fn
-    if cls._unread is None:
-        cls._unread = unread(cls.backward)
-    if cls._unread and (i := regardless(gs, outs)) is not None:
+    names = unread(node._fn.backward)
+    if names and (i := regardless(gs, outs)) is not None:
         warn(
             "gradient-unused",
             who(node),
-            f"never uses {', '.join(cls._unread)}, the gradient that arrives, so that gradient {i} is the same whatever comes "
+            f"never uses {', '.join(names)}, the gradient that arrives, so that gradient {i} is the same whatever comes "
             "after this operation",
-            f"multiply the slope with it (the chain rule): slope * {cls._unread[0]}",
+            f"multiply the slope with it (the chain rule): slope * {names[0]}",
             notes=lines(node),
         )
 
 
-def unused_tangents(cls: Any, tangents: list, outs: list) -> None:
+def unused_tangents(cls: Any, tangents: list, outs: Sequence) -> None:
     """The same for a jvp that never reads the tangents."""
-    if cls._unread_tangents is None:
-        cls._unread_tangents = unread(cls.jvp)
-    if cls._unread_tangents and (i := regardless(tangents, outs)) is not None:
+    names = unread(cls.jvp)
+    if names and (i := regardless(tangents, outs)) is not None:
         warn(
             "tangent-unused",
             f"{cls.__name__}.jvp",
-            f"never uses {', '.join(cls._unread_tangents)}, so that tangent {i} is the same however fast the inputs change",
-            f"multiply the slope with it (the chain rule): slope * {cls._unread_tangents[0]}",
+            f"never uses {', '.join(names)}, so that tangent {i} is the same however fast the inputs change",
+            f"multiply the slope with it (the chain rule): slope * {names[0]}",
             notes=return_of(cls.jvp),
         )
 
 
+@explains("gradient modified")
 def written(node: Any, i: int, g: Tensor) -> Exception:
     """The error for a user's backward that has written to a gradient that it was given."""
     counter = bottom(g)._ver
@@ -273,4 +316,77 @@ def tracked(t: Any) -> bool:
     """Whether somebody follows a tensor: it has a history, or a tangent, as some transform around sees it."""
     return t is not None and any(
         [history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in levels(t)]
+    )
+
+
+def refused_tangents(cls: Any, kind: type[Exception], what: str, fix: str) -> Exception:
+    """Return an error about what a jvp has returned, at the line where it did."""
+    return error(kind, f"{cls.__name__}.jvp", what, fix, returned_at(cls.jvp), [f"applied at {user_place()}"])
+
+
+@explains("bad tangents")
+def bad_tangents(cls: Any, result: Any, outs: tuple, i: int) -> Exception:
+    """Return the error for what is not one tangent per output, of its shape and dtype."""
+    tangents = as_tuple(result)
+    if len(tangents) != len(outs):
+        given = f"{len(tangents)} tangent{'s' * (len(tangents) != 1)}"
+        return refused_tangents(
+            cls,
+            RuntimeError,
+            f"returned {given}, but forward has {len(outs)} output{'s' * (len(outs) != 1)}",
+            f"return {', '.join([f'tangent_{i}' for i in range(len(outs))])}",
+        )
+    o, t = outs[i], tangents[i]
+    if not isinstance(t, Tensor):
+        return refused_tangents(
+            cls,
+            TypeError,
+            f"tangent {i} is of type {type(t).__name__}, expected a tensor or None",
+            "return a tensor: minigrad.from_numpy(...) of an array, x_t.new_tensor(...) of a number",
+        )
+    return refused_tangents(
+        cls,
+        RuntimeError,
+        f"tangent {i} has shape {tuple(t.shape)} and {t.dtype}, but its output has shape {tuple(o.shape)} and {o.dtype}",
+        f"convert it: tangent.to({o.dtype})"
+        if t.shape == o.shape
+        else "return a tangent of the output's shape and dtype",
+    )
+
+
+@explains("tangent modified")
+def tangent_modified(cls: Any, i: int, t: Tensor) -> Exception:
+    """Return the error for a jvp that has written to a tangent that it was given."""
+    return error(
+        RuntimeError,
+        f"{cls.__name__}.jvp",
+        f"has modified tangent {i}, which it was given, in place; that is still the tangent of its input",
+        "clone() it first, or use the out-of-place form of that operation",
+        memory(t).place,
+        [f"applied at {user_place()}"],
+    )
+
+
+@explains("gradient device")
+def on_another_device(t: Tensor, g: Tensor) -> Exception:
+    """Return the error for a gradient that has come from the wrong place: from a backward or a hook of the user's."""
+    there, own = (CUDA if on_device(bottom(x)._a) else CPU for x in (g, t))
+    return error(
+        RuntimeError,
+        "backward",
+        f"the gradient of a leaf of shape {tuple(t.shape)} on {own} has come on {there}",
+        "let the backward of your Function return tensors on the device of its inputs, as grad_output.new_zeros(...) makes",
+    )
+
+
+@explains("node called")
+def node_called(node: Any, grads: tuple) -> Exception:
+    """Return the error for a node that is called with something else than one gradient per output."""
+    names = [type(g).__name__ for g in grads if g is not None and not isinstance(g, Tensor)]
+    return error(
+        TypeError,
+        name_of(node),
+        f"is called with {f'a {names[0]}' if names else counted(len(grads), 'gradient')}, and takes {len(node._meta)}, "
+        "a tensor or None for each of its outputs",
+        f"pass tensors of the shapes {', '.join([str(m and m[0]) for m in node._meta])}",
     )

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.edges import Leaf, producer
+from ..core.engine import behind
+from ..core.graph import Leaf, producer
 from ..core.tensor import Tensor
 from ..errors import warn
 from . import debug
@@ -61,8 +62,6 @@ def column(args: tuple, out: Tensor) -> None:
 
 def look_at_graph(roots: Sequence) -> None:
     """Warn of leaves that are reached only through operations that are flat everywhere: their gradient is always 0."""
-    from ..core.engine import behind
-
     nodes, leaves = behind(roots)
     if not any([flat(node, i) for node in nodes for i in range(len(node._edges))]):
         return
@@ -96,6 +95,4 @@ def flat(node: Any, i: int) -> bool:
 
 def below(edge: Any) -> set:
     """All leaves behind an edge."""
-    from ..core.engine import behind
-
     return behind([edge])[1]

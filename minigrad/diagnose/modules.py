@@ -7,7 +7,6 @@ from weakref import ref
 
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..nn.parameter import Parameter
 from ..places import user_frame, user_place
 
 
@@ -40,7 +39,7 @@ def made_of(module: Any, t: Tensor, inputs: str, kind: type) -> Exception:
 def note_replaced(old: Any, new: Any) -> None:
     """Note on parameters that another one, or a module with others, has taken their place; an optimizer may ask."""
     place = user_place()
-    for p in [old] if isinstance(old, Parameter) else [p for _, p in old.named_parameters()]:
+    for p in [old] if isinstance(old, Tensor) else [p for _, p in old.named_parameters()]:
         p._replaced = ref(new), place
 
 

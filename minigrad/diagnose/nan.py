@@ -1,10 +1,9 @@
 """Where a NaN came from: a hint that costs nothing until there is one.
 
 NumPy tells when a calculation makes an infinity or a NaN of other numbers.  In the forward pass the operation and the user's
-line are remembered until the next backward (`made`); while gradients travel back (sweep.py, engine.py), the node that was at
-work (`Pending.spoilers`).  They are looked at when a gradient has become NaN, or backward starts from one.  Compiled kernels,
-which large arrays take, do not tell, on a GPU none does, and under the user's np.errstate(all="ignore") hardly any:
-detect_anomaly looks at every number.
+line are remembered until the next backward (`made`); while gradients travel back (core/engine.py), the node that was at
+work (`spoilers`).  They are looked at when a gradient has become NaN, or backward starts from one.  Compiled kernels,
+which large arrays take, do not tell, and on a GPU none does: detect_anomaly looks at every number.
 """
 
 from __future__ import annotations
@@ -18,14 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.errstate import listen
-from ..core.edges import Leaf, name_of, next_number, producer
-from ..core.frames import running
-from ..core.saved import Saved
-from ..core.tensor import Tensor, bottom
+from ..core.engine import BackwardRun, behind, running
+from ..core.graph import Leaf, Saved, bottom, name_of, next_number, producer
+from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import PACKAGE, Place, user_place
-from .debug import Notes
+from .debug import Notes, anomaly
 
 
 class Event(NamedTuple):
@@ -64,7 +61,7 @@ class Made(threading.local):
 
 made = Made()
 ENOUGH = 20  # events that are remembered
-LOOPS: set = set()  # the code of the loops over nodes, which have the one that runs as their `node`
+spoilers = Notes()  # a backward that runs -> the nodes that made its first infinity and its first NaN
 
 
 def noticed(what: str, flag: int) -> None:
@@ -74,11 +71,8 @@ def noticed(what: str, flag: int) -> None:
     if pending is None:
         if len(getattr(made, kind)) < ENOUGH:
             made.note(kind, operation(frame), next_number() + 1)
-    elif kind not in (nodes := pending.spoilers or {}):
-        while frame is not None and frame.f_code not in LOOPS:
-            frame = frame.f_back
-        if frame is not None:
-            pending.spoilers = {**nodes, kind: frame.f_locals["node"]}
+    elif kind not in (nodes := spoilers.get(pending) or {}) and pending.node is not None:
+        spoilers[pending] = {**nodes, kind: pending.node}
 
 
 def operation(frame: Any) -> str:
@@ -91,7 +85,14 @@ def operation(frame: Any) -> str:
     return "an operation"
 
 
-listening = listen(noticed)
+def backward_ends(run: BackwardRun, found: dict) -> None:
+    """Warn if a backward has led to NaN."""
+    nodes = spoilers.get(run) or {}
+    if nodes or made.nan:
+        if run.targets is None:
+            tensors = [leaf._ref() for leaf in run.reaches() if type(leaf) is Leaf]
+            found = {t: t._grad for t in tensors if t is not None and t._grad is not None}
+        hint(nodes, [(g._sizes, g._a) for g in found.values() if type(g) is Tensor], run.reaches())
 
 
 # ---------------------------------------------------------------------- warnings
@@ -147,9 +148,6 @@ def hint_at_loss(t: Tensor) -> None:
 
     In anomaly mode NaN is an error.
     """
-    from ..core.engine import behind
-    from ..core.node import anomaly
-
     value = t._a.item()
     kind, word = ("nan", "NaN") if math.isnan(value) else ("inf", str(value))
     graph = behind([t._edge])[0]
@@ -173,8 +171,6 @@ def hint_at_loss(t: Tensor) -> None:
 
 def origin(edge: Any) -> Any:
     """The oldest node behind an edge whose result is known to be NaN; None where nothing that was saved tells."""
-    from ..core.engine import behind
-
     is_nan: dict = {}
     nodes = sorted(behind([edge])[0], key=lambda n: n._seq)
     for node in nodes:
@@ -227,7 +223,7 @@ def check_nan(node: Any, outs: tuple) -> None:
     """RuntimeError that names the operation whose backward first gave NaN, or the infinity that it was made of."""
     for i, o in enumerate(outs):
         if o is not None and holds_nan(o):
-            name, fn_name, what, place = blame(running.get().spoilers or {}, node)
+            name, fn_name, what, place = blame(spoilers.get(running.get()) or {}, node)
             raise error(
                 RuntimeError,
                 name,

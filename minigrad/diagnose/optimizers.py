@@ -9,22 +9,25 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..core.edges import Leaf, Lent
-from ..core.frames import current
+from ..core.graph import Leaf
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..nn.module import Module
-from ..nn.parameter import Parameter
 from . import debug, detached
+from .debug import Lent
+
+
+def is_module(x: Any) -> bool:
+    """Whether x is a module of nn, which this file must not import: nn imports it."""
+    return hasattr(x, "named_parameters")
 
 
 # ---------------------------------------------------------------------- what is given to it
-def listed(who: str, params: Any) -> tuple[list, Module | None]:
+def listed(who: str, params: Any) -> tuple[list, Any]:
     """The parameters, or groups of them, as a list, and the module whose parameters() they are, if it can be told.
 
     Raises TypeError for what is no iterable, ValueError for an iterator that has nothing left.
     """
-    if isinstance(params, (Tensor, Module)) or not isinstance(params, Iterable):
+    if isinstance(params, Tensor) or is_module(params) or not isinstance(params, Iterable):
         what = (
             f"the method {params.__name__}, which was not called"
             if callable(params) and hasattr(params, "__name__")
@@ -41,11 +44,11 @@ def listed(who: str, params: Any) -> tuple[list, Module | None]:
             "optimizer got an empty parameter list: the iterator that was passed is used up already",
             "keep a list, which can be gone through again: parameters = list(model.parameters())",
         )
-    own = getattr(params, "gi_code", None) is Module.parameters.__code__
+    own = getattr(getattr(params, "gi_code", None), "co_qualname", "") == "Module.parameters"
     return list(params), frame.f_locals["self"] if own else None
 
 
-def not_registered(model: Module, known: Iterable) -> str:
+def not_registered(model: Any, known: Iterable) -> str:
     """Parameters that lie in lists and dictionaries where a module does not look, in words; "" if there are none."""
     seen = {id(p) for p in (*known, *model.parameters())}
     for m in model.modules():
@@ -63,11 +66,11 @@ def not_registered(model: Module, known: Iterable) -> str:
 REGISTER = "keep layers in an nn.ModuleList or nn.ModuleDict, parameters in an nn.ParameterList or nn.ParameterDict"
 
 
-def parameters_in(value: Any) -> Iterator[Parameter]:
+def parameters_in(value: Any) -> Iterator[Tensor]:
     """All parameters in a structure of lists and dictionaries."""
-    if isinstance(value, Parameter):
+    if getattr(value, "_is_param", False):
         yield value
-    elif isinstance(value, Module):
+    elif is_module(value):
         yield from value.parameters()
     elif isinstance(value, (list, tuple, dict)):
         for v in value.values() if isinstance(value, dict) else value:
@@ -166,7 +169,7 @@ def warn_cut_off(who: str, params: list) -> None:
 
 def debugging() -> bool:
     """Whether debug mode is on."""
-    return bool(current().watched) and debug.mode.on
+    return debug.mode.on
 
 
 def described(p: Tensor) -> str:

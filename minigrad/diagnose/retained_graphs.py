@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..core.edges import name_of, next_number, producer
+from ..core.engine import behind, on_paths
+from ..core.graph import Freed, name_of, next_number, producer
 from ..errors import warn
 from ..places import Place, user_place
 
@@ -63,9 +64,7 @@ def last_round(place: Place | None) -> int:
 
 def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
     """Warn if operations of each round are in what has to run."""
-    from ..core.engine import behind, on_paths
-
-    passed = behind(roots)[0] if wanted is None else on_paths(roots, wanted, {node for node, _ in wanted})
+    passed = behind(roots)[0] if wanted is None else on_paths(roots, wanted)
     nodes = sorted(passed, key=lambda n: n._seq)
     numbers = [n._seq for n in nodes]
     if not all(any(a < n < b for n in numbers) for (a, _), (b, _) in pairwise(rounds)):
@@ -87,8 +86,6 @@ def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
 
 def spent(edge: Any) -> Any:
     """A node close behind an edge whose saved tensors a backward has freed, so that no gradient passes; None if none is."""
-    from ..core.saved import Freed
-
     edges = [edge]
     for e in edges:  # a loss ends in few operations that save nothing
         if e is None or len(edges) > 16:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.memory import storage
-from ..core.edges import Leaf, name_of, producer
-from ..core.frames import running
-from ..core.tensor import bottom, version
+from ..core.engine import behind, running
+from ..core.graph import Leaf, bottom, name_of, producer, version
 from ..errors import error
 from ..places import Place
 from . import debug
+from .report import explains
+from .retained_graphs import last_round
 
 ASSIGNED = ("index_put_", "copy_", "masked_fill_", "ViewScatter")  # what writes to a part of a tensor
 CARRIED = "if it is a state that goes on from round to round, detach it: h = h.detach()"
 
 
+@explains("saved tensor modified")
 def modified(node: Any, saved: Any) -> Exception:
     """The error for a saved tensor that was written to: who saved it, who wrote and where."""
-    from .retained_graphs import last_round
-
     t, who = bottom(saved.tensor), name_of(node)
     which = "its own result" if saved.index is not None else "one of its inputs"
     what = (
@@ -69,10 +69,9 @@ def saved_at(node: Any) -> list[str]:
     return [] if node._trace is None else [f"its forward call was at {node._trace}"]
 
 
+@explains("freed")
 def freed(node: Any) -> Exception:
     """The error for asking a node for what an earlier backward has freed."""
-    from ..core.engine import behind
-
     first, pending = node._saved, running.get()
     notes = [
         *([f"what it saved was freed by the first backward at {first.place}"] if first.place else []),
@@ -111,3 +110,14 @@ def running_place() -> Place | None:
     """The user's line that has called the backward which runs now."""
     pending = running.get()
     return None if pending is None else pending.place
+
+
+@explains("inference tensor saved")
+def inference_tensor_saved(t: Any) -> Exception:
+    """Return the error for a tensor whose writes nobody counts."""
+    return error(
+        RuntimeError,
+        "save_for_backward",
+        f"inference tensors cannot be saved for backward; this one has the shape {tuple(t.shape)}",
+        "clone() it outside inference_mode, or use no_grad instead of inference_mode",
+    )

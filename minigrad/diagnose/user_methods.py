@@ -10,44 +10,88 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
 
-from ..core.frames import current, recordings
-from ..core.node import Ctx
-from ..core.tensor import Foreign, Tensor, history
+from ..core.events import slots
+from ..core.frames import current
+from ..core.function import Ctx, Function, tensors_in
+from ..core.graph import bottom
+from ..core.tensor import Tensor, history
 from ..errors import MinigradError, error, warn
-from ..places import Place, defined_at, noted, raised_at, users_code, users_part
-from . import debug
-from .ctx import PROTOCOL, no_attribute
-
-if TYPE_CHECKING:
-    from ..core.function import Function
+from ..places import Place, defined_at, noted, raised_at, return_of, users_code, users_part
+from . import debug, gradient_checks
+from .ctx import PROTOCOL, checks, no_attribute, where
+from .leaves import Foreign
+from .report import explains
+from .wording import argument_names, counted, described
 
 METHODS = ("forward", "setup_context", "backward", "jvp", "vmap")
 
 
-def call_user(cls: type[Function], name: str, *args: Any) -> Any:
+def call_method(cls: type[Function], name: str, *args: Any) -> Any:
     """Call one of the user's methods; what is wrong with it is said with the Function's name, numbers and a remedy."""
     method = getattr(cls, name)
     if name == "forward":
         method = own_forward(method)
-    run = recordings[-1].watching(cls, name, method) if recordings else method
+    run = method if slots.method is None else slots.method(cls, name, method)
+    look = LOOKED_AT.get(name)
+    token = running_method.set((cls, name))
     try:
-        return run(*args)
+        return run(*args) if look is None else look(cls, run, args)
     except Foreign as e:
         raise foreign(cls, name, e) from None
     except (TypeError, AttributeError, ValueError, IndexError, NameError) as e:
         if isinstance(e, MinigradError) or (said := explained(cls, name, method, args, e)) is None:
             raise
         raise said.with_traceback(e.__traceback__) from None
+    finally:
+        running_method.reset(token)
 
 
-def running_method() -> str:
-    """The user's method that runs now, "Square.forward"; empty outside of all."""
-    frame: Any = inspect.currentframe()
-    while frame is not None and frame.f_code is not call_user.__code__:
-        frame = frame.f_back
-    return "" if frame is None else f"{frame.f_locals['cls'].__name__}.{frame.f_locals['name']}"
+def call_backward(cls: type[Function], run: Callable, args: tuple) -> Any:
+    """Call a backward, and look at what it returns and at what it has done to what it was given."""
+    node, *gs = args
+    for check in checks.get(node) or ():
+        check()
+    marks = [debug.fingerprint(bottom(g)._a) if g is not None else 0 for g in gs] if debug.mode.on else ()
+    outs = run(*args)
+    gradient_checks.look_at_gradients(node, gs, outs)
+    for i, (g, mark) in enumerate(zip(gs, marks)):
+        if g is not None and debug.fingerprint(bottom(g)._a) != mark:
+            raise gradient_checks.written(node, i, g)
+    return outs
+
+
+def call_setup_context(cls: type[Function], run: Callable, args: tuple) -> Any:
+    """Call a setup_context; tensors, or the ctx, that it returns are not looked at."""
+    value = run(*args)
+    if value is not None and (value is args[0] or next(tensors_in(value), None) is not None):
+        warn(
+            "setup-context-returns",
+            f"{cls.__name__}.setup_context",
+            f"returns a {type(value).__name__}, which is not looked at: it is there to put what backward needs on the ctx",
+            "leave the return out, and keep tensors with ctx.save_for_backward(...), all else as attributes, ctx.n = n",
+            notes=return_of(cls.setup_context),
+        )
+
+
+def call_jvp(cls: type[Function], run: Callable, args: tuple) -> Any:
+    """Call a jvp, and look at what it returns."""
+    result = run(*args)
+    gradient_checks.look_at_tangents(cls, args[0], args[1:], result)
+    return result
+
+
+LOOKED_AT = {"backward": call_backward, "setup_context": call_setup_context, "jvp": call_jvp}
+running_method: ContextVar[tuple | None] = ContextVar("minigrad.running_method", default=None)  # class and method
+
+
+def name_of_running_method() -> str:
+    """Return the user's method that runs now, "Square.forward"; empty outside of all."""
+    found = running_method.get()
+    return "" if found is None else f"{found[0].__name__}.{found[1]}"
 
 
 def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Exception) -> Any:
@@ -156,23 +200,6 @@ def parameters_for(cls: type[Function], name: str, n: int) -> list[str]:
     return [*first, *argument_names(cls, n - len(first))]
 
 
-def argument_names(cls: type[Function], n: int) -> list[str]:
-    """What forward calls its first n arguments, without the ctx."""
-    found = []
-    for p in list(inspect.signature(cls.forward).parameters.values())[cls.combined :]:
-        found += [f"{p.name}[{i}]" for i in range(n - len(found))] if p.kind is p.VAR_POSITIONAL else [p.name]
-    return found[:n] if len(found) >= n else [f"argument_{i}" for i in range(n)]
-
-
-def counted(n: int, noun: str) -> str:
-    """A number with its noun: 1 argument, 2 arguments.
-
-    >>> counted(1, "entry"), counted(2, "entry")
-    ('1 entry', '2 entries')
-    """
-    return f"{n} {noun}" if n == 1 else f"{n} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
-
-
 # ---------------------------------------------------------------------- what Python says inside a method
 def a_missing_ctx(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
     """forward has no ctx, or another argument is taken for it."""
@@ -218,7 +245,7 @@ def a_tuple(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> t
         )
     kept = args[0].saved_tensors
     if misused and "saved_tensors" in code:
-        fix = f"take what {args[0]._where()} gives to ctx.save_for_backward(...), as many and in that order"
+        fix = f"take what {where(args[0])} gives to ctx.save_for_backward(...), as many and in that order"
         if "callable" in str(e):
             fix = f"leave the parentheses out: {'(x,)' if len(kept) == 1 else 'a, b'} = ctx.saved_tensors"
         return (
@@ -248,13 +275,6 @@ def a_gradient_of_none(cls: type[Function], name: str, args: tuple, e: Any, code
         f"compute that part only `if {it} is not None`"
         + ("" if args[0]._materialize else ", or leave set_materialize_grads(False) out"),
     )
-
-
-def described(x: Any) -> str:
-    """A value in an error."""
-    if isinstance(x, Tensor):
-        return f"a tensor of shape {tuple(x.shape)}"
-    return "None" if x is None else f"a {type(x).__name__}"
 
 
 # ---------------------------------------------------------------------- forward called instead of apply
@@ -291,6 +311,15 @@ def guarded(cls: type[Function], forward: Any) -> Any:
     return direct
 
 
+def guard_forward(cls: Any) -> None:
+    """Let forward notice that it is called directly; one that is no plain or static method stays as it is."""
+    own = next(vars(base)["forward"] for base in cls.__mro__ if "forward" in vars(base))
+    f = own.__func__ if isinstance(own, staticmethod) else own
+    if inspect.isfunction(f) and f is not Function.__dict__["forward"].__func__:
+        direct = guarded(cls, own_forward(f))
+        cls.forward = staticmethod(direct) if isinstance(own, staticmethod) else direct
+
+
 def own_forward(forward: Any) -> Any:
     """The user's own forward; a decorator of the user's may have copied the attributes of `direct` to another function."""
     return forward.plain if getattr(forward, "guard", None) is forward else forward
@@ -314,6 +343,20 @@ def misspelt(cls: type[Function], name: str) -> tuple[str, list[str]] | None:
     found = [m for m in vars(cls) if m not in METHODS and callable(getattr(cls, m)) and not m.startswith("_")]
     near = difflib.get_close_matches(name, found, 1, 0.85)
     return (near[0], noted(f"`{near[0]}` is", defined_at(getattr(cls, near[0])))) if near else None
+
+
+@explains("no backward")
+def no_backward(cls: type[Function]) -> Exception:
+    """Return the error for a Function that is differentiated and has no backward."""
+    what = "you must implement either the backward or vjp method for your custom autograd.Function to use it with "
+    return missing(cls, "backward", what + "backward mode AD")
+
+
+@explains("no jvp")
+def no_jvp(cls: type[Function]) -> Exception:
+    """Return the error for a Function that is given tangents and has no jvp."""
+    what = "you must implement the jvp function for custom autograd.Function to use it with forward mode AD"
+    return missing(cls, "jvp", what)
 
 
 def missing(cls: type[Function], name: str, what: str) -> Exception:
@@ -341,8 +384,6 @@ WRITTEN = {
 
 def check_names(cls: type[Function]) -> None:
     """At a Function's first call: it has a forward, and no setup_context under another name."""
-    from ..core.function import Function
-
     if cls.forward is Function.forward:
         raise missing(cls, "forward", "you must implement the forward function for custom autograd.Function")
     if cls.combined and (near := misspelt(cls, "setup_context")) is not None:
@@ -380,4 +421,67 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
         "what depends on it would be lost",
         f"pass it as an argument of {cls.__name__}.apply, and keep it with ctx.save_for_backward",
         raised_at(e),
+    )
+
+
+# ---------------------------------------------------------------------- apply
+@explains("apply called wrongly")
+def called_wrongly(cls: type[Function], args: tuple, kwargs: dict, cause: TypeError) -> Exception:
+    """Return the error for arguments that forward does not take."""
+    if not kwargs:
+        return miscalled(cls, "forward", (None, *args) if cls.combined else args)
+    signature = inspect.signature(cls.forward)
+    names = list(signature.parameters)[cls.combined :]
+    return error(
+        TypeError,
+        f"{cls.__name__}.apply",
+        f"{cause}; forward is defined as forward{signature}",
+        f"the arguments of apply are called {', '.join(names)}",
+    )
+
+
+@explains("keyword-only arguments")
+def keyword_only(cls: type[Function], names: list) -> Exception:
+    """Return the error for arguments that have no position."""
+    parameters = inspect.signature(cls.forward).parameters
+    return error(
+        TypeError,
+        f"{cls.__name__}.apply",
+        f"keyword-only arguments {', '.join(names)} cannot be tracked: backward returns gradients by position",
+        f"let forward take them by position too: def forward({', '.join(parameters)})",
+    )
+
+
+@explains("backward and vjp")
+def backward_and_vjp(cls: type[Function]) -> Exception:
+    """Return the error for two methods of which one is too many."""
+    return error(
+        RuntimeError,
+        cls.__name__,
+        "implementing both 'backward' and 'vjp' for a custom Function is not allowed",
+        "keep one of them: they are two names of the same method",
+    )
+
+
+@explains("function called")
+def function_called(cls: type[Function]) -> Exception:
+    """Return the error for making an instance of a Function."""
+    return error(
+        RuntimeError,
+        cls.__name__,
+        "a Function has no instances: its methods are static and it holds no data",
+        f"call {cls.__name__}.apply(...), with settings among the arguments of forward",
+    )
+
+
+@explains("tensor in argument")
+def tensor_in_argument(cls: type[Function], i: int, a: Any, t: Tensor) -> Exception:
+    """Return the error for a tracked tensor in a structure."""
+    why = "requires grad" if t._layer is None else f"belongs to a running `{t._layer.name}` transform"
+    return error(
+        TypeError,
+        cls.__name__,
+        f"argument {i} is a {type(a).__name__} that contains a tensor of shape {tuple(t.shape)} which {why}; "
+        "apply does not look into data structures, so its gradient would be lost",
+        f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
     )

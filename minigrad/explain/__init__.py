@@ -1,9 +1,9 @@
 """How a number came about: the derivation of a gradient or tangent, and the history of a shape (docs/explain.md).
 
-A derivation is read off a recording (record/recorder.py): found.py looks for the one that knows the number, again.py makes
-one where backward has freed the graph, links.py has its edges with their numbers, local.py the partials of single elements,
-derive.py the steps and paths, text.py the words.  shapes.py tells where the dimensions of a tensor come from.  Nothing here is
-loaded before it is asked for.
+A derivation is read off a recording (record/recorder.py): lookup.py looks for the one that knows the number, recompute.py
+makes one where backward has freed the graph, links.py has its edges with their numbers, local_partials.py the partials of
+single elements, derive.py the steps and paths, blackboard.py the words.  shape_history.py tells where the dimensions of a
+tensor come from.  Nothing here is loaded before it is asked for.
 """
 
 from __future__ import annotations

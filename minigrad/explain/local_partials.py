@@ -34,7 +34,7 @@ def pushed(rec: Record, group: Group, value: int, position: int | None, directio
                 if i == value and position in (None, k):
                     given[k] = seed
             if any(t is not None for t in given):
-                outs = event.cls._tangents(operands(rec, event), given, tensors(rec, event.outputs))
+                outs = event.cls.tangents(operands(rec, event), given, tensors(rec, event.outputs))
                 if event.cls.elementwise:
                     outs = [only_where([t for t in given if t is not None], outs[0])] if outs[0] is not None else outs
                 moved.update({o: t for o, t in zip(event.outputs, outs) if t is not None})

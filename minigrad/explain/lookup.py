@@ -1,8 +1,8 @@
 """Which recording, or which living graph, knows the derivative that is asked for.
 
 Recordings of this thread are looked through while they are alive (record/recent.py).  Without one, a graph that backward
-has kept, or what it has left of one (again.py), is found among the living objects of the process: that takes time when somebody
-asks, and none while programs run.
+has kept, or what it has left of one (recompute.py), is found among the living objects of the process: that takes time when
+somebody asks, and none while programs run.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import host
-from ..core.edges import key, producer
-from ..core.node import Node
-from ..core.saved import Freed
-from ..core.tensor import Tensor, bottom, history
+from ..core.graph import Freed, Node, bottom, key, producer
+from ..core.tensor import Tensor, history
 from ..errors import MinigradWarning, error
 from ..record.from_graph import older_first, record_of
 from ..record.recent import alive

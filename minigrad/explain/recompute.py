@@ -13,10 +13,10 @@ import gc
 import numpy as np
 
 from ..arrays.dtypes import finfo
-from ..core.edges import Leaf, key, producer
 from ..core.frames import ON, use
-from ..core.node import Ctx, Node
-from ..core.tensor import Tensor, bottom, history
+from ..core.function import Ctx
+from ..core.graph import Leaf, Node, bottom, key, producer
+from ..core.tensor import Tensor, history
 from ..errors import MinigradError
 from ..record.from_graph import older_first
 from ..record.recorder import Record

@@ -6,7 +6,8 @@ import dataclasses
 from types import FrameType
 from typing import Any
 
-from ..core.tensor import Tensor, bottom, history
+from ..core.graph import bottom
+from ..core.tensor import Tensor, history
 from ..errors import error
 from ..record.build import numbered
 from ..record.from_graph import graph_of

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-from ..core.edges import Leaf, key
+from ..core.graph import Leaf, key
 from ..core.tensor import Tensor, history
 from ..kernels.folding import folded
 from ..record.recorder import Record

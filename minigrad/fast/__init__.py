@@ -3,11 +3,11 @@
 Function.apply, Primitive and the families say what an operation means; what stands here is the same, specialised: no loop
 over arguments, one slot for each edge and saved value instead of tuples, the formulas on arrays.  Anything unusual (a
 transform, a dual level, hooks on saved tensors, mixed dtypes) takes the general way.  The text of an operation is written
-when it is first used; `python -m minigrad.ops mul` prints it.  MINIGRAD_GENERIC=1 switches the road off.
+when it is first used; `python -m minigrad.fast mul` prints it.  MINIGRAD_GENERIC=1 switches the road off.
 
 What each choice is worth in time was measured: arrays instead of Tensors in a first-order backward, NumPy's scalars instead
-of 0-d arrays there, flat nodes, and numbers kept as tensors are the large ones.  plan.py says what an operation's text has
-to name, pointwise.py and general.py write it, nodes.py has the flat nodes and what the texts call.
+of 0-d arrays there, flat nodes, and numbers kept as tensors are the large ones.  text_plan.py says what an operation's text has
+to name, pointwise_text.py and formula_text.py write it, flat_nodes.py has the flat nodes and what the texts call.
 """
 
 from __future__ import annotations
@@ -19,23 +19,37 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import F4, F8, FLOATS
-from ..arrays.errstate import restore
+from ..arrays.errstate import listen, restore
 from ..arrays.kinds import KINDS, as_array
 from ..config import GENERIC
-from ..core.edges import ViewOf, next_number
+from ..core.engine import sum_down
+from ..core.events import slots
 from ..core.frames import EAGER, apply_at, current
+from ..core.graph import memory, next_number, save
 from ..core.inplace import NO_GRAD
-from ..core.saved import save
-from ..core.sweep import sum_down
-from ..core.tensor import Tensor, history, memory, wrap
-from ..diagnose.nan import listening
+from ..core.tensor import Tensor, ViewOf, history, wrap
 from ..ops.base import registry
 from ..ops.base.argument_errors import OPERAND, refused
 from . import flat_nodes, formula_text, pointwise_text
 from .flat_nodes import PLAIN
 from .text_plan import Plan, is_pointwise
+from .writes import write_plain
 
 __all__ = ["PLAIN", "definition", "specialisable", "specialise"]
+
+
+def install() -> None:
+    """Plug in: operations are written out at their first call, and writes that change no history are short."""
+    if not GENERIC:
+        slots.accelerate, slots.write = accelerate, write_plain
+
+
+def accelerate(cls: Any) -> bool:
+    """Write an operation out, if it is of a kind for which that can be done."""
+    if specialisable(cls):
+        specialise(cls)
+        return True
+    return False
 
 
 def specialisable(cls: Any) -> bool:
@@ -55,7 +69,7 @@ def specialise(cls: Any) -> None:
     scope = {"__name__": __name__, "cls": cls, "Node": cls.Flat, **NAMES}
     cls.text = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
-    cls.Flat.pull = pull
+    cls.Flat.backward_on_arrays = pull
     cls.apply = staticmethod(fast)
     for namespace in cls.namespaces:
         namespace["apply"] = fast
@@ -82,7 +96,7 @@ def load(cls: Any, scope: dict) -> tuple:
 def definition(cls: Any, *args: Any) -> Any:
     """Apply an operation by its definition: for all that is not plain."""
     frame = current()
-    return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+    return cls.eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
 
 
 # What the texts may name.
@@ -93,7 +107,7 @@ NAMES = {
         "ndarray": np.ndarray,
         "ARRAYS": KINDS,
         "as_array": as_array,
-        "silence": listening,
+        "silence": listen,
         "restore": restore,
         "numbers": flat_nodes.numbers,
         "wrap": wrap,

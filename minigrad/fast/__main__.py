@@ -1,4 +1,4 @@
-"""`python -m minigrad.ops mul sum permute` prints the texts that dispatch/ writes for operations."""
+"""`python -m minigrad.fast mul sum permute` prints the texts that this package writes for operations."""
 
 import sys
 from collections.abc import Iterator

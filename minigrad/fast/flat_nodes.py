@@ -9,16 +9,14 @@ import numpy as np
 from ..arrays.dtypes import F4, F8
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
-from ..core.edges import Port, Version
-from ..core.node import Callable
-from ..core.saved import Freed, Saved
-from ..core.sweep import bare, boxed, fitted, sum_down
-from ..core.tensor import Tensor, version, wrap
-from ..diagnose.saved_tensors import freed, modified
+from ..core.engine import bare, boxed, fitted, sum_down
+from ..core.events import slots
+from ..core.graph import Freed, OutputEdge, Saved, Version, version
+from ..core.tensor import Tensor, wrap
 from ..kernels import select
 from ..ops.base.families import spread
-from ..ops.layouts import arranged
-from ..ops.base.primitive import ShapeOf, as_tensor
+from ..ops.base.layouts import arranged
+from ..ops.base.primitive import PrimitiveNode, ShapeOf, as_tensor
 from .text_plan import Plan
 
 PLAIN: set = {Tensor}  # the types of plain eager tensors; nn.Parameter joins them
@@ -80,7 +78,7 @@ def flat_class(plan: Plan) -> type:
     }
     if len(outs) == 1:
         body["_meta"] = property(lambda node: ((node._shape, node._dtype),))
-    return type(cls.Node.__name__, (Callable,), body)
+    return type(cls.Node.__name__, (PrimitiveNode,), body)
 
 
 def as_saved(v: Any, index: int | None) -> Any:
@@ -109,10 +107,10 @@ def array(s: Any, node: Any, index: int | None) -> np.ndarray:
 def tensor(s: Any, node: Any, index: int | None) -> Tensor:
     """The tensor of such a value."""
     if s is None:
-        raise freed(node)
+        raise slots.problem("freed", "an earlier backward has freed the saved tensors", node=node)
     s = as_saved(s, index)
     if version(s.tensor) != s.version:
-        raise modified(node, s)
+        raise slots.problem("saved tensor modified", "a saved tensor was modified in place", node=node, saved=s)
     return s.tensor
 
 
@@ -123,8 +121,8 @@ def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
     if cls.layout is not None:
         raw = arranged(cls, raw, tuple([a._a if isinstance(a, Tensor) else a for a in args]))
     outs = cls.finish(frame, args, raw)
-    if frame.note is not None:
-        frame.note(cls, args, outs)
+    if frame.on_op is not None:
+        frame.on_op(cls, args, outs)
     return outs
 
 
@@ -147,12 +145,14 @@ def sent(d: Any, edge: Any) -> Any:
 
 def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list) -> Any:
     """All partials of large arrays in one compiled pass, else by the formulas."""
-    by_name = {k: wrap(v) if type(v) in KINDS else v for k, v in zip(read, values)}
+    by_name = dict(zip(read, values))
     bound = tuple([by_name.get(k) for k in (*cls.names, "out")])
-    grads = select.backward(cls, edges, wrap(g), bound)
+    grads = select.backward(cls, [None if e is None else e._dtype for e in edges], g, bound)
     if grads is None:
-        grads = [None if e is None else cls.evaluate(i, bound, len(edges), (wrap(g),)) for i, e in enumerate(edges)]
-    return [(e, None if d is None else sum_down(d._a, e._shape)) for e, d in zip(edges, grads)]
+        tensors = tuple([wrap(v) if type(v) in KINDS else v for v in bound])
+        found = [None if e is None else cls.evaluate(i, tensors, len(edges), (wrap(g),)) for i, e in enumerate(edges)]
+        grads = [None if d is None else d._a for d in found]
+    return [(e, None if d is None else sum_down(d, e._shape)) for e, d in zip(edges, grads)]
 
 
 numbers: dict = {F4: {}, F8: {}}  # the numbers in use as 0-d tensors: NumPy needs 150 ns to convert one
@@ -177,7 +177,7 @@ CALLED = (
     boxed,
     as_tensor,
     ShapeOf,
-    Port,
+    OutputEdge,
     zeros,
     kept_shape,
     spread,

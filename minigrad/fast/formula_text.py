@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.node import Node
 from ..arrays.errstate import alarmed
-from ..ops.layouts import row_major
+from ..core.graph import Node
+from ..ops.base.layouts import row_major
 from ..ops.base.primitive import Primitive
 from .pointwise_text import VALUE
 from .text_plan import Plan, is_reduction
@@ -16,7 +16,7 @@ from .text_plan import Plan, is_reduction
 APPLY = """\
 def {name}({args}):
     frame = current()
-    if {plain} and frame.quick:
+    if {plain} and frame.eager_ok:
         try:
             {compute}
         except Exception:  # the general way knows what to say
@@ -29,8 +29,8 @@ def {name}({args}):
                 node._seq, node._hooks, node._freed = next_number(), None, None
                 {attached}
                 {slots}{unlinked}
-        if frame.note is not None:
-            frame.note(cls, ({args},), {noted})
+        if frame.on_op is not None:
+            frame.on_op(cls, ({args},), {noted})
         return {returned}
     return other({args})
 
@@ -162,7 +162,7 @@ def attached(plan: Plan) -> str:
     meta = ", ".join(f"({k}._a.shape, {k}._a.dtype)" for k in plan.outs)
     return "\n".join(
         [f"node._meta = {meta}"]
-        + [f"{k}._edge = Port(node, {i}) if {k}._a.dtype in FLOATS else None" for i, k in enumerate(plan.outs)]
+        + [f"{k}._edge = OutputEdge(node, {i}) if {k}._a.dtype in FLOATS else None" for i, k in enumerate(plan.outs)]
     )
 
 

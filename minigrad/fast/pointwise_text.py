@@ -15,7 +15,7 @@ from .text_plan import Plan
 APPLY = """\
 def {name}({args}):
     frame = current(){number}
-    if {plain} and frame.quick:
+    if {plain} and frame.eager_ok:
         {arrays}
         kind = {first}.dtype
         if (kind is F4 or kind is F8){same_kind}:
@@ -36,8 +36,8 @@ def {name}({args}):
                     node._seq, node._shape, node._dtype = next_number(), shape, kind
                     node._hooks = node._freed = None
                     {slots}
-            if frame.note is not None:
-                frame.note(cls, {given}, out)
+            if frame.on_op is not None:
+                frame.on_op(cls, {given}, out)
             return out
     return other({args})
 
@@ -52,9 +52,9 @@ LAID_OUT = """
 NUMBER = """
     kept = None
     if type({y}) is float or type({y}) is int:
-        if type({x}) in PLAIN and frame.quick and (table := numbers.get({x}._a.dtype)) is not None:
+        if type({x}) in PLAIN and frame.eager_ok and (table := numbers.get({x}._a.dtype)) is not None:
             kept, {y} = {y}, table[{y}] if {y} in table else constant({y}, table, {x}._a.dtype)
-    elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and frame.quick:
+    elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and frame.eager_ok:
         if (table := numbers.get({y}._a.dtype)) is not None:
             kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
 

@@ -4,8 +4,8 @@ What a transform does to a single operation is its layer's matter (minigrad/laye
 """
 
 from .forward import jvp, linearize
-from .functional_call import functional_call, stack_module_state
 from .jacobian import hessian, jacfwd, jacrev
+from .module_functions import functional_call, stack_module_state
 from .reverse import grad, grad_and_value, vjp
 from .vmap import vmap
 

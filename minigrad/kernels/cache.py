@@ -47,7 +47,7 @@ def stamp() -> str:
     import numpy
 
     here = pathlib.Path(__file__).parent
-    files = [*sorted((here / "vecmath").glob("*.py")), *here.glob("products.py"), *here.glob("tiles.py")]
+    files = [*sorted((here / "vecmath").glob("*.py")), here / "cpu" / "gemm.py", here / "cpu" / "conv_tiles.py"]
     functions = hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
     versions = sys.version_info[:2], numba.__version__, llvmlite.__version__, numpy.__version__
     return f"{functions} {versions} {sys.platform} {platform.machine()}"

@@ -12,9 +12,6 @@ import numpy as np
 
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
-from ..core.edges import meta
-from ..core.frames import OFF, current
-from ..core.tensor import Tensor, wrap
 from ..errors import error
 from . import cache, formula, generate
 from .cpu import broadcast_cpu
@@ -217,48 +214,49 @@ def compiled(name: str, source: str | None) -> Any:
 
 
 def fusable(g: Any) -> bool:
-    """Whether a gradient is one that a fused kernel may work on: plain, large, and not to be differentiated again."""
-    large = type(g) is Tensor and (g._a.size >= FUSE_FROM and g._a.itemsize > 2 or on_device(g._a))
-    return large and current() is OFF and g._tan is None
+    """Whether a gradient is one that a fused kernel may work on: large, and no half."""
+    return g.size >= FUSE_FROM and g.itemsize > 2 or on_device(g)
 
 
-def backward(op: Any, edges: tuple, g: Tensor, bound: tuple) -> tuple | None:
-    """All wanted gradients of op in one compiled pass; None where that cannot be done."""
-    n = len(edges)
-    wanted = [i for i, e in enumerate(edges) if e is not None and i in op.formulas]
+def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
+    """Return all wanted gradients of op in one compiled pass; None where that cannot be done.
+
+    `kinds` has per operand the dtype that its gradient has to have, None where none is wanted.
+    """
+    n = len(kinds)
+    wanted = [i for i, kind in enumerate(kinds) if kind is not None and i in op.formulas]
     read = [k for k, name in enumerate((*op.names, "out")) if any(name in op.reads[i] for i in wanted)]
-    values = [bound[k]._a if isinstance(bound[k], Tensor) else bound[k] for k in read]
+    values = [bound[k] for k in read]
     arrays = [v for v in values if isinstance(v, np.ndarray)]
     if (
         not wanted
         or light(op)
         or op.simple(*bound[:n])
         or len(op.names) != n
-        or any(a.dtype not in (g._a.dtype, dtypes.BOOL) for a in arrays)
+        or any(a.dtype not in (g.dtype, dtypes.BOOL) for a in arrays)
         or not plain(values)
     ):
         return None
-    if any(meta(edges[i])[1] != g._a.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
+    if any(kinds[i] != g.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
         return None
-    if on_device(g._a):
-        return device_backward(op, n, wanted, g._a, dict(zip([(*op.names, "out")[k] for k in read], values)))
-    same = not any(g._a.strides)  # one number throughout, as sums send it back: no need to lay it out
+    if on_device(g):
+        return device_backward(op, n, wanted, g, dict(zip([(*op.names, "out")[k] for k in read], values)))
+    same = not any(g.strides)  # one number throughout, as sums send it back: no need to lay it out
     is_array = (not same, *[isinstance(v, np.ndarray) and v.ndim > 0 for v in values])
-    dtype = g._a.dtype
-    key = (op, tuple(wanted), is_array, dtype)
+    key = (op, tuple(wanted), is_array, g.dtype)
     if key not in _kernels:
         names = ["g", *[(*op.names, "out")[k] for k in read]]
         partials = [("d" + op.names[i], op.formulas[i]) for i in wanted]
-        source = generate.backward(op.name, names, is_array, partials, dtype)
+        source = generate.backward(op.name, names, is_array, partials, g.dtype)
         _kernels[key] = compiled(f"{op.name}_backward", source)
     if _kernels[key] is None:
         return None
-    outs = [np.empty(g._a.shape, dtype) for _ in wanted]
-    inputs = [flat(scalar(v, dtype), g._a.shape) for v in values]
-    upstream = g._a[(0,) * g._a.ndim] if same else g._a.reshape(-1)
+    outs = [np.empty(g.shape, g.dtype) for _ in wanted]
+    inputs = [flat(scalar(v, g.dtype), g.shape) for v in values]
+    upstream = g[(0,) * g.ndim] if same else g.reshape(-1)
     launch(_kernels[key], [upstream, *inputs, *[o.reshape(-1) for o in outs]])
     found = dict(zip(wanted, outs))
-    return tuple([wrap(found[i]) if i in found else None for i in range(n)])
+    return tuple([found.get(i) for i in range(n)])
 
 
 def device_backward(op: Any, n: int, wanted: list, g: Any, values: dict) -> tuple | None:
@@ -272,7 +270,7 @@ def device_backward(op: Any, n: int, wanted: list, g: Any, values: dict) -> tupl
     if not pointwise_cuda.run(f"{op.name}_backward", formulas, {"g": g, **values}, g.dtype, outs, scaled):
         return None
     found = dict(zip(wanted, outs))
-    return tuple([wrap(found[i]) if i in found else None for i in range(n)])
+    return tuple([found.get(i) for i in range(n)])
 
 
 @kept

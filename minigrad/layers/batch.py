@@ -7,19 +7,22 @@ asks with `generate_vmap_rule = True` for one that runs each of its methods unde
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from ..core.events import slots
 from ..core.frames import Frame, push, use
+from ..core.function import check_structure
+from ..core.graph import version
 from ..core.inplace import inplace_at
-from ..core.tensor import Box, Tensor, version
-from ..core.wiring import check_structure
-from ..diagnose.user_methods import call_user
+from ..core.tensor import Box, Tensor
 from ..errors import MinigradError, error
 from ..places import returned_at, user_place
-from .batching import lift
+from .batching import in_front, lift
+from .generated import generated_rule
 from .transform import Transform
 
 
@@ -139,9 +142,7 @@ class Batch(Transform):
                 "set generate_vmap_rule=False, or delete the vmap staticmethod",
             )
         if cls.generate_vmap_rule:
-            from .generated import generated_rule
-
-            return generated_rule
+            return partial(generated_rule, Batch)
         if cls.vmap is None:
             raise error(
                 RuntimeError,
@@ -150,7 +151,7 @@ class Batch(Transform):
                 "write `generate_vmap_rule = True` in the class if its methods are made of minigrad operations, or else "
                 "override the vmap staticmethod: `def vmap(info, in_dims, *args)` that returns output, out_dims",
             )
-        return lambda *args: call_user(cls, "vmap", *args)
+        return lambda *args: slots.call_method(cls, "vmap", *args)
 
     def returned(self, cls: Any, value: Any, dim: Any, written: list) -> Any:
         """An output of a user's rule: the argument that it has written to, else a box with the batch dimension, checked."""
@@ -190,11 +191,10 @@ class Batch(Transform):
             if fn.elementwise:
                 low = tuple([meet(self.inner(o), self.dim(o), x_dim, rank) for o in others])
             else:  # the operation's own rule says what a batch changes
-                from ..ops.copy import Copy
-
                 dims = (x_dim, *[self.dim(o) for o in others])
                 out, dim = fn.vmap(self.info(fn), dims, value, *[self.inner(o) for o in others])
-                fn, low = Copy, (out.movedim(dim, x_dim),)
+                value.copy_(out.movedim(dim, x_dim))
+                return x
             inplace_at(frame.parent, fn, value, low)
         return x
 
@@ -253,32 +253,3 @@ def batched(f: Callable, args: tuple, dims: tuple, size: int, randomness: str = 
         outs = out if isinstance(out, tuple) else (out,)
     lowered = tuple([in_front(layer, o) for o in outs])
     return lowered if isinstance(out, tuple) else lowered[0]
-
-
-def in_front(layer: Batch, o: Any) -> Any:
-    """A result with its batch dimension in front; what is the same for all examples is repeated."""
-    if not isinstance(o, Tensor):
-        return o
-    if not layer.owns(o):
-        return o.expand((layer.size, *o.shape))
-    return o._value.movedim(o._extra, 0) if o._extra else o._value
-
-
-def batched_grad(outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -> tuple:
-    """autograd.grad for a batch of grad_outputs at once."""
-    from ..autograd import as_sequence, grad
-
-    weights = as_sequence(grad_outputs, "grad")
-    sizes = {tuple(w.shape)[:1] for w in weights if w is not None}
-    if len(sizes) != 1 or () in sizes:
-        raise error(
-            ValueError if len(sizes) > 1 else RuntimeError,
-            "grad",
-            f"is_grads_batched=True needs grad_outputs with one common first dimension, got shapes "
-            f"{[tuple(w.shape) for w in weights]}",
-        )
-    (size,) = sizes.pop()
-    outs = as_sequence(outputs, "grad")
-    return batched(
-        lambda *ws: grad(outs, inputs, ws, **options), weights, tuple([None if w is None else 0 for w in weights]), size
-    )

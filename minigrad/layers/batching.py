@@ -24,3 +24,12 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
     sizes = a._sizes
     missing = rank + 1 - len(sizes)
     return a.reshape(sizes[:1] + (1,) * missing + sizes[1:]) if missing else a
+
+
+def in_front(layer: Any, o: Any) -> Any:
+    """A result with its batch dimension in front; what is the same for all examples is repeated."""
+    if not isinstance(o, Tensor):
+        return o
+    if not layer.owns(o):
+        return o.expand((layer.size, *o.shape))
+    return o._value.movedim(o._extra, 0) if o._extra else o._value

@@ -1,7 +1,7 @@
 """Dual numbers: how tangents ride on eager tensors through every operation.  The user's side is autograd/forward_ad.py.
 
 Tangents are pushed by the same formulas that backward uses.  A view's tangent is a view of its base's tangent, so writing
-in place keeps all of them in step.
+in place keeps all of them in step.  The open level stands in the frame (Frame.dual), and the nucleus tells it what runs.
 """
 
 from __future__ import annotations
@@ -9,20 +9,51 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.edges import place_of, producer
 from ..core.frames import Frame, current, use
-from ..core.inplace import inplace, twin
-from ..core.node import Node
-from ..core.saved import Saved
-from ..core.tensor import Tensor
+from ..core.graph import Node, Saved, output_index, producer
+from ..core.inplace import twin
+from ..core.tensor import Tensor, laid_out_in, order_in_memory
 
 
 class Level:
     """One open dual level; compared by identity."""
 
+    def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Any = None) -> None:
+        """Give the outputs of `cls(*args)` their tangents, if an argument has one."""
+        tangents = [tangent_of(a, self) for a in args]
+        if any(t is not None for t in tangents):
+            with use(frame.but(dual=None)):
+                results = cls.tangents(args, tangents, outs, ctx)
+                for o, t in zip(outs, results, strict=True):
+                    if t is not None and o._np_dtype in FLOATS:
+                        o._tan = (self, t if cls.primitive and cls.view else laid_out_like(o, t))
+                        follow(o)
+
+    def tangent(self, t: Tensor) -> Tensor | None:
+        """Return the tangent that t carries at this level."""
+        return tangent_of(t, self)
+
+    def write(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> None:
+        """Make x's tangent that of the result: x is about to be written in place by fn."""
+        tangents = [tangent_of(a, self) for a in (x, *others)]
+        if all(t is None for t in tangents):
+            return
+        with use(frame.but(dual=None)):
+            args = (twin(x), *others)
+            (t,) = fn.tangents(args, tangents, (fn.apply(*args),))
+            if tangents[0] is None:
+                tangents[0] = zero_tangent(x, self)
+            tangents[0].copy_(0.0 if t is None else t)
+
+    def copy(self, frame: Frame, x: Tensor) -> tuple | None:
+        """Return the tangent of x in memory of its own, as tensors carry it."""
+        t = tangent_of(x, self)
+        with use(frame.but(dual=None)):
+            return None if t is None else (self, t.clone())
+
 
 def tangent_of(a: Any, level: Any) -> Tensor | None:
-    """The tangent that a carries at this level; a view has the view of its base's tangent, if the base has got one."""
+    """Return the tangent that a carries at this level; a view has the view of its base's tangent, if the base has one."""
     if not isinstance(a, Tensor) or a._layer is not None:
         return None
     chain = []
@@ -38,60 +69,28 @@ def tangent_of(a: Any, level: Any) -> Tensor | None:
     return t
 
 
-def push_tangents(frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Any = None) -> None:
-    """Give the outputs of `cls(*args)` their tangents, if an argument has one."""
-    level = frame.dual
-    tangents = [tangent_of(a, level) for a in args]
-    if any(t is not None for t in tangents):
-        with use(frame.but(dual=None)):
-            results = cls._tangents(args, tangents, outs, ctx)
-            for o, t in zip(outs, results, strict=True):
-                if t is not None and o._np_dtype in FLOATS:
-                    o._tan = (level, t if cls.primitive and cls.view else laid_out_like(o, t))
-                    follow(o)
-
-
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
-    """The tangent t of x, which is no view, in memory as x is: a view of x has the view of t as its tangent."""
-    from ..ops.copy import laid_out_in, order_in_memory
-
+    """Return the tangent t of x, which is no view, in memory as x is: a view of x has the view of t as its tangent."""
     return laid_out_in(order_in_memory(x), t)
 
 
 def follow(o: Tensor) -> None:
-    """What o's own node has saved of it, before o had its tangent, gets the tangent as well: backward may be dual, too."""
+    """Give what o's own node has saved of it, before o had its tangent, the tangent as well: backward may be dual, too."""
     node = producer(o._edge)
     if isinstance(node, Node) and type(node._saved) is tuple:
         for s in node._saved:
-            if type(s) is Saved and s.index == place_of(o._edge) and s.unpack is None:
+            if type(s) is Saved and s.index == output_index(o._edge) and s.unpack is None:
                 s.tensor._tan = o._tan
 
 
-def write_tangent(frame: Frame, fn: Any, x: Tensor, others: tuple) -> None:
-    """x is about to be written in place by fn: its tangent becomes that of the result."""
-    from ..ops.copy import Copy  # operations come after the core
-
-    level = frame.dual
-    tangents = [tangent_of(a, level) for a in (x, *others)]
-    if all(t is None for t in tangents):
-        return
-    with use(frame.but(dual=None)):
-        args = (twin(x), *others)
-        (t,) = fn._tangents(args, tangents, (fn.apply(*args),))
-        if tangents[0] is None:
-            tangents[0] = zero_tangent(x, level)
-        inplace(Copy, tangents[0], 0.0 if t is None else t)
-
-
 def zero_tangent(x: Tensor, level: Level) -> Tensor:
-    """A tangent of zeros for x; if x is a view, as the same view of its base's tangent."""
+    """Return a tangent of zeros for x; if x is a view, as the same view of its base's tangent."""
     t = tangent_of(x, level)
     if t is None:
         view = x._view
-        t = (
-            laid_out_like(x, x.new_zeros(x.shape))
-            if view is None or view.fn is None
-            else view.fn.apply(zero_tangent(view.parent, level), *view.args)
-        )
+        if view is None or view.fn is None:
+            t = laid_out_like(x, x.new_zeros(x.shape))
+        else:
+            t = view.fn.apply(zero_tangent(view.parent, level), *view.args)
         x._tan = (level, t)
     return t

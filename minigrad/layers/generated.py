@@ -11,22 +11,21 @@ from functools import wraps
 from typing import Any
 
 from ..core.engine import fit_shape
+from ..core.events import slots
 from ..core.frames import push
-from ..core.function import Function
+from ..core.function import Function, as_tuple
 from ..core.tensor import Box, Tensor
-from ..core.wiring import as_tuple
-from ..diagnose.user_methods import call_user, own_forward
-from .batch import Batch, in_front
+from .batching import in_front
 
 
-def generated_rule(info: Any, in_dims: tuple, *args: Any) -> tuple:
+def generated_rule(batch: Any, info: Any, in_dims: tuple, *args: Any) -> tuple:
     """The vmap rule: apply the batched Function."""
-    cls = batched_function(info.function, Batch(info.batch_size, info.randomness), in_dims)
+    cls = batched_function(info.function, batch(info.batch_size, info.randomness), in_dims)
     out = cls.apply(*args)
     return out, cls.out_dims if isinstance(out, (tuple, list)) else cls.out_dims[0]
 
 
-def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
+def batched_function(cls: type[Function], layer: Any, in_dims: tuple) -> Any:
     """The Function that does for a whole batch what `cls` does for one example."""
 
     def boxed(values: tuple, dims: tuple) -> tuple:
@@ -38,7 +37,7 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
         saved = ctx.saved_tensors
         with push(layer):
             saved = boxed(saved, Batched.saved_dims if name == "backward" else Batched.forward_dims)
-            out = as_tuple(call_user(cls, name, Example(ctx, saved), *boxed(args, dims)))
+            out = as_tuple(slots.call_method(cls, name, Example(ctx, saved), *boxed(args, dims)))
             if name == "backward":  # here, as what broadcasts to one example need not broadcast to a batch of them
                 out = reduced(ctx, out, Batched.shapes)
         return tuple([in_front(layer, o) for o in out])
@@ -53,12 +52,12 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
         forward_dims: tuple = ()
 
         @staticmethod
-        @wraps(own_forward(cls.forward))  # errors name the user's arguments
+        @wraps(own(cls.forward))  # errors name the user's arguments
         def forward(*args: Any) -> Any:
             examples = boxed(args, in_dims)
             Batched.shapes = tuple([a._sizes if isinstance(a, Tensor) else None for a in examples])
             with push(layer):
-                out = call_user(cls, "forward", *examples)
+                out = slots.call_method(cls, "forward", *examples)
             found, dims = [], []
             for o in as_tuple(out):
                 found.append(o._value if layer.owns(o) else in_front(layer, o))
@@ -70,7 +69,7 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
         def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
             outs = boxed(as_tuple(output), Batched.out_dims)
             with push(layer):
-                call_user(
+                slots.call_method(
                     cls, "setup_context", ctx, boxed(inputs, in_dims), outs if isinstance(output, tuple) else outs[0]
                 )
             ctx._saved, Batched.saved_dims = strip(layer, ctx._saved)
@@ -96,13 +95,18 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
     return Batched
 
 
-def strip(layer: Batch, tensors: tuple) -> tuple:
+def strip(layer: Any, tensors: tuple) -> tuple:
     """Tensors as one layer down has them, and their batch dimensions."""
     return tuple([layer.inner(t) for t in tensors]), tuple([layer.dim(t) for t in tensors])
 
 
+def own(forward: Any) -> Any:
+    """Return the user's own forward."""
+    return getattr(forward, "plain", forward)
+
+
 def reduced(ctx: Any, grads: tuple, shapes: tuple) -> tuple:
-    """One example's gradients summed down to the shapes of its inputs, as the engine does with those of plain calls."""
+    """Return one example's gradients summed down to the shapes of its inputs, as the engine does with those of plain calls."""
     while isinstance(ctx, Example):
         ctx = ctx._ctx
     wanted = [(i, g) for i, g in enumerate(grads[: len(shapes)]) if isinstance(g, Tensor) and ctx._needs[i]]

@@ -8,14 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
-from ..core.edges import Leaf, Port
-from ..core.frames import Frame, apply_at, current, push, recordings, use
-from ..core.function import record
-from ..core.inplace import check_writable, inplace_at, link_view, rebase, regraph, shares, twin
-from ..core.node import describe
+from ..core.events import slots
+from ..core.frames import Frame, apply_at, current, push, use
+from ..core.function import among, as_returned, as_tuple, attach, is_float
+from ..core.graph import Leaf
+from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, history
-from ..core.wiring import among, as_tuple, check_dirty, check_other_output, is_float
-from ..diagnose.user_methods import call_user
 from ..places import user_place
 from .transform import Transform, captured
 
@@ -42,13 +40,13 @@ class Grad(Transform):
         values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
         edges = tuple([history(a) if frame.grad and type(a) is Box and a._layer is self else None for a in args])
         if not cls.primitive:
-            return self.custom(frame, self.separate(cls), args, values, edges)
+            return self.custom(self.separate(cls), args, values, edges, frame)
         low = apply_at(frame.parent, cls, values)
         out = tuple([Box(self, o) for o in low]) if isinstance(low, tuple) else Box(self, low)
         if cls.view and self.owns(args[0]):
             link_view(frame, cls, args, out)
         if cls.differentiable and any([e is not None for e in edges]):
-            record(self, cls, args, out, edges)
+            cls.record(self, args, out, edges)
         elif not frame.grad:
             self.note_cut("no_grad", args)
         return out
@@ -73,56 +71,35 @@ class Grad(Transform):
             if self.owns(a) and history(a) is not None:
                 self.cut = how, a._sizes, user_place()
 
-    def custom(self, frame: Frame, cls: Any, args: tuple, values: tuple, edges: tuple) -> Any:
-        """A user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""
+    def custom(self, cls: Any, args: tuple, values: tuple, edges: tuple, frame: Frame) -> Any:
+        """Run a user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""
         needs = tuple([e is not None for e in edges])
         ctx, self.opaque = cls.Node(self, needs), True
         with use(frame.parent):
             low = cls.apply(*values)
-            call_user(cls, "setup_context", ctx, values, low)
+            slots.call_method(cls, "setup_context", ctx, values, low)
         lows, dirty = as_tuple(low), ctx._dirty
-        for i, o in enumerate(lows if any(needs) else ()):
-            if not isinstance(o, Tensor):
-                check_other_output(ctx, args, lows, i)
         outs = tuple([self.output(o, among(o, dirty), args, values, cls.__name__) for o in lows])
         ctx._dirty = tuple([next((a for a, v in zip(args, values) if v is d), d) for d in dirty])
         for d in ctx._dirty:
             if among(d, args) and not self.owns(d):
                 raise captured(self, f"{cls.__name__} (mark_dirty)", d)
-        check_dirty(ctx, args, outs, any(needs))
-        before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
-        ctx._meta, ctx._given = describe(outs), describe(args)
-        if any(needs):
-            ctx._edges = edges
-            ctx._keep(values, lows, outs, before)
-            for i, (r, o) in enumerate(zip(lows, outs)):
-                if is_float(o) and not among(r, ctx._nondiff):
-                    o._edge = ctx if len(outs) == 1 else Port(ctx, i)
-                    if among(r, dirty):
-                        rebase(self, o)
-        for recording in recordings:
-            recording.claim(ctx)
-        ctx._dirty = ctx._nondiff = ()  # as in Function._eager
-        return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
+        return as_returned(low, attach(ctx, args, values, lows, any(needs), outs, edges))
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
-        """The write happens below; here x gets its new history."""
-        name = fn.function_name() + "_"
+        """Write below; here x gets its new history."""
         if not self.owns(x):
-            raise captured(self, name, x)
-        tracked = fn.differentiable and any([self.tracks(frame, a) for a in (x, *others)])
-        check_writable(frame, x, tracked, name)
-        before = twin(x)
-        if tracked:
-            others = tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
-            if 0 in fn.keeps:
-                with use(frame.parent):
-                    before._value = x._value.clone()
-        with use(frame.parent):
-            inplace_at(frame.parent, fn, x._value, tuple([self.inner(o) for o in others]))
-        if tracked:
-            regraph(self, fn, before, x, others)
-        return x
+            raise captured(self, fn.function_name() + "_", x)
+
+        def copy(before: Any) -> None:
+            with use(frame.parent):
+                before._value = x._value.clone()
+
+        def lower(others: tuple) -> None:
+            with use(frame.parent):
+                inplace_at(frame.parent, fn, x._value, tuple([self.inner(o) for o in others]))
+
+        return write(self, frame, fn, x, others, copy, lower)
 
 
 class Tape(Grad):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.edges import ViewOf
+from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
-from ..core.inplace import inplace, inplace_at, of_fixed_view, shares
-from ..core.tensor import Box, Tensor, layers_of, version
-from ..core.wiring import among, as_tuple, is_float
-from ..diagnose.user_methods import call_user
+from ..core.function import among, as_tuple, is_float
+from ..core.graph import version
+from ..core.inplace import inplace_at, shares
+from ..core.tensor import Box, Tensor, ViewOf, layers_of
 from .dual import laid_out_like
 from .transform import Transform, captured
 
@@ -38,7 +38,7 @@ class Jvp(Transform):
         return a._extra
 
     def tangent_to_view(self, a: Any) -> None:
-        """a's tangent comes to lie in memory as a does, if a is no view: each view of a has the view of it."""
+        """Lay a's tangent out in memory as a is, if a is no view: each view of a has the view of it."""
         if self.owns(a) and a._extra is not None and (a._view is None or a._view.fn is None):
             a._extra = laid_out_like(a._value, a._extra)
 
@@ -64,7 +64,7 @@ class Jvp(Transform):
                 self.tangent_to_view(args[0])
             tangents = [self.tangent(a) if type(a) is Box else None for a in args]
             if any([t is not None for t in tangents]):
-                results = cls._tangents(values, tangents, lows, self.context(cls, values, tangents, low))
+                results = cls.tangents(values, tangents, lows, self.context(cls, values, tangents, low))
         if cls.primitive:
             outs = tuple([Box(self, o, t if o._np_dtype in FLOATS else None) for o, t in zip(lows, results)])
         else:
@@ -79,7 +79,7 @@ class Jvp(Transform):
         if cls.primitive:
             return None
         ctx = cls.Node(None, tuple([t is not None for t in tangents]))
-        call_user(cls, "setup_context", ctx, values, low)
+        slots.call_method(cls, "setup_context", ctx, values, low)
         return ctx
 
     def renew(self, frame: Frame, cls: Any, args: tuple, outs: tuple, tangents: list) -> None:
@@ -103,7 +103,7 @@ class Jvp(Transform):
             self.refuse_fixed(x, any([t is not None for t in tangents]), name)
             if any([t is not None for t in tangents]):
                 before = tuple([self.kept(a, x) for a in values])  # layers below may keep them for their backward
-                (result,) = fn._tangents(before, [self.kept(t, x) for t in tangents], (fn.apply(*before),))
+                (result,) = fn.tangents(before, [self.kept(t, x) for t in tangents], (fn.apply(*before),))
             inplace_at(frame.parent, fn, values[0], values[1:])
             self.write_tangent(x, result)
         return x
@@ -117,15 +117,13 @@ class Jvp(Transform):
         """Tangents of a base cannot follow a write to a view that was made inside a user's Function."""
         while (view := x._view) is not None:
             if view.fixed is not None and (dual or self.tangent(view.parent) is not None):
-                raise of_fixed_view(x, name)
+                raise slots.problem("fixed view written", "the view cannot be written", fn=name, x=x)
             x = view.parent
 
     def write_tangent(self, x: Any, t: Tensor | None) -> None:
         """x's tangent becomes t, in the memory that the tangents of its base and its views share."""
-        from ..ops.copy import Copy  # operations come after the layers
-
         if is_float(x) and (t is not None or self.tangent(x) is not None):
-            inplace(Copy, self.buffer(x, t), 0.0 if t is None else t)
+            self.buffer(x, t).copy_(0.0 if t is None else t)
 
     def buffer(self, x: Any, t: Tensor | None) -> Tensor:
         """The memory of x's tangent, with room for one t per example where a vmap below has them."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.edges import ViewOf
 from ..core.frames import Layer
-from ..core.tensor import Box, Tensor, bottom
+from ..core.graph import bottom
+from ..core.tensor import Box, Tensor, ViewOf
 from ..errors import error
 
 

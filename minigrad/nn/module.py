@@ -12,10 +12,10 @@ from typing import Any
 
 from ..arrays import dtypes
 from ..arrays.devices import device
-from ..core.frames import recordings
 from ..core.tensor import Tensor
 from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
 from ..errors import error
+from ..record.callbacks import recordings
 from .parameter import Parameter
 from .state import Stateful
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.tensor import Tensor, memory
+from ..core.graph import memory
+from ..core.tensor import Tensor
 from ..fast import PLAIN
 from ..ops.create import zeros
 
@@ -20,6 +21,7 @@ class Parameter(Tensor):
 
     # _path its name in the module whose parameters() have given it | _replaced what has taken its place there, and the line
     __slots__ = ("_path", "_replaced")
+    _is_param = True
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         data = zeros(0) if data is None else data

@@ -14,8 +14,8 @@ from ..errors import error
 from .base.families import Linear, View
 from .base.registry import op
 from .index import Index, Take, Untake
+from .index_places import WHOLE
 from .join import cat
-from .places import WHOLE
 from .reduce import axis
 from .shape import layout
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..core.tensor import Tensor, bottom
+from ..core.graph import bottom
+from ..core.tensor import Tensor
 from ..errors import error
 from .base.argument_errors import on_two_devices
 from .base.families import Pointwise

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import CPU, CUDA, device, row_major
+from ..arrays.devices import CPU, CUDA, device, put_default_device, row_major
 from ..arrays.kinds import KINDS, as_array, near
 from ..arrays.kinds import on_device as is_on_device
 from ..core.engine import sum_to
 from ..core.inplace import inplace
-from ..core.tensor import Tensor, example
+from ..core.tensor import Tensor
 from ..errors import error
 from . import transfer
 from .base.families import Linear, View
@@ -37,24 +37,6 @@ class Contiguous(Linear):
     impl = lambda x: x.copy(order="C")
     dx = lambda g: g
     batch = lambda x: (x,)
-
-
-def order_in_memory(t: Tensor) -> tuple:
-    """The dimensions of t, under vmap of one example, as they lie in memory, the outermost first."""
-    strides = example(t).strides
-    return tuple(sorted(range(len(strides)), key=lambda d: -abs(strides[d])))
-
-
-def laid_out_in(order: tuple, t: Tensor) -> Tensor:
-    """t in memory without gaps, its dimensions in that order: itself or a copy.
-
-    What stands in for another tensor, as its tangent or gradient, has the same views only in the same layout.
-    """
-    if example(t).transpose(order).flags.c_contiguous:
-        return t
-    out = Contiguous.apply(t.permute(order)).permute(tuple([order.index(d) for d in range(len(order))]))
-    out._view = None  # nobody else sees what it is a view of
-    return out
 
 
 class To(Linear):
@@ -230,6 +212,14 @@ def on_device(place: Any) -> device:
     raise error(
         RuntimeError, "device", f"tensors are on the first GPU, cuda:0; {where} was asked for", "use device='cuda'"
     )
+
+
+def set_default_device(device: Any) -> None:
+    """Make tensors there from now on, unless they are told otherwise; None is the computer's own memory.
+
+    >>> set_default_device("cpu")
+    """
+    put_default_device(None if device is None else on_device(device))
 
 
 @op("T(3), T(3)", torch="Tensor.type_as")

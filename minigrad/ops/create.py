@@ -1,6 +1,6 @@
 """Tensors from a shape: zeros, ones, full, arange and the like, those like another tensor, and the methods new_*.
 
-Everything comes down to an array and `made`, which turns it into a leaf.  Tensors from data are in data.py, random
+Everything comes down to an array and `made`, which turns it into a leaf.  Tensors from data are in from_data.py, random
 ones in random.py.
 """
 

@@ -15,10 +15,10 @@ from ..arrays.kinds import zeros
 from ..core.tensor import Tensor, wrap_near
 from ..return_types import QR, SVD, Eigen, SVDWithV
 from .base.families import Operation
+from .base.layouts import column_major
 from .base.registry import op
 from .compare import where
 from .join import cat
-from .layouts import column_major
 from .linalg import SolveTriangular, guarded, matrices, square, transposed_solve
 from .products import refused
 

@@ -11,9 +11,9 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import flip_pad
 from .base.families import Linear, View
+from .base.layouts import row_major
 from .base.registry import op
 from .copy import Clone
-from .layouts import row_major
 from .reduce import axis
 
 

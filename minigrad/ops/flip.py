@@ -12,9 +12,9 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import flip_pad
 from .base.families import Linear
+from .base.layouts import as_operand, row_major
 from .base.registry import op
 from .copy import Contiguous
-from .layouts import as_operand, row_major
 from .reduce import axes, axis
 from .shape import reshape, shape_from, transpose
 

@@ -13,10 +13,10 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import default_device
 from ..arrays.memory import storage
-from ..core.edges import INFERENCE
+from ..core.events import slots
 from ..core.frames import current
+from ..core.graph import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
-from ..diagnose import debug
 from ..errors import error, warn
 from . import transfer
 from .copy import filled, on_device, to
@@ -167,8 +167,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "the array is not writable, so writing to the tensor will fail",
             "pass array.copy()",
         )
-    if debug.mode.on and not debug.lent(memory := storage(array)):
-        debug.lend(memory, "from_numpy")
+    slots.lent_array(storage(array), "from_numpy")
     return made(array)
 
 

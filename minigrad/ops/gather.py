@@ -20,7 +20,7 @@ from .base.argument_errors import about
 from .base.families import Linear
 from .base.registry import op
 from .index import Write
-from .places import add_at, take_at
+from .index_places import add_at, take_at
 from .reduce import axis
 from .shape import layout
 

@@ -23,7 +23,7 @@ from .base import registry
 from .base.argument_errors import about, expands, sketch
 from .base.families import Linear, NonDifferentiable, Operation, View
 from .copy import Copy, brought, written
-from .places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
+from .index_places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
 
 
 class Index(View):

@@ -21,8 +21,8 @@ from .base.families import Operation
 from .base.registry import op
 from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from
 from .index import Index
+from .index_places import WHOLE
 from .pad import pad
-from .places import WHOLE
 from .reduce import axis
 from .shape import reshape
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.devices import Size
-from ..core.tensor import Tensor
+from ..core.graph import memory
+from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .copy import to
 from .create import sizes
@@ -191,3 +192,14 @@ def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
 
 
 METHODS = {"type": type_of, "new": new}
+
+
+def construct(self: Any, *data: Any, device: Any = None) -> None:
+    """Tensor(...): make a tensor of the default dtype, as PyTorch's legacy constructor does."""
+    a = array_of(data, dtypes.default(), "Tensor")
+    self._a = a if device is None else to(wrap(a), device=device)._a
+    self._edge = None
+    self._ver = memory(data[0]) if data and isinstance(data[0], Tensor) else None
+    self._view = None
+    self._tan = None
+    self._grad = None

@@ -21,9 +21,9 @@ from ..errors import MinigradRuntimeError, error
 from ..return_types import SignAndLog
 from .base.argument_errors import about
 from .base.families import Operation
+from .base.layouts import column_major
 from .base.registry import op
 from .compare import where
-from .layouts import column_major
 from .matmul import broadcasting
 from .products import broadcast, one_dtype, refused
 

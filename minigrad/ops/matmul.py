@@ -13,15 +13,14 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
-from ..core.engine import sum_to
-from ..core.sweep import sum_down
+from ..core.engine import sum_down, sum_to
 from ..core.tensor import Tensor
 from ..kernels.select import BROADCAST_FROM
 from ..layers.batching import lift
 from .base.argument_errors import about
 from .base.families import Bilinear
+from .base.layouts import row_major
 from .base.registry import op
-from .layouts import row_major
 from .products import broadcast, fit, one_dtype, ranked, refused
 from .reduce import axis
 

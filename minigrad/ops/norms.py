@@ -16,10 +16,10 @@ from ..errors import error
 from ..kernels.cpu import distances_cpu as kernels
 from .base.argument_errors import about
 from .base.families import Operation
+from .base.layouts import row_major
 from .base.registry import op
 from .compare import where
 from .decompositions import svdvals
-from .layouts import row_major
 from .linalg import Inv, floating, matrices, square
 from .products import broadcast, one_dtype, refused
 from .reduce import axis

@@ -18,9 +18,9 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..return_types import Extremes
 from .base.families import NonDifferentiable, Operation, Reduce
+from .base.layouts import row_major
 from .base.registry import op
 from .gather import ScatterAdd, added_at
-from .layouts import row_major
 from .pointwise import where
 from .reduce import Sum, axes, axis, reduced
 

@@ -9,15 +9,16 @@ import numpy as np
 
 from ..arrays.kinds import near
 from ..core.frames import reading
-from ..core.tensor import Tensor, bottom, wrap
+from ..core.graph import bottom
+from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels.cpu import flip_pad
 from .base.argument_errors import on_two_devices
 from .base.families import Linear
+from .base.layouts import channels_last
 from .base.registry import op
 from .broadcast import tensors_from
 from .index import Index, Take, Untake, data_dependent
-from .layouts import channels_last
 from .reduce import axis
 from .shape import expand, layout, reshape, shape_from, transpose, unshared, unsqueeze
 from .slices import index_select

@@ -18,11 +18,11 @@ from ..errors import error
 from ..kernels import select
 from . import compare
 from .base.families import Pointwise
+from .base.layouts import as_power
 from .base.registry import choice, functions
 from .compare import isfinite
 from .copy import Clone
 from .elementary import log
-from .layouts import as_power
 
 BINARY = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(3), 1.5", "2, T(3)",
           "I(2, 3, 9), I(3, 9)", "I(3, 9), 2.5", "T(3), I(3, 9)", "B(3), I(3, 9)", "T(0, 2), T(2)",

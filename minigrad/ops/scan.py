@@ -19,10 +19,10 @@ from ..errors import error
 from ..kernels.cpu import scans_cpu
 from ..return_types import Selected
 from .base.families import Linear, Operation
+from .base.layouts import row_major
 from .base.registry import op
 from .elementary import exp
 from .join import cat
-from .layouts import row_major
 from .order import spread
 from .reduce import axis, result_dtype
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.edges import Leaf
-from ..core.frames import replacing
-from ..core.hooks import move_retained
-from ..core.inplace import of_leaf, twin
-from ..core.tensor import Box, Tensor, history
+from ..core.events import slots
+from ..core.graph import Leaf
+from ..core.inplace import twin
+from ..core.tensor import Box, Tensor, history, move_retained
 from ..errors import error
 from .base import registry
 from .shape import squeeze, t, transpose, unsqueeze
@@ -38,10 +37,10 @@ def reshaping(view: Callable) -> Callable:
             raise error(
                 RuntimeError,
                 name,
-                f"{of_leaf(self, self)}, is being used in an in-place operation",
+                f"a leaf Variable that requires grad, of shape {tuple(self.shape)}, is being used in an in-place operation",
                 f"use the out-of-place form: x.{view.__name__}()",
             )
-        replacing()
+        slots.replacing()
         old = self._edge
         new = view(twin(self), *args, **kwargs)
         if type(self) is Box:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
-from ..core.edges import name_of
+from ..core.graph import name_of
 from ..core.hooks import Handle
 from ..core.tensor import Tensor
 from ..diagnose import optimizers

@@ -1,14 +1,17 @@
 """How a recording hears of backward: what the engine tells it, and the contexts in which the engine works under it.
 
-As with operations (noters.py), only the log is written while the program runs; flows.py works off what was told.
+As with operations (callbacks.py), only the log is written while the program runs; gradient_flow.py works off what was told.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.edges import Leaf
+from ..core import engine
+from ..core.engine import BackwardRun
 from ..core.frames import OFF, Frame, current, enter
+from ..core.function import Ctx
+from ..core.graph import Leaf
 from .callbacks import ignore
 from .event_log import Ledger
 from .snapshots import copied
@@ -31,12 +34,26 @@ class Within:
 
 
 class Running:
-    """A context in which the engine runs under a recording, perhaps at another frame.  A class: a backward enters it once."""
+    """The context of one run of the engine under a recording, perhaps at another frame."""
 
-    __slots__ = ("frame", "old", "outer", "rec")
+    __slots__ = ("frame", "old", "outer", "rec", "summing")
 
     def __init__(self, rec: Any, frame: Frame | None = None):
-        self.rec, self.frame = rec, frame
+        self.rec, self.frame, self.summing = rec, frame, False
+
+    def step(self, node: Any, g: Any, this: BackwardRun) -> list:
+        """Run a node's backward on Tensors; a sum of gradients that follows belongs to the rule that gave the last of them."""
+        self.end_sums()
+        pairs = engine.step_on_tensors(node, g, this)
+        self.rec.log.append([Ledger.backward_began, node])
+        self.summing = True
+        return pairs
+
+    def end_sums(self) -> None:
+        """Note that what follows is no sum of a rule's gradients."""
+        if self.summing:
+            self.rec.log.append([Ledger.backward_ended])
+            self.summing = False
 
     def __enter__(self) -> None:
         rec = self.rec
@@ -50,6 +67,7 @@ class Running:
 
     def __exit__(self, *_: object) -> None:
         rec = self.rec
+        self.end_sums()
         if self.frame is not None:
             enter(self.old)
         rec.log.append([Ledger.run_ended])
@@ -67,67 +85,101 @@ class Listener(Ledger):
         self._outer: Any = None  # the frame of the function of the table that ran last
         self._quiet: Frame | None = None  # where a first-order backward of plain code runs
 
-    def backward_of(self, node: Any) -> Within:
-        """While a node's backward runs, what it computes belongs to a backward entry of the node's operation."""
-        return Within(self.log, node)
+    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Running:
+        """Have what flows in a run of the engine noted.  What it computes is its own: noted only where it can be
+        differentiated again."""
+        run.pull, end, context = self.pull, run.end, Running(self)
 
-    def running(self) -> Running:
-        """While the engine runs, what is computed is its own: noted only where it can be differentiated again."""
-        return Running(self)
+        def accumulated(leaf: Leaf, g: Any, this: BackwardRun) -> None:
+            context.end_sums()
+            self.accumulated_by(end, leaf, g, this)
 
-    def sweeping(self) -> Running:
-        """The same where the engine works on arrays; the user's methods and hooks run under this recording, too."""
-        if self._quiet is None:
+        run.end = accumulated
+        if not arrays:
+            run.pull = self.pull_arrived
+            run.step = context.step
+            run.arrived = lambda node, g: self.note_arrived(node, g if type(g) is list else [g])
+            return context
+        run.step = self.step_on_arrays
+        run.arrived = lambda node, g: self.log.append((node, g, None))
+        if self._quiet is None:  # the user's methods and hooks run under this recording, too
             self._quiet = Frame(self, False, None, False, OFF)
-            self._quiet.note, self._quiet.quick = ignore, True
+            self._quiet.on_op, self._quiet.eager_ok = ignore, True
+        for g, seed in zip(grads, seeds):
+            if g is not None and seed is not g._a:
+                self.note_same(g._a, seed)
         return Running(self, self._quiet)
 
-    def pull(self, node: Any, g: Any, free: Any) -> list:
-        """Run the backward of a user's Function and note it; what it runs with gradients on belongs to its entry."""
-        append = self.log.append
-        append((node, g, None))
-        append([Ledger.backward_began, node])
-        try:
-            pairs = node.pull(g, free)
-        finally:
-            append([Ledger.backward_ended])
-        append([Ledger.given, node, g, pairs])
-        return pairs
+    def found(self, gradients: dict) -> dict:
+        """Return gradients that are wanted as Tensors; each that becomes another object is noted as the same."""
+        tensors = {k: engine.boxed(g) for k, g in gradients.items()}
+        for k, t in tensors.items():
+            if t is not gradients[k] and t._a is not gradients[k]:
+                self.note_same(gradients[k], t._a)
+        return tensors
 
-    def note_pairs(self, node: Any, g: Any, pairs: list) -> None:
-        """A backward on arrays, with a pair of edge and gradient for each argument."""
-        self.log.append((node, g, tuple([pairs[i][1] for i in node.places or range(len(pairs))])))
+    # ------------------------------------------------------------------ one node
+    def pull(self, node: Any, gs: list) -> tuple:
+        """Run a node's backward on Tensors; what it computes belongs to a backward entry of the node's operation."""
+        with Within(self.log, node):
+            outs = engine.pull(node, gs)
+        self.log.append([Ledger.flowed, node, gs, list(zip(range(len(outs)), node._edges, outs))])
+        return outs
 
-    def note_boxed(self, node: Any, g: Any, gs: list) -> None:
-        """Arrays arrived at a node that runs on tensors, which are `gs` now."""
+    def pull_arrived(self, node: Any, gs: list) -> tuple:
+        """Do the same where all that flows are Tensors."""
+        self.note_arrived(node, gs)
+        return self.pull(node, gs)
+
+    def step_on_arrays(self, node: Any, g: Any, this: BackwardRun) -> list:
+        """Run a node's backward on arrays, and note what arrived and what it gives on.
+
+        No array on its way back may ever be written, for the log has them as they are.
+        """
+        pairs = None
+        if node._hooks is None and node.places is not None and node.backward_on_arrays is not None:
+            pairs = node.backward_on_arrays(g, this.freed)
+            if pairs is not None:
+                self.log.append((node, g, tuple([d for _, d in pairs])))
+                return pairs
+        if node._hooks is None and not isinstance(node, Ctx) and node._fn.arrays:
+            pairs = engine.formulas_on_arrays(node, g, this.freed)
+            if pairs is not None:
+                self.log.append((node, g, tuple([pairs[i][1] for i in node.places or range(len(pairs))])))
+                return pairs
+        return self.step_boxed(node, g, this)
+
+    def step_boxed(self, node: Any, g: Any, this: BackwardRun) -> list:
+        """Run a backward on Tensors around arrays; each gradient that becomes another object is noted as the same."""
+        raws = g if type(g) is list else [g]
+        gs = [engine.boxed(x) for x in raws]
         self.log.append((node, g, None))
-        for raw, t in zip(g if type(g) is list else [g], gs):
+        for raw, t in zip(raws, gs):
             if t is not None and t._a is not raw:
                 self.note_same(raw, t._a)
+        given = engine.step_on_tensors(node, gs, this)
+        pairs = [(e, engine.bare(t)) for e, t in given]
+        for (_, t), (_, x) in zip(given, pairs):
+            if t is not None and x is not t._a:
+                self.note_same(t._a, x)
+        return pairs
 
+    # ------------------------------------------------------------------ what else flows
     def note_same(self, g: Any, other: Any) -> None:
-        """A gradient goes on as another object."""
+        """Note that a gradient goes on as another object."""
         self.log.append([Ledger.same, g, other])
 
-    def accumulating(self, end: Any) -> Any:
-        """`end`, which adds a gradient to a leaf's `.grad`, so that the recording learns of it."""
-
-        def noted(leaf: Leaf, g: Any, *rest: Any) -> None:
-            t = leaf._ref()
-            before = None if t is None else t._grad
-            copy = None if before is None else copied(bottom(before))
-            self.log.append([Ledger.leaf_began])
-            end(leaf, g, *rest)
-            self.log.append([Ledger.backward_ended])
-            after = None if t is None or leaf._hooks is not None else t._grad  # a hook may have put anything there
-            self.log.append([Ledger.accumulated, leaf, g, before, after, copy])
-
-        return noted
+    def accumulated_by(self, end: Any, leaf: Leaf, g: Any, this: BackwardRun) -> None:
+        """Let `end` add a gradient to a leaf's `.grad`, and note it."""
+        t = leaf._ref()
+        before = None if t is None else t._grad
+        copy = None if before is None else copied(bottom(before))
+        self.log.append([Ledger.leaf_began])
+        end(leaf, g, this)
+        self.log.append([Ledger.backward_ended])
+        after = None if t is None or leaf._hooks is not None else t._grad  # a hook may have put anything there
+        self.log.append([Ledger.accumulated, leaf, g, before, after, copy])
 
     def note_arrived(self, node: Any, grads: list) -> None:
-        """The whole gradient of a node's outputs, or of a leaf."""
+        """Note the whole gradient of a node's outputs, or of a leaf."""
         self.log.append([Ledger.arrived, node, tuple(grads)])
-
-    def note_edges(self, node: Any, grads: list, outs: tuple) -> None:
-        """What flowed back along each edge of a node."""
-        self.log.append([Ledger.flowed, node, grads, list(zip(range(len(outs)), node._edges, outs))])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays.devices import CPU, CUDA
 from ..arrays.kinds import on_device
-from ..core.saved import Freed
+from ..core.graph import Freed
 from ..kernels import formula
 from . import schema
 from .callers import columns

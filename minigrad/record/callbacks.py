@@ -5,14 +5,69 @@ hold of arguments and results, since it may be another when the entry is worked 
 from __future__ import annotations
 
 import sys
+from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
-from ..core.edges import Leaf, producer
-from ..core.frames import passed
+from ..core.events import slots
+from ..core.frames import Frame, Layer
+from ..core.graph import Leaf, producer
 from ..core.tensor import Tensor, history
 from .callers import OURS, OUTSIDE
 
+recordings: list = []  # those that run anywhere in the process: only then the way of an operation through layers is noted
+unsettled: WeakSet = WeakSet()  # recordings, running or over, that have yet to look at tensors
+passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # the layers that the operation came through
 getframe, layers_passed = sys._getframe, passed.get
+
+
+def begin(rec: Any) -> None:
+    """Have the nucleus tell what runs: a recording begins."""
+    recordings.append(rec)
+    unsettled.add(rec)
+    plug_in()
+
+
+def end(rec: Any) -> None:
+    """Be told no more, where it was the last."""
+    recordings.remove(rec)
+    plug_in()
+
+
+def plug_in() -> None:
+    """Fill the slots that tell of operations, nodes and users' methods while a recording runs."""
+    slots.process, slots.node_made = (process, claim) if recordings else (None, None)
+    slots.method = method if any([rec.inside for rec in recordings]) else None
+
+
+def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
+    """Hand an operation to a layer, and note that it came through it."""
+    if layer.records:
+        return layer.process(frame, cls, args)
+    token = passed.set((*passed.get(), layer))
+    for rec in recordings:
+        rec.saw(layer, args)
+    try:
+        return layer.process(frame, cls, args)
+    finally:
+        passed.reset(token)
+
+
+def claim(node: Any) -> None:
+    """Tell the recordings of a node."""
+    for rec in recordings:
+        rec.claim(node)
+
+
+def method(cls: Any, name: str, own: Any) -> Any:
+    """Return what runs in place of a method of a user's Function."""
+    return recordings[-1].watching(cls, name, own)
+
+
+def settle() -> None:
+    """Let recordings look at tensors now: one is about to get another array."""
+    for rec in list(unsettled):
+        rec.settle()
 
 
 def tracked_noter(rec: Any) -> Any:

@@ -1,7 +1,7 @@
 """Which operation the user called, read from the Python stack: the outermost function of the table of operations running.
 
 A primitive knows nothing of whom it runs for; the stack does.  So `x.softmax(0)` is one operation of a recording, whatever
-primitives it is made of, and its line is the user's.  recording.py asks for each primitive, so a look costs little: code
+primitives it is made of, and its line is the user's.  recorder.py asks for each primitive, so a look costs little: code
 objects of ours are told by their ids (their hash goes through all of their code), and lines are worked out later.
 """
 

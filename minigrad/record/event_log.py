@@ -1,10 +1,10 @@
-"""The ledger of a recording: from the log of what has run to the values, events and groups of noted.py.
+"""The ledger of a recording: from the log of what has run to the values, events and groups of values.py.
 
 While the program runs, entries are only appended to the log, since a small operation takes a microsecond; `settle` works
-them off, in order, when somebody wants to know.  What the engine tells of gradients is in flows.py.  An entry is
+them off, in order, when somebody wants to know.  What the engine tells of gradients is in gradient_flow.py.  An entry is
 
     (cls, out, link, call, offset, *args) an operation that ran by its written-out road (ops/dispatch), see `ran`
-    (node, g, gives)                      a backward on arrays (core/sweep.py): what arrived, and what was given on
+    (node, g, gives)                      a backward on arrays (core/engine.py): what arrived, and what was given on
     (method, *arguments), as a list       anything else: the method of Ledger to be called
 
 Whatever may be another by the time an entry is worked off stands in it: edges of arguments, what a node has saved.
@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays.memory import storage
-from ..core.edges import Leaf, producer
-from ..core.saved import Saved
+from ..core.graph import Leaf, Saved, producer
+from ..core.graph import bottom as plain
 from ..core.tensor import Tensor, history
-from ..core.tensor import bottom as plain
 from ..fast.text_plan import is_pointwise
 from ..ops.base.families import ViewScatter
 from ..ops.base.primitive import read_by

@@ -13,9 +13,8 @@ import numpy as np
 from ..arrays.kinds import near
 from ..autograd.function import DelayedError
 from ..core import engine
-from ..core.edges import Leaf, Port, key, meta, producer
-from ..core.node import Ctx, Node
-from ..core.saved import Freed, Saved
+from ..core.function import Ctx
+from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, key, producer
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from ..ops.base.primitive import ShapeOf
@@ -38,7 +37,7 @@ def record_of(what: Tensor | Node) -> Record:
     ['mul', 'mul']
     """
     if isinstance(what, Node):
-        edge = what if len(what._meta) == 1 else Port(what, 0)
+        edge = what if len(what._meta) == 1 else OutputEdge(what, 0)
     else:
         edge = history(what)
     if edge is None or type(edge) is Leaf:
@@ -57,7 +56,7 @@ def record_of(what: Tensor | Node) -> Record:
         rec.notes.append(REFUSED)
     else:
         with rec:
-            shape, dtype = meta(edge)
+            shape, dtype = edge._shape, edge._dtype
             known = [leaf.variable for leaf in rec.leaves] if isinstance(what, Node) else [what]
             there = next((bottom(t) for t in known if t is not None), None)
             seed = wrap(near(np.ones(shape, dtype), there))

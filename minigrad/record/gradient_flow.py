@@ -1,6 +1,6 @@
 """The backward part of a recording's ledger: which gradient arrived where, and what it gave on along the edges.
 
-Gradients come as the engine has them: as tensors, or in a sweep (core/sweep.py) as arrays and single numbers.
+Gradients come as the engine has them: as tensors, or in a first-order run (core/engine.py) as arrays and single numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ..arrays.kinds import as_array
-from ..core.edges import Leaf, producer
+from ..core.graph import Leaf, producer
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from .values import Event, Flow, Group, Noted, bottom
@@ -23,7 +23,7 @@ class Flows:
         self.groups: list[Group] = []
         self.gradients: dict[int, int] = {}
         self.leaves: dict[Leaf, int] = {}  # the value of each end, as it was last seen
-        self._ids: dict[int, int] = {}  # what a value goes by (ledger.py), or id of a gradient -> its number now
+        self._ids: dict[int, int] = {}  # what a value goes by (event_log.py), or id of a gradient -> its number now
         self._others: list = []  # kept alive, so that their ids stay theirs
         self._made_by: dict[Any, Event] = {}  # node -> its event
         self._open: Group | None = None  # of the function on the stack, or of the backward that is running
@@ -38,11 +38,11 @@ class Flows:
         self._sums: dict[tuple, int] = {}  # of two gradients
 
     def ref(self, t: Any, kind: str = "", edge: Any = None) -> Any:
-        """The number of a tensor's value (ledger.py)."""
+        """The number of a tensor's value (event_log.py)."""
         raise NotImplementedError
 
     def freeze(self, x: Tensor, copy: Any = None) -> None:
-        """x's memory is about to be written (ledger.py)."""
+        """x's memory is about to be written (event_log.py)."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ runs of the engine
@@ -214,15 +214,6 @@ class Flows:
         self._others.append(other)
 
     # ------------------------------------------------------------------ and flow on
-    def given(self, node: Any, g: Any, pairs: list) -> None:
-        """What a user's Function gave to some of its edges, in their order."""
-        edges, at, found = node._edges, -1, []
-        for edge, d in pairs:
-            at = next((i for i in range(at + 1, len(edges)) if edges[i] is edge), len(edges))
-            if at < len(edges):  # behind them come zeros for users' nodes further on (core/node.passed_over)
-                found.append((at, edge, d))
-        self.flowed(node, (g,), found)
-
     def flowed(self, node: Any, grads: Any, given: Any) -> None:
         """What flowed back along the edges of a node that leave its operation: position, edge and gradient of each."""
         event = self._made_by.get(node)

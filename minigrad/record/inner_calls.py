@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core.node import Node
+from ..core.function import tensors_in
+from ..core.graph import Node
 from ..core.tensor import Tensor
-from ..core.wiring import tensors_in
 
 if TYPE_CHECKING:
     from .recorder import Record

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..core.edges import Leaf, producer
-from ..core.function import Function
-from ..core.saved import Freed
+from ..core.function import Function, tensors_in
+from ..core.graph import Freed, Leaf, producer
 from ..core.tensor import Tensor, history
-from ..core.wiring import tensors_in
 from ..diagnose.user_methods import argument_names
 from ..errors import error
 from ..places import user_frame

@@ -4,8 +4,9 @@ One entry is made for each operation as the user wrote it: whatever primitives r
 operations is on the Python stack belong to that function's entry (a Group).  The engine tells the recording what flowed
 along each edge; forward mode runs beside the forward pass, so that one run of the program gives all three passes.
 
-Here, and in listener.py for the engine, is what runs while the program does: it only appends to the log.  ledger.py works
-the log off when the document is asked for, and build.py makes the document of the schema from what is noted then.
+Here, and in backward_callbacks.py for the engine, is what runs while the program does: it only appends to the log.
+event_log.py works the log off when the document is asked for, and build.py makes the document of the schema from what is
+noted then.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..core.edges import INFERENCE, Leaf
-from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, passed, recordings, unsettled, use
-from ..core.function import Function
+from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
+from ..core.function import Function, tensors_in
+from ..core.graph import INFERENCE, Leaf, version
 from ..core.inplace import inplace, inplace_at, shares
-from ..core.tensor import Tensor, history, version, wrap
-from ..core.wiring import tensors_in
+from ..core.tensor import Tensor, history, wrap
 from ..fast.text_plan import is_pointwise
 from ..layers.dual import Level, tangent_of
 from .backward_callbacks import Listener
-from .callbacks import bases_of, edges_of, ignore, names_of, nodes_of, tracked_noter
+from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import called, tensor_arguments
 from .event_log import NO_LAYERS, Ledger, uncollected
 from .inner_calls import Inside, watched
@@ -68,22 +68,21 @@ class Record(Listener, Layer):
     def __enter__(self) -> Record:
         top = current()
         frame = Frame(self, top.grad, top.dual, top.inference, top)
-        frame.note = self.noter(frame)
-        frame.quick = frame.note is not None
+        frame.on_op = self.on_op(frame)
+        frame.eager_ok = frame.on_op is not None
         self._scope = use(frame)
         self._scope.__enter__()
-        recordings.append(self)
-        unsettled.add(self)
+        begin(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._scope.__exit__()
-        recordings.remove(self)
+        end(self)
         for t, old in self._seeded:
             t._tan = old
         self._outer = self._scope = self._quiet = None
 
-    def noter(self, frame: Frame) -> Any:
+    def on_op(self, frame: Frame) -> Any:
         """What is told of an operation that ran by its written-out road; None where it has to come through `process`."""
         if not self.lies_on_plain(frame) or self.level is not None or self._backward and frame.grad:
             return None
@@ -94,7 +93,13 @@ class Record(Listener, Layer):
     def lies_on_plain(self, frame: Frame) -> bool:
         """Whether there is plain eager code below, in the modes that are in force here."""
         p = frame.parent
-        return (p is ON or p is OFF) and p.grad is frame.grad and frame.dual is None and not frame.inference
+        return (
+            (p is ON or p is OFF)
+            and not frame.observers
+            and p.grad is frame.grad
+            and frame.dual is None
+            and not frame.inference
+        )
 
     def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
         """An operation under no_grad."""
@@ -144,7 +149,7 @@ class Record(Listener, Layer):
         """The layer underneath with the modes that are in force here: no_grad inside the recording reaches it."""
         p = frame.parent
         assert p is not None
-        if frame.note is not None:
+        if frame.on_op is not None:
             return p
         if (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference):
             return p
@@ -260,7 +265,7 @@ class Record(Listener, Layer):
         """Note that an operation begins; its event."""
         event, (call, offset) = Event(cls), self.caller(sys._getframe(2))
         around = passed.get()
-        layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.note is None else NO_LAYERS
+        layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.on_op is None else NO_LAYERS
         phase = self.phase_now(frame.grad)
         self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
         if self.level is not None:

@@ -1,6 +1,6 @@
 """What a recording notes: values (Noted), primitives that ran (Event), and the operations they ran for (Group).
 
-Plain holders without behaviour.  ledger.py and from_graph.py fill them in, build.py makes the document of the schema from
+Plain holders without behaviour.  event_log.py and from_graph.py fill them in, build.py makes the document of the schema from
 them.  Values go by their number in the recording, so that a holder can be read without its tensors.
 """
 

@@ -3,10 +3,11 @@
 import pytest
 
 import minigrad as torch
-from minigrad.core.node import Ctx, Full, Node
+from minigrad.core.function import Ctx
+from minigrad.core.graph import FullNode, Node
 
 
-@pytest.mark.parametrize("kind", [Node, Full, Ctx, type(torch.ones(1, requires_grad=True).exp().grad_fn)])
+@pytest.mark.parametrize("kind", [Node, FullNode, Ctx, type(torch.ones(1, requires_grad=True).exp().grad_fn)])
 def test_no_hook_stands_in_the_way_of_a_slot(kind):
     for hook in ("__getattr__", "__setattr__"):
         assert getattr(kind, hook, None) is getattr(object, hook, None), f"{hook} makes every look at a slot slower"

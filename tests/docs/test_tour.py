@@ -56,14 +56,6 @@ def test_the_declaration_on_the_page_is_the_one_in_the_source(page):
     assert textwrap.dedent(inspect.getsource(Hypot)) in page
 
 
-def test_imports_run_one_way_with_the_one_exception_that_is_told():
-    order = list(package.FOLDERS)
-    upward = [(f, g) for f, found in package.imports().items() for g in found if order.index(g) > order.index(f)]
-    assert upward == [("ops", "autograd")]
-    users = [path for path in package.files_of("ops") if "autograd" in package.imported(path)]
-    assert all("from ..autograd.grad_mode import no_grad" in path.read_text() for path in users)
-
-
 def test_the_drawing_shows_the_imports_as_they_are():
     picture = (ROOT / "docs" / "pictures" / "package.svg").read_text()
     edges = {(edge[1], edge[2]) for edge in re.finditer(r'id="edge-(\d+)-(\d+)-\d+"', picture)}

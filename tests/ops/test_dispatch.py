@@ -11,7 +11,7 @@ import pytest
 
 import minigrad
 from minigrad import fast as dispatch
-from minigrad.core.node import Full
+from minigrad.core.graph import FullNode
 from minigrad.nn import functional as F
 from minigrad.ops.base.registry import TABLE
 
@@ -128,19 +128,19 @@ def test_a_node_takes_few_bytes():
 
 
 def test_the_text_of_an_operation_can_be_printed():
-    done = subprocess.run([sys.executable, "-m", "minigrad.ops", "mul"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "minigrad.fast", "mul"], capture_output=True, text=True)
     assert "def mul(x, y):" in done.stdout and "def pull(node, g, free):" in done.stdout
 
 
 def test_operations_that_are_not_pointwise_are_written_out_too():
-    command = [sys.executable, "-m", "minigrad.ops", "sum", "matmul", "permute"]
+    command = [sys.executable, "-m", "minigrad.fast", "sum", "matmul", "permute"]
     done = subprocess.run(command, capture_output=True, text=True)
     for line in ("def sum(x, dims, keepdim):", "def matmul(x, y):", "out._view = ViewOf(x, cls, (order,), nx"):
         assert line in done.stdout
 
 
 def test_what_is_not_written_out_is_said_to_be_so():
-    done = subprocess.run([sys.executable, "-m", "minigrad.ops", "cat"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "minigrad.fast", "cat"], capture_output=True, text=True)
     assert done.returncode == 1 and "cat is no operation that is written out" in done.stderr
 
 
@@ -161,7 +161,7 @@ def test_other_operations_give_what_the_definitions_give(program, monkeypatch):
     with minigrad.autograd.detect_anomaly():  # where nothing is written out
         slow = program(x)
         (expected,) = minigrad.autograd.grad(slow, x, minigrad.ones(slow.shape, dtype=minigrad.float64))
-    assert not isinstance(fast.grad_fn, Full) and isinstance(slow.grad_fn, Full)
+    assert not isinstance(fast.grad_fn, FullNode) and isinstance(slow.grad_fn, FullNode)
     np.testing.assert_allclose(fast.detach().numpy(), slow.detach().numpy(), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(given.numpy(), expected.numpy(), rtol=1e-12, atol=1e-13)
 

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import minigrad  # noqa: E402
-from minigrad.tensor import printing  # noqa: E402
+from minigrad.tensors import printing  # noqa: E402
 
 random = np.random.default_rng(0)
 ARRAYS = {

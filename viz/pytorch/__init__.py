@@ -1,9 +1,9 @@
 """A PyTorch program as a record, so that all our pictures can be made of it: `viz.from_torch(f, *args)`.
 
 PyTorch is needed for nothing else here and is imported only when this is called.  One run of the program gives all three
-passes: a TorchFunctionMode sees each call as the user wrote it (calls.py, recorder.py), hooks on the nodes of the graph see
-what backward sends along each edge (graph.py), and each call made once more on dual tensors carries tangents along
-(tangents.py).
+passes: a TorchFunctionMode sees each call as the user wrote it (torch_calls.py, torch_recorder.py), hooks on the nodes of
+the graph see what backward sends along each edge (drawn_graph.py), and each call made once more on dual tensors carries
+tangents along (torch_tangents.py).
 """
 
 # pyright: reportMissingImports=false

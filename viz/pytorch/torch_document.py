@@ -1,7 +1,7 @@
 """What a recording of a PyTorch program notes, and the document of the schema made of it.
 
 Values (Noted) and operations (Call) point at each other; they get their numbers when the document is made, each value
-when it is first mentioned.  recorder.py and graph.py fill them in.
+when it is first mentioned.  torch_recorder.py and drawn_graph.py fill them in.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false

@@ -1,7 +1,7 @@
 """The recording of a PyTorch program while it runs: which of its calls are operations, and what values they read and made.
 
-calls.py hands it each call as the user wrote it, graph.py listens to backward, tangents.py pushes tangents, document.py
-makes the document.
+torch_calls.py hands it each call as the user wrote it, drawn_graph.py listens to backward, torch_tangents.py pushes
+tangents, trimmed_record.py makes the document.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false

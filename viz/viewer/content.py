@@ -1,6 +1,6 @@
 """What the viewer's page is told of a record: operations and values by their place in a list, formulas in the user's words.
 
-Everything that needs Python's grammar or the rules of `formula.py` is worked out here; what changes from step to step,
+Everything that needs Python's grammar or the rules of `user_formula.py` is worked out here; what changes from step to step,
 and every layout, is the page's own business.  Keys are short because a page may hold a hundred thousand operations.
 """
 

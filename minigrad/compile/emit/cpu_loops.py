@@ -43,7 +43,7 @@ HIGHER64 = HIGHER.format(bits=64, sign=63, mask="0x7FFFFFFFFFFFFFFF", nans="0xFF
 
 
 class Loop:
-    """The text of one group.  `stored`: what gets memory; `direct`: values that are computed into an input (memory.py)."""
+    """The text of one group.  `stored`: what gets memory; `direct`: values that are computed into an input (buffers.py)."""
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         self.spelling, self.low, self.group, self.stored, self.direct = spelling, spelling.low, group, stored, direct

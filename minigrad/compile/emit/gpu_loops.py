@@ -1,6 +1,6 @@
 """The text of kernels for a GPU: a loop of the program, of which each thread computes some elements.
 
-Loops are those of loops.py, and so are the formulas in them.  What differs is who runs them: `Elements` gives each thread
+Loops are those of cpu_loops.py, and so are the formulas in them.  What differs is who runs them: `Elements` gives each thread
 one element after another, `Columns` one sum after another.  A sum that many threads add to has parts, one for each that kept
 its own, and a second kernel puts them together (kernels/cuda/parts.py).  Each writer gives the kernel's text and the lines
 that launch it.

@@ -1,9 +1,9 @@
 """The text of a compiled program for a GPU: kernels, and a plain function that launches them in turn.
 
-What a program is, which of its values get memory and how they are called is as on the processor (codegen.py).  A loop becomes
-a kernel (kernels.py, rowkernels.py); products, copies and calls of operations stand in the function as they would in NumPy,
-for arrays on the device answer its functions.  Numbers that the program computes stay in the device's memory, as arrays
-without dimensions, so that nothing waits for them.
+What a program is, which of its values get memory and how they are called is as on the processor (module_text.py).  A loop
+becomes a kernel (gpu_loops.py, gpu_rows.py); products, copies and calls of operations stand in the function as they would
+in NumPy, for arrays on the device answer its functions.  Numbers that the program computes stay in the device's memory, as
+arrays without dimensions, so that nothing waits for them.
 """
 
 from __future__ import annotations

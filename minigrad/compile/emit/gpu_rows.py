@@ -1,6 +1,6 @@
 """The text of a kernel for rows: the threads of a warp, or of a block, share a row, and go on with another one.
 
-The parts of a group of rows (rowloops.py) follow each other on the row that the threads have in their hands.  A sum of the row
+The parts of a group of rows (cpu_rows.py) follow each other on the row that the threads have in their hands.  A sum of the row
 is known to all of them at once.  What one part has computed of an element, and another reads, is computed again: the numbers
 that it comes from are in the nearest memory, and arithmetic costs less than the way to any other.
 """

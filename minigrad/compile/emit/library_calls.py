@@ -1,7 +1,7 @@
 """The text of what is not fused: products of matrices, reshapes, classes picked or added to by index, calls of operations.
 
 These need whole arrays, where a loop reads elements: a view is given as `x.T` or copied first (`whole`).  STATEMENTS has the
-function for each kind of group; the loops themselves are written in loops.py.
+function for each kind of group; the loops themselves are written in cpu_loops.py.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Variables are called what the user calls them, each loop has the user's lines above it, and sizes come from the arrays'
 shapes, so that the text does not change with the batch.  Where an operation has no rule, the entry is a plain Python
-function that calls it between compiled parts.  Here the module is put together; the lines of a loop are written in loops.py,
-those of everything else in statements.py.
+function that calls it between compiled parts.  Here the module is put together; the lines of a loop are written in
+cpu_loops.py, those of everything else in library_calls.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How the values of a program are spelled in its text: variables, sizes, numbers, elements of arrays.
 
 A variable is called what the user calls it.  A size is the `.shape[d]` of some input, so that the text is the same for every
-batch; a number stands as the user wrote it, in the dtype that it is used in.  What is done with them is written in loops.py
-and statements.py.
+batch; a number stands as the user wrote it, in the dtype that it is used in.  What is done with them is written in cpu_loops.py
+and library_calls.py.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Spelling:
         self.used: set[str] = {*TAKEN, *reserved}
         self.names: dict[V, str] = {}
         self.numbers: dict[str, str] = {}  # arguments that are floats -> their variables
-        self.taken: dict[V, V] = {}  # results in the memory of others (memory.py)
+        self.taken: dict[V, V] = {}  # results in the memory of others (buffers.py)
         self.statics: list = []  # what the text cannot hold: operations that are called, and their arguments
 
     # ------------------------------------------------------------------ variables

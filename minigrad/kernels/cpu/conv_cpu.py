@@ -2,7 +2,7 @@
 
 The input is copied once, with zeros around it, so that each channel is one long line in which the images follow one
 another.  An element of a window then lies at a fixed distance from its first one, and a convolution is a sum of shifted
-lines, which tiles.py adds up in registers.  Zeros at the end of a row serve the beginning of the next.  What is computed
+lines, which conv_tiles.py adds up in registers.  Zeros at the end of a row serve the beginning of the next.  What is computed
 across the end of a row is left out when the result is copied to its place.  A stride splits the input into phases, each
 a line of its own; for the gradient by the input it splits the result.
 

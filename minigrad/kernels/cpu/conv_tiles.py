@@ -3,7 +3,7 @@
 A loop in Python's text that Numba compiles keeps its sums in memory and spends its time on fetching them.  These two
 functions hold a whole tile of sums in registers: as many as the processor has, with a few left for what is added.  Both
 read the windows where they lie, by a list of offsets, so that nothing is copied for each window (Dukhan, "The indirect
-convolution algorithm", 2019).  conv.py says what they are good for.
+convolution algorithm", 2019).  conv_cpu.py says what they are good for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels for reading and writing at places: gather, scatter and adding, and whole rows by index.
 
 Arrays are seen as (outer, n, inner), the indices along n.  NumPy's np.add.at and its indexing with several arrays go
-through a list of all places; these go through memory.  The definitions are in ops/gather.py, places.py and embedding.py;
+through a list of all places; these go through memory.  The definitions are in ops/gather.py, index_cpu.py and embedding.py;
 None, or False, stands for "NumPy does that": small arrays, other layouts, and indices out of range, for which it has words.
 """
 

@@ -1,7 +1,7 @@
 """Softmax, log_softmax and cross-entropy along a dimension that is not the last: (outer, n, inner) along n.
 
 The loops run over `inner`, which lies together in memory, a few hundred columns at a time, so that all n rows of them
-stay near.  rows.py has the kernels for the last dimension and calls these; None stands for "NumPy serves as well".
+stay near.  softmax_rows.py has the kernels for the last dimension and calls these; None stands for "NumPy serves as well".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the extreme of elements stands: argmax and argmin, in one pass over the memory.
 
-Each thread of a team keeps its best element and where that is, as in reductions.py, whose teams these are.  Where there are few
-results, they are computed in parts, of which the best is found the same way.
+Each thread of a team keeps its best element and where that is, as in reductions_cuda.py, whose teams these are.  Where
+there are few results, they are computed in parts, of which the best is found the same way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The product by NVIDIA's library, cuBLAS, where it is installed: large products are what its makers tune for every GPU.
 
-Nothing depends on it: without it, and for whatever it has no function for, our own kernel (matmul.py) computes them.
+Nothing depends on it: without it, and for whatever it has no function for, our own kernel (matmul_cuda.py) computes them.
 
     pip install nvidia-cublas-cu12
 """

@@ -1,7 +1,7 @@
 """The threads of a simulated block: one runs at a time, from barrier to barrier, in the order of their numbers.
 
 A thread of a GPU is a call of the kernel's function.  A kernel without barriers is called once for each of them.  One with
-barriers is a generator (generators.py) that yields a Barrier where it waits, and is sent the answer when all have come.
+barriers is a generator (barriers.py) that yields a Barrier where it waits, and is sent the answer when all have come.
 """
 
 from __future__ import annotations

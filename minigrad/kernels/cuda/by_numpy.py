@@ -1,4 +1,5 @@
-"""Functions of single numbers by NumPy and SciPy, which never raise: what kernels call in the simulator (functions.py)."""
+"""Functions of single numbers by NumPy and SciPy, which never raise: what kernels call in the simulator
+(device_functions.py)."""
 
 # ruff: noqa: F401
 

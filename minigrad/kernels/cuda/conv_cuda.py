@@ -1,7 +1,7 @@
 """Convolutions on the device, and their two gradients: products whose second matrix, that of the windows, is nowhere in memory.
 
 Element k of a window lies as far from its beginning in every window of an image.  So where the element (k, n) of the matrix of
-windows lies is the sum of two tables, one of k and one of n, and the product (matmul.py) reads it there (implicit GEMM;
+windows lies is the sum of two tables, one of k and one of n, and the product (matmul_cuda.py) reads it there (implicit GEMM;
 Chetlur et al., "cuDNN: efficient primitives for deep learning", 2014).  Zeros around an image are copied around it first.
 ops/nn/conv.py has the definitions.
 """

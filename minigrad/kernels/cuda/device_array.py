@@ -2,7 +2,7 @@
 
 `shadow` is a NumPy array over the device's addresses.  It is never read.  It is there for what NumPy knows about arrays
 without looking at a number: shapes and strides of views, their order in memory, whether two overlap.  So a view here is a view
-of the shadow.  What is computed goes through NumPy's protocols (protocol.py) to kernels, which is why the formulas of
+of the shadow.  What is computed goes through NumPy's protocols (numpy_protocol.py) to kernels, which is why the formulas of
 operations, written for NumPy's arrays, run here as they stand; `isinstance(a, np.ndarray)` holds for the same reason.
 
 Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np.asarray` raises.
@@ -224,7 +224,7 @@ kinds.KINDS.add(DeviceArray)
 
 
 def plain(a: Any) -> Any:
-    """An array as kernels know its elements: bfloat16 as its bits (functions.py), all else as it is."""
+    """An array as kernels know its elements: bfloat16 as its bits (device_functions.py), all else as it is."""
     return a.view(np.uint16) if a.dtype == BF2 else a
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-IMPORTS = ("aligned4", "load4", "store4")  # what the text takes from functions.py
+IMPORTS = ("aligned4", "load4", "store4")  # what the text takes from device_functions.py
 LOCALS = {"i", "fours", *[f"of_{q}" for q in range(4)]}  # its variables, besides those for four elements of each array
 
 ONE = """\

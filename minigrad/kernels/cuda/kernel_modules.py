@@ -80,7 +80,7 @@ def stamp() -> str:
         except PackageNotFoundError:
             return ""
 
-    functions = pathlib.Path(__file__).with_name("functions.py").read_bytes()
+    functions = pathlib.Path(__file__).with_name("device_functions.py").read_bytes()
     versions = [found(p) for p in ("numba", "numba-cuda", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12", "numpy")]
     return f"{hashlib.sha256(functions).hexdigest()} {OLDEST} {versions} {sys.version_info[:2]}"
 

@@ -1,6 +1,6 @@
 """Launches captured once and replayed: a step that asks the same of the GPU at each call asks it in one call of the driver.
 
-A capture runs the step's function, and notes its launches instead of doing them (device.py); what they read and write is
+A capture runs the step's function, and notes its launches instead of doing them (machine.py); what they read and write is
 noted by address.  So the step's own memory stays its own (allocator.py), and arguments are of two kinds: those that lie at the
 same place at each call, as parameters do, are read and written there; others are copied to a place that stays.  Results are
 copied out, for the next replay overwrites them.

@@ -26,9 +26,9 @@ watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose look() is called 
 
 
 class Uncapturable(BaseException):
-    """What is asked of the device during a capture (graph.py) cannot be asked again later; why.
+    """What is asked of the device during a capture (launch_graph.py) cannot be asked again later; why.
 
-    No Exception: those are explained on their way to the user, and this one is on its way to graph.py.
+    No Exception: those are explained on their way to the user, and this one is on its way to launch_graph.py.
     """
 
 

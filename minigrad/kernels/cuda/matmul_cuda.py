@@ -2,7 +2,7 @@
 
 docs/howto/cuda-matmul.md builds this kernel up step by step.  An operand is flat memory and two terms of an address, one of
 the row and one of the column: a step each, so that transposed and repeated matrices are read where they lie, or a table, from
-which convolutions (conv.py) read windows that are nowhere in memory.
+which convolutions (conv_cuda.py) read windows that are nowhere in memory.
 """
 
 from __future__ import annotations

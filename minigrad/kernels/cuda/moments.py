@@ -1,6 +1,6 @@
 """Two sums in one pass over memory: what batch norm has of its input, and of the gradient of its result.
 
-The neighbouring dimensions that are last among the reduced ones are summed by teams of threads, as in reductions.py, from
+The neighbouring dimensions that are last among the reduced ones are summed by teams of threads, as in reductions_cuda.py, from
 which the way through them is; what is left is small, and summed there.
 """
 

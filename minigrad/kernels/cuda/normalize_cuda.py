@@ -1,7 +1,7 @@
 """Norms on the device: standardising, layer norm, batch norm and division by the root mean square, and their gradients.
 
 Rows and columns are gone through for their mean, again for their variance, and once more for the result, of which the memory
-sees one pass if they are not too long for that (rows.py).  Over other dimensions both statistics come from one pass
+sees one pass if they are not too long for that (rows_cuda.py).  Over other dimensions both statistics come from one pass
 (moments.py), and the result from another.
 """
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...arrays.dtypes import FLOATS
 from ...arrays.kinds import on_device
+from ...core.events import slots
 from ...core.tensor import Tensor
-from ...diagnose import debug
 from ...errors import MinigradError, error
 from ...kernels.select import NUMERIC
 
@@ -214,4 +214,4 @@ def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> 
 
 def about(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
     """Notes for an error: the shapes of the tensors drawn below each other, and how they came about."""
-    return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *debug.made(tensors)]
+    return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *slots.origins(tensors)]

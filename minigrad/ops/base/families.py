@@ -35,13 +35,12 @@ import numpy as np
 from ...arrays import dtypes, halves
 from ...arrays.kinds import KINDS, on_device, zeros
 from ...core.frames import OFF, ON, current
-from ...core.inplace import inplace
-from ...core.saved import unpack
-from ...core.tensor import Tensor, wrap
+from ...core.graph import unpack
+from ...core.tensor import Tensor, laid_out_in, wrap
 from ...kernels import formula, select
 from ...layers.batching import lift
-from ..layouts import row_major
-from .primitive import Primitive, ShapeOf
+from .layouts import row_major
+from .primitive import Primitive, ShapeOf, widened_tensors
 
 
 class Pointwise(Primitive):
@@ -140,11 +139,13 @@ class Pointwise(Primitive):
         """All wanted partials in one pass over memory where that pays, else the formulas on tensors."""
         cls, edges, frame = ctx._fn, ctx._edges, current()
         bound = tuple([unpack(s, ctx) for s in ctx._alive()])
-        if select.fusable(grads[0]):
-            fused = select.backward(cls, edges, grads[0], bound)
+        g = grads[0]
+        if frame is OFF and type(g) is Tensor and g._tan is None and select.fusable(g._a):
+            arrays = tuple([b._a if isinstance(b, Tensor) else b for b in bound])
+            fused = select.backward(cls, [None if e is None else e._dtype for e in edges], g._a, arrays)
             if fused is not None:
-                return fused
-        n, bound, grads = len(edges), halves.widened_tensors(bound), halves.widened_tensors(grads)
+                return tuple([None if d is None else wrap(d) for d in fused])
+        n, bound, grads = len(edges), widened_tensors(bound), widened_tensors(grads)
         return frame.layer.elementwise(
             frame,
             lambda bound, grads: tuple(
@@ -305,10 +306,32 @@ class Linear(Primitive):
         return cls.apply(tangents[0], *primals[1:])
 
 
+class ViewScatter(Primitive):
+    """History only: a tensor with the region of one of its views replaced, after the write has been done."""
+
+    names, reads, formulas = ("base", "view", "fn", "args", "order"), {0: (), 1: ()}, {}
+
+    @classmethod
+    def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
+        return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:])
+
+    def backward(ctx: Any, g: Tensor) -> tuple:
+        """The view gets its region of g; the rest goes on to what the base was before."""
+        _, _, fn, args, order = ctx._alive()
+        g, for_base, for_view = laid_out_in(order, g), None, None
+        if ctx._edges[0] is not None:
+            for_base = g.clone()
+            fn.apply(for_base, *args).zero_()
+        if ctx._edges[1] is not None:
+            for_view = fn.apply(g, *args)
+        return for_base, for_view, None, None, None
+
+
 class View(Linear):
     """Linear, and the result shares the memory of its first argument."""
 
     view = takes_half = True
+    scatter: Any = ViewScatter  # the history of its base once the view was written
 
 
 class Bilinear(Primitive):
@@ -330,26 +353,3 @@ class NonDifferentiable(Primitive):
     """An operation without a derivative: its result is never tracked."""
 
     differentiable = False
-
-
-class ViewScatter(Primitive):
-    """History only: a tensor with the region of one of its views replaced, after the write has been done."""
-
-    names, reads, formulas = ("base", "view", "fn", "args", "order"), {0: (), 1: ()}, {}
-
-    @classmethod
-    def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
-        return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:])
-
-    def backward(ctx: Any, g: Tensor) -> tuple:
-        """The view gets its region of g; the rest goes on to what the base was before."""
-        from ..copy import Clone, Copy, laid_out_in
-
-        _, _, fn, args, order = ctx._alive()
-        g, for_base, for_view = laid_out_in(order, g), None, None
-        if ctx._edges[0] is not None:
-            for_base = Clone.apply(g)
-            inplace(Copy, fn.apply(for_base, *args), 0.0)
-        if ctx._edges[1] is not None:
-            for_view = fn.apply(g, *args)
-        return for_base, for_view, None, None, None

@@ -8,50 +8,88 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...arrays import halves
-from ...arrays.errstate import restore
+from ...arrays.dtypes import F4, FLOATS, HALVES, float32, of_numpy
+from ...arrays.errstate import listen, restore
 from ...arrays.kinds import KINDS, as_array, on_device
-from ...core.edges import INFERENCE
-from ...core.frames import EAGER, OFF, ON, Frame, apply_at, current
-from ...core.function import Function, record
+from ...core.engine import called
+from ...core.events import slots
+from ...core.frames import EAGER, Frame, apply_at, current
+from ...core.function import Function, describe, node_made
+from ...core.graph import INFERENCE, FullNode, Node, Saved, bottom, output_edge, save, unpack
 from ...core.inplace import link_view
-from ...core.node import anomaly
-from ...core.saved import save, unpack
-from ...core.tensor import Box, Tensor, bottom, history, levels, wrap
-from ...diagnose import debug, detached, lint, nan
+from ...core.tensor import Box, Tensor, history, levels, wrap
 from ...errors import MinigradError, error
 from ...kernels import formula
 from ...layers.batching import front
-from ...layers.dual import push_tangents
-from ..layouts import arranged
+from ...layers.grad import transpose
 from . import argument_errors
+from .layouts import arranged
 
-STATIC = (
-    "impl",
-    "layout",
-    "update",
-    "kernel",
-    "whole",
-    "ufunc",
-    "batch",
-    "vmap",
-)  # functions in a class body without self
+# functions in a class body without self
+STATIC = ("impl", "layout", "update", "kernel", "whole", "ufunc", "batch", "vmap")
 
 
 class ShapeOf(tuple):
     """Stands in a node for a tensor argument whose value no formula needs: only its shape is kept."""
 
 
+class PrimitiveNode(Node):
+    """The node of a built-in operation, which knows what it has saved by PyTorch's names, and can be called."""
+
+    __slots__ = ()
+
+    def __call__(self, *grads: Tensor | None) -> Any:
+        """Return the gradients of the inputs, one alone or a tuple, for those of the outputs.  No hook is called.
+
+        As in PyTorch nothing is freed, and the gradient of an operand that was broadcast has the shape of the result.
+        """
+        return called(self, grads)
+
+    _saved_self = property(lambda node: node._saved_as("_saved_self"), doc="The first operand, if backward needs it.")
+    _saved_other = property(
+        lambda node: node._saved_as("_saved_other"), doc="The second operand, if backward needs it."
+    )
+    _saved_result = property(lambda node: node._saved_as("_saved_result"), doc="The result, if backward needs it.")
+
+    def _saved_as(self, name: str) -> Tensor:
+        """Return the saved tensor of this name; AttributeError if there is none."""
+        formulas = sorted(self._fn.formulas)
+        places = {**dict(zip(("_saved_self", "_saved_other"), formulas)), "_saved_result": len(self._edges)}
+        value = self._alive()[places[name]] if formulas and name in places else None
+        if type(value) is not Saved:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return unpack(value, self)
+
+
+class FullPrimitiveNode(PrimitiveNode, FullNode):
+    """The same with a slot for everything; those that fast/ writes out are flatter."""
+
+    __slots__ = ()
+
+    @property
+    def _constants(self) -> dict:
+        """By position the arguments that are no tensors, as far as they are there still: a backward frees them, too."""
+        kept = self._saved if type(self._saved) is tuple else ()
+        found = [(i, s) for i, (e, s) in enumerate(zip(self._edges, kept)) if e is None]
+        return {i: s for i, s in found if type(s) is not Saved and type(s) is not ShapeOf}
+
+
 class Primitive(Function):
     """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
 
     primitive, view, differentiable = True, False, True
+    Node = FullPrimitiveNode
+    # a first-order backward needs no tensors: True where the formulas run on arrays as they stand, or a function
+    # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
+    arrays: Any = False
+    node = ""  # what PyTorch calls its node, where not by the class's name; with Backward and a number in full
     takes_half = False  # impl takes float16 and bfloat16 as they stand: it moves elements only, say (arrays/halves.py)
     kernel_takes_half = False  # so do its kernels on the device, and they compute in more digits
     # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
@@ -72,7 +110,7 @@ class Primitive(Function):
     anywhere: tuple = ()  # the parameters whose tensors may lie on another device than the others
     layout: Any = None  # how the results lie in memory (layouts.py)
     quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself: it can be alarmed (arrays/errstate.py)
-    namespaces: list = []  # of functions that call apply: they get the written-out one (dispatch/)
+    namespaces: list = []  # of functions that call apply: they get the written-out one (fast/)
     operator = ""  # the method of Tensor that Python's operator calls
     name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)
 
@@ -108,6 +146,11 @@ class Primitive(Function):
         return cls.name
 
     @classmethod
+    def node_class_name(cls) -> str:
+        """Return PyTorch's name for the class of its nodes."""
+        return cls.node if "Backward" in cls.node else f"{cls.node or cls.__name__}Backward0"
+
+    @classmethod
     def known_as(cls) -> tuple:
         """The arguments' names as the operation's users know them."""
         return cls.names
@@ -116,14 +159,14 @@ class Primitive(Function):
     def apply(cls, *args: Any) -> Any:
         """Run the operation on tensors, arrays and plain values."""
         frame = current()
-        return cls._eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
+        return cls.eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
 
     @classmethod
-    def _eager(cls, frame: Frame, args: tuple) -> Any:
+    def eager(cls, frame: Frame, args: tuple) -> Any:
         try:
             raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
         except MinigradError as e:  # compute knows the arrays only
-            e.notes += tuple(debug.made({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
+            e.notes += tuple(slots.origins({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
             raise
         if type(raw) is not np.ndarray and len(KINDS) > 1:
             cls.check_devices(args)
@@ -151,21 +194,30 @@ class Primitive(Function):
         if frame.grad and cls.differentiable:
             edges = tuple([history(a) if isinstance(a, Tensor) else None for a in args])
             if any([e is not None for e in edges]):
-                record(None, cls, args, out, edges)
-        if frame is not ON and frame is not OFF:
+                cls.record(None, args, out, edges)
+        if frame.inference or frame.dual is not None or frame.observers:
             outs = out if type(out) is tuple else (out,)
-            if frame.watched and debug.mode.on:
-                debug.note_origin(cls.function_name(), outs)
-                detached.note(cls.function_name(), args, outs, frame.grad)
-                lint.look(cls, args, outs)
-            if frame.watched and anomaly.on and anomaly.nan:
-                nan.watch(cls.function_name(), args, outs)
-            if frame.inference and not cls.view:
-                for o in outs:
+            for o in frame.observers:
+                o.op_done(frame, cls, args, outs, None)
+            if frame.inference:
+                for o in outs if not cls.view else ():
                     o._ver = INFERENCE
-            if frame.dual is not None and not frame.inference:
-                push_tangents(frame, cls, args, outs)
+            elif frame.dual is not None:
+                frame.dual.op_done(frame, cls, args, outs)
         return out
+
+    @classmethod
+    def record(cls, layer: Any, args: tuple, out: Any, edges: tuple | None = None) -> None:
+        """Give `out` (one tensor, or a tuple) the node of `cls(*args)` as its history, as `layer` sees it."""
+        if edges is None:
+            edges = tuple([history(a) if isinstance(a, Tensor) and a._layer is layer else None for a in args])
+        node, outs = cls.Node(layer, edges), out if type(out) is tuple else (out,)
+        node._meta = describe(outs)
+        for i, (o, (_, dtype)) in enumerate(zip(outs, node._meta)):
+            if dtype in FLOATS:
+                o._edge = output_edge(node, i)
+        node._saved = cls.keep(args, outs, edges)
+        node_made(node)
 
     @classmethod
     def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
@@ -175,7 +227,7 @@ class Primitive(Function):
         try:
             if cls.view:
                 return cls.impl(*arrays)
-            said = nan.listening()
+            said = listen()
             try:
                 as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
                 if as_they_are or not any([halves.is_half(a) for a in arrays]):
@@ -248,7 +300,7 @@ class Primitive(Function):
     def backward(ctx: Any, *grads: Any) -> tuple:
         """One gradient per tracked argument."""
         cls, n = ctx._fn, len(ctx._edges)
-        bound, grads = halves.widened_tensors([unpack(s, ctx) for s in ctx._alive()]), halves.widened_tensors(grads)
+        bound, grads = widened_tensors([unpack(s, ctx) for s in ctx._alive()]), widened_tensors(grads)
         return tuple([None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
 
     @classmethod
@@ -260,23 +312,21 @@ class Primitive(Function):
         return tied(d, bound[i] if isinstance(bound[i], Tensor) else bound[n_args])  # its formula reads one of them
 
     @classmethod
-    def _tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
+    def tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
         """One tangent, or None, per output."""
         if not cls.differentiable:
             return [None] * len(outs)
-        dtype = None if cls.view else halves.half_among(outs)
+        dtype = None if cls.view else half_among(outs)
         if dtype is not None:
-            primals, tangents, outs = (halves.widened_tensors(values) for values in (primals, tangents, outs))
+            primals, tangents, outs = (widened_tensors(values) for values in (primals, tangents, outs))
         result = cls.pushforward(primals, list(tangents), outs)
         result = list(result) if isinstance(result, tuple) else [result]
-        result = result if dtype is None else halves.narrowed_tensors(result, dtype)
+        result = result if dtype is None else narrowed_tensors(result, dtype)
         return [own(t, cls, tangents) for t in result]
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         """The tangents of the outputs.  In general the transpose of the pull-back, which is linear in the gradients."""
-        from ...layers.grad import transpose
-
         tracked = [i for i, t in enumerate(tangents) if t is not None and cls.parameter(i) in cls.formulas]
         n = len(primals)
 
@@ -306,14 +356,25 @@ class Primitive(Function):
 
 
 def first_apply(cls: Any, *args: Any) -> Any:
-    """The first call of an operation writes out its fast road, where it has one."""
-    from ... import fast
-
-    if fast.specialisable(cls):
-        fast.specialise(cls)
-    else:
+    """Have the operation written out at its first call, where it can be."""
+    if slots.accelerate is None or not slots.accelerate(cls):
         cls.apply = classmethod(Primitive.apply.__func__)
     return cls.apply(*args)
+
+
+def half_among(tensors: Sequence) -> np.dtype | None:
+    """Return the dtype of the first tensor of float16 or bfloat16; None where there is none."""
+    return next((t._np_dtype for t in tensors if isinstance(t, Tensor) and t._np_dtype in HALVES), None)
+
+
+def widened_tensors(values: Sequence) -> tuple:
+    """Return values with the tensors of a half in float32, by an operation like any other."""
+    return tuple([v.to(float32) if isinstance(v, Tensor) and v._np_dtype in HALVES else v for v in values])
+
+
+def narrowed_tensors(values: Sequence, dtype: np.dtype) -> tuple:
+    """Return values with the tensors of float32 in a half."""
+    return tuple([v.to(of_numpy(dtype)) if isinstance(v, Tensor) and v._np_dtype == F4 else v for v in values])
 
 
 @cache

@@ -20,7 +20,8 @@ from typing import Any
 
 from ... import errors
 from ...arrays import dtypes
-from ...core.frames import current, replacing
+from ...core.events import slots
+from ...core.frames import current
 from ...core.inplace import inplace
 from ...core.tensor import Tensor
 from ...errors import MinigradError, error, warn
@@ -311,7 +312,7 @@ def write_out(name: str, result: Any, out: Any) -> Any:
                 f"{what}: what shared its memory does not see the result",
                 "pass one of that shape, or empty(0)",
             )
-        replacing()
+        slots.replacing()
         out._a = result._a.astype(out._a.dtype)
         return out
     return out.copy_(result)
@@ -411,14 +412,13 @@ def in_place(name: str, entry: Entry) -> Callable:
             fn, operands = entry.choose(self, *args, **kwargs)[:2]
             return inplace(fn, *operands)
     elif entry.cls is None or entry.cls.kind == "bool":
-        from ..copy import Copy
 
         def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             # the operation may keep its input for backward, which the write must not change
             x = self.clone() if current().grad and self.requires_grad else self
             result = entry.function(x, *args, **kwargs)
             check_cast(name + "_", result, self)
-            return inplace(Copy, self, result)
+            return self.copy_(result)
     else:
         signature, n = inspect.signature(entry.function), len(entry.cls.names)
 

@@ -15,11 +15,11 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...kernels import select
 from ..base.families import Operation, Pointwise
+from ..base.layouts import row_major
 from ..base.registry import choice, functions, op
 from ..compare import where
 from ..elementary import erf, exp, expm1, log1p, sigmoid, tanh
 from ..join import cat
-from ..layouts import row_major
 from ..reduce import axis
 
 SHAPES = ("T(3, 4)", "T()", "T(0, 2)", "T(4, 3).mT")

@@ -12,9 +12,9 @@ from ...core.tensor import Tensor, wrap_near
 from ...errors import error
 from ...kernels.cpu import max_pool as kernels
 from ..base.families import Operation
+from ..base.layouts import channels_last
 from ..base.registry import op
 from ..compare import where
-from ..layouts import channels_last
 from .pool import check_rank, flat, put
 
 

@@ -20,8 +20,8 @@ from ...kernels.cpu import conv_cpu as kernels
 from ...layers.batching import front
 from ..base.argument_errors import about
 from ..base.families import Bilinear, Operation
+from ..base.layouts import channels_last
 from ..base.registry import op
-from ..layouts import channels_last
 from ..windows import add_windows, count, padded, per_dim, ranks, windows
 
 

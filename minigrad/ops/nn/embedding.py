@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kinds import zeros
-from ...autograd.grad_mode import no_grad
+from ...core.frames import current, use
 from ...core.tensor import Tensor, wrap
 from ...errors import error
 from ...kernels.cpu import index_cpu as kernels
@@ -134,7 +134,7 @@ def embedding(
 
 def shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are read, in place, to a norm of at most `max_norm`."""
-    with no_grad():
+    with use(current().all_grad(False)):
         rows = indices.unique()
         read = Embed.apply(weight.detach(), rows, None, False)
         norms = read.norm(norm_type, 1, True)

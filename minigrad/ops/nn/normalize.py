@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from ...arrays import dtypes
-from ...autograd.grad_mode import no_grad
+from ...core.frames import current, use
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.argument_errors import about
@@ -148,7 +148,7 @@ def batch_norm(
         return affine(input, *(None if t is None else along_channels(t, input) for t in (weight, bias)))
     shape = (input.shape[1], *[1] * (input.ndim - 2))
     out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
-    with no_grad():
+    with use(current().all_grad(False)):
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(mean.detach().flatten() * momentum)
         if running_var is not None:
@@ -190,7 +190,7 @@ def instance_norm(
     check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     channels = input.reshape(*input.shape[:2], 1, n)
     out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
-    with no_grad():
+    with use(current().all_grad(False)):
         if running_mean is not None:
             running_mean.mul_(1 - momentum).add_(mean.detach().mean(0).flatten() * momentum)
         if running_var is not None:

@@ -17,8 +17,8 @@ from ...core.tensor import Tensor, wrap_near
 from ...errors import error
 from ...kernels.cpu import max_pool as kernels
 from ..base.families import Linear, Operation
+from ..base.layouts import channels_last
 from ..base.registry import op
-from ..layouts import channels_last
 from ..windows import add_windows, count, element, padded, per_dim, ranks, reach
 
 

@@ -14,9 +14,9 @@ from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...kernels.cpu import softmax_rows
 from ..base.families import Operation, Reduce
+from ..base.layouts import row_major
 from ..base.registry import op
 from ..elementary import exp
-from ..layouts import row_major
 from ..reduce import Sum, add_up, axes, axis
 
 

@@ -16,8 +16,8 @@ from ...core.engine import sum_to
 from ...core.tensor import Tensor
 from ...kernels.cpu import batch_norm, softmax_rows
 from ..base.families import Operation
+from ..base.layouts import channels_last, row_major
 from ..base.primitive import ShapeOf
-from ..layouts import channels_last, row_major
 
 
 class Standardize(Operation):

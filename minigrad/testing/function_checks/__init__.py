@@ -1,9 +1,9 @@
 """The battery behind `minigrad.testing.check`: what PyTorch's documents ask of a custom Function, row by row.
 
-case.py is a Function with its arguments; table.py lists the rows and runs them; the rows stand in protocol.py (form),
-derivatives.py, kept.py (memory), variants.py (kinds of inputs), running.py, batches.py (vmap) and composition.py
+case.py is a Function with its arguments; table.py lists the rows and runs them; the rows stand in form.py (form),
+derivatives.py, side_effects.py (memory), variants.py (kinds of inputs), running.py, batches.py (vmap) and composition.py
 (transforms), each a function whose docstring says what it asks.  It raises a Fault or Absent (outcome.py); shrink.py
-makes failing inputs small, places.py finds the user's line, guess.py finds arguments.
+makes failing inputs small, source_lines.py finds the user's line, guess.py finds arguments.
 """
 
 from __future__ import annotations

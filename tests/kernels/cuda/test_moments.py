@@ -59,13 +59,13 @@ def test_sums_of_gradients_in_parts_and_of_other_layouts(threads, monkeypatch):
 
 
 def test_batch_norm_reads_its_input_twice(monkeypatch):
-    read, launched = [], moments.modules.Kernel.launch
+    read, launched = [], moments.kernel_modules.Kernel.launch
     x = torch.tensor(RANDOM.standard_normal((4, 3, 5)), dtype=torch.float32, device="cuda")
 
     def noted(kernel, grid, block, *args):
         read.extend([kernel.name for a in args if getattr(a, "address", None) == x.data_ptr() and a.size == x.numel()])
         return launched(kernel, grid, block, *args)
 
-    monkeypatch.setattr(moments.modules.Kernel, "launch", noted)
+    monkeypatch.setattr(moments.kernel_modules.Kernel, "launch", noted)
     torch.nn.functional.batch_norm(x, None, None, training=True)
     assert read == ["distances", "norm_forward"]

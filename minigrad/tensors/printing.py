@@ -17,8 +17,8 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import on_device
-from ..core.edges import name_of
 from ..core.frames import current
+from ..core.graph import name_of
 from ..errors import error
 
 
@@ -199,9 +199,7 @@ def suffixes(t: Any, a: np.ndarray) -> list[str]:
     elif t.requires_grad:
         found.append("requires_grad=True")
     if current().dual is not None:
-        from ..layers.dual import tangent_of
-
-        tangent = tangent_of(t, current().dual)
+        tangent = current().dual.tangent(t)
         if tangent is not None:
             found.append(f"tangent={tangent}")
     return found

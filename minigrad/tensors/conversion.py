@@ -14,10 +14,9 @@ from ..arrays import dlpack
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import laid_out, on_device
 from ..arrays.memory import address, copied, storage
-from ..core.edges import Leaf, Lent, name_of
+from ..core.events import slots
 from ..core.frames import current
-from ..diagnose import debug
-from ..diagnose.debug import made
+from ..core.graph import Leaf, name_of
 from ..errors import error, warn
 
 if TYPE_CHECKING:
@@ -49,9 +48,7 @@ OPERATORS = {
 
 def warn_tangent_lost(t: Tensor) -> None:
     """In forward mode, warn of a tensor that becomes an array: what is computed from that has no tangent."""
-    from ..layers.dual import tangent_of
-
-    if tangent_of(t, current().dual) is not None:
+    if current().dual.tangent(t) is not None:
         warn(
             "tangent-lost",
             "numpy",
@@ -96,10 +93,7 @@ class Conversions:
                 f"can't convert a tensor on {self.device} of shape {tuple(self.shape)} to numpy, which has no memory there",
                 "copy it to the computer's memory first: x.cpu().numpy()",
             )
-        if type(self._ver) is Lent:
-            self._ver.exposed = True
-        if debug.mode.on:
-            debug.lend(storage(self._a), "numpy()")
+        slots.lent(self, "numpy()")
         if current().dual is not None and not force:
             warn_tangent_lost(self)
         return self._a
@@ -181,7 +175,7 @@ class Conversions:
                 "item",
                 f"a tensor of shape {tuple(self.shape)} has {self._a.size} elements, not 1",
                 "index one element first, or use .tolist()",
-                notes=made({"tensor": self}),
+                notes=slots.origins({"tensor": self}),
             )
         return self._a.item()
 
@@ -196,7 +190,7 @@ class Conversions:
                 "bool",
                 f"the truth of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
                 "use .any() or .all()",
-                notes=made({"tensor": self}),
+                notes=slots.origins({"tensor": self}),
             )
         return bool(self.item())
 
@@ -207,7 +201,7 @@ class Conversions:
                 who,
                 f"only one element tensors can be converted to Python scalars, this one has shape {tuple(self.shape)}",
                 "index one element first, or use .tolist()",
-                notes=made({"tensor": self}),
+                notes=slots.origins({"tensor": self}),
             )
         return self.item()
 
@@ -225,7 +219,7 @@ class Conversions:
                 "only integer tensors of a single element can be converted to an index, "
                 f"this one is of shape {tuple(self.shape)} and {self.dtype}",
                 "convert with int(x)",
-                notes=made({"tensor": self}),
+                notes=slots.origins({"tensor": self}),
             )
         return int(self.item())
 
@@ -233,7 +227,7 @@ class Conversions:
         return complex(self._number("complex"))
 
     def __contains__(self, value: Any) -> bool:
-        if not isinstance(value, (Conversions, int, float, np.generic)):
+        if not isinstance(value, (int, float, np.generic)) and not hasattr(value, "_edge"):
             raise error(
                 RuntimeError,
                 "in",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...arrays.dtypes import FLOATS
-from ...core import hooks
-from ...core.inplace import inplace
-from ...core.tensor import Tensor
-from ...diagnose import misspelt_names
-from ...errors import error
-from .. import (
+from ..arrays.dtypes import FLOATS
+from ..core.inplace import inplace
+from ..core.tensor import Tensor
+from ..errors import error
+from ..tensors import methods as face
+from . import (
     copy,
     create,
     diagonal,
@@ -26,9 +25,9 @@ from .. import (
     slices,
     storage,
 )
-from . import registry
-from .argument_errors import OPERAND, refused
-from .families import Pointwise
+from .base import registry
+from .base.argument_errors import OPERAND, refused
+from .base.families import Pointwise
 
 # operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
 BINARY = {
@@ -129,9 +128,9 @@ def install_operators(T: Any) -> None:
 def install() -> None:
     """Give Tensor everything of the table, and what is not an operation."""
     T: Any = Tensor
+    face.install()
+    T.__init__ = legacy.construct
     install_operators(T)
-    T.register_hook, T.retain_grad = hooks.register_hook, hooks.retain_grad
-    T.register_post_accumulate_grad_hook = hooks.register_post_accumulate_grad_hook
     T.copy_, T.fill_, T.zero_, T.cpu, T.cuda = copy.copy_, copy.fill_, copy.zero_, copy.cpu, copy.cuda
     registry.CODES.update({f.__code__: f.__name__ for f in (copy.copy_, copy.fill_, copy.zero_)})
     for name, method in copy.casts().items():
@@ -156,4 +155,3 @@ def install() -> None:
             if hasattr(method, "__code__"):
                 registry.CODES.setdefault(method.__code__, name)
     registry.attach(T)
-    misspelt_names.install(T)

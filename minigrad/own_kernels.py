@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.frames import current
-from ...core.tensor import Tensor
-from ...errors import error
-from . import kernel_modules, simulator
+from .core.frames import current
+from .core.tensor import Tensor
+from .errors import error
+from .kernels.cuda import kernel_modules, simulator
 
 
 class OwnKernel(kernel_modules.Kernel):

@@ -1,0 +1,87 @@
+"""The slots of the nucleus: what other packages plug into it.  Each has a plain default, so that the nucleus works alone.
+
+A slot is set once, by the `install` of the package that is named beside it (minigrad/__init__.py calls them).  Observers come
+and go: they stand in the frame whose operations they look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Observer:
+    """Looks on while operations run.  Debug mode, anomaly detection and saved tensors hooks are observers."""
+
+    def op_done(self, frame: Any, cls: Any, args: tuple, outs: tuple, node: Any) -> None:
+        """An operation has run in eager mode; `node` is the ctx of a user's Function, else None."""
+
+    def node_made(self, node: Any) -> None:
+        """A node has become the history of tensors."""
+
+    def detached(self, how: str, t: Any, out: Any) -> None:
+        """The user has taken t out of its history, as `out`."""
+
+    def pack(self, t: Any, index: int | None) -> Any:
+        """Return the Saved to keep in place of t, which is the node's output `index` if that is not None; None for t itself."""
+
+    def saved(self, saved: Any) -> None:
+        """A tensor was saved for backward."""
+
+    def unpacked(self, saved: Any, node: Any) -> None:
+        """A saved tensor is about to be used."""
+
+    def flowed(self, node: Any, outs: tuple) -> None:
+        """A node's backward has given these gradients."""
+
+
+def plain_problem(code: str, sentence: str, **facts: Any) -> Exception:
+    """Return the exception to raise for a fault: a RuntimeError with one sentence and what is known of the fault."""
+    return RuntimeError(f"{sentence} [{code}] " + ", ".join(f"{k}={v!r}" for k, v in facts.items()))
+
+
+def plain_call(cls: Any, name: str, *args: Any) -> Any:
+    """Call a method that a user has written."""
+    return getattr(cls, name)(*args)
+
+
+class Slots:
+    """What is plugged in now."""
+
+    # diagnose: the exception for a fault, which looks at frames, graph and source only when something is raised
+    problem: Callable = staticmethod(plain_problem)
+    # diagnose: something that is allowed and seldom meant has happened
+    notice: Callable = staticmethod(lambda code, **facts: None)
+    # diagnose: calls a user's method, and translates what it raises
+    call_method: Callable = staticmethod(plain_call)
+    # diagnose: runs a user's forward and setup_context, (frame, ctx, args); function.run_forward where there is none
+    run_forward: Callable | None = None
+    # fast: writes out an operation at its first call; whether it could
+    accelerate: Callable | None = None
+    # fast: writes in place where no history changes, (frame, operation, tensor, others); False where it is not that simple
+    write: Callable | None = None
+    # record, while one looks inside: what runs in place of a method of a user's Function, (class, name, method)
+    method: Callable | None = None
+    # diagnose: a Function with a forward of its own is being defined
+    defined: Callable = staticmethod(lambda cls: None)
+    # record, while one runs: hands an operation to a layer, (layer, frame, cls, args)
+    process: Callable | None = None
+    # record, while one runs: a node was made, anywhere
+    node_made: Callable | None = None
+    # engine: a node is called with gradients of its outputs, (node, gradients)
+    called: Callable | None = None
+    # record: a tensor is about to get another array
+    replacing: Callable = staticmethod(lambda: None)
+    # diagnose: the user gets hold of memory, in which writes are not noticed, (tensor, how)
+    lent: Callable = staticmethod(lambda t, how: None)
+    # diagnose: the user's own memory becomes that of a tensor, (array, how)
+    lent_array: Callable = staticmethod(lambda memory, how: None)
+    # record: the context of a backward from these edges in debug mode
+    debugged: Callable | None = None
+    # diagnose: lines that say how tensors came about, {name: tensor}
+    origins: Callable = staticmethod(lambda tensors: [])
+    # diagnose: a backward has ended, (run, gradients by edge)
+    backward_ends: Callable | None = None
+
+
+slots = Slots()

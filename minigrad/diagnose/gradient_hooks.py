@@ -1,0 +1,219 @@
+"""Mistakes about hooks: what they are given and return, when they are registered, and how often."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from ..core.graph import Freed, name_of
+from ..core.tensor import Tensor
+from ..errors import error, warn
+from ..places import Place, defined_at
+from . import debug
+from .report import explains
+
+OFTEN = 3  # the same hook so many times on one tensor was registered in a loop
+BRANCHES = (ast.Return, ast.For, ast.While, ast.Yield, ast.Lambda, ast.FunctionDef)  # where a name may be read later on
+EFFECTS = ("backward", "register_", "retain_")  # methods of tensors that are called for what they do
+
+
+def named(hook: Any) -> str:
+    """Return what a hook is called in messages."""
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
+def counted(n: int) -> str:
+    """Say how many gradients."""
+    return f"{n} gradient{'' if n == 1 else 's'}"
+
+
+@explains("hook not callable")
+def not_callable(who: str, hook: Any) -> Exception:
+    """Return the error for a hook that is no function."""
+    what = f"a hook is a function, but got {type(hook).__name__}"
+    return error(TypeError, who, what, f"pass the function itself, {who}(f) and not {who}(f(...))")
+
+
+@explains("hook registered")
+def registered(hooks: dict, hook: Callable, who: str) -> None:
+    """Warn of a hook that is registered in a loop."""
+    if len(hooks) >= OFTEN - 1 and (n := sum([same(hook, other) for other in hooks.values()])) >= OFTEN - 1:
+        warn(
+            "repeated-hook",
+            who,
+            f"the hook {named(hook)} is registered here {n + 1} times: each backward calls it as often",
+            "register it once, before the loop, or take the old one off: handle.remove()",
+        )
+
+
+@explains("hook on untracked tensor")
+def untracked(t: Tensor, who: str) -> Exception:
+    """Return the error for waiting for a gradient that never comes."""
+    return error(
+        RuntimeError,
+        who,
+        f"a tensor of shape {tuple(t.shape)} that doesn't require gradient (requires_grad=False) never gets one",
+        "call x.requires_grad_() first, or take a result that was not made under no_grad() or by detach()",
+    )
+
+
+@explains("accumulate hook on result")
+def on_result(t: Tensor, node: Any) -> Exception:
+    """Return the error for a post-accumulate hook on what accumulates nothing."""
+    return error(
+        RuntimeError,
+        "register_post_accumulate_grad_hook",
+        "post accumulate grad hooks cannot be registered on non-leaf tensors: this one of shape "
+        f"{tuple(t.shape)} is the result of {name_of(node)}, and backward does not fill its .grad",
+        "use register_hook",
+    )
+
+
+@explains("tensor hook")
+def tensor_hook(node: Any, t: Tensor, hook: Callable) -> None:
+    """Warn of a hook that comes too late, and in debug mode of one that drops what it computes."""
+    warn_if_late("register_hook", node, t)
+    if debug.mode.on:
+        find_missing_return(hook)
+
+
+@explains("retain_grad")
+def retain_grad(node: Any, t: Tensor) -> None:
+    """Warn of a retain_grad that comes too late."""
+    warn_if_late("retain_grad", node, t)
+
+
+def warn_if_late(who: str, node: Any, t: Tensor) -> None:
+    """Warn if a backward has gone through the node and freed it: no other one can follow."""
+    if type(freed := node._saved) is Freed:
+        warn(
+            "late-hook",
+            who,
+            f"backward has gone through the graph of this result of {name_of(node)}, of shape {tuple(t.shape)}, and freed it, "
+            "so no gradient will come here",
+            f"call {who} before backward",
+            notes=[f"freed by backward at {freed.place}"] if freed.place else [],
+        )
+
+
+@explains("accumulated hook returned")
+def returned(hook: Callable, t: Tensor, got: Any) -> Exception:
+    """Return the error for a result that would be lost."""
+    return error(
+        RuntimeError,
+        f"hook {named(hook)}",
+        f"post accumulate grad hooks should return None, but this one of a tensor of shape {tuple(t.shape)} returned "
+        f"{type(got).__name__}, which would be lost",
+        "change the gradient there in place, tensor.grad.clamp_(-1, 1), or set tensor.grad, and return nothing",
+        defined_at(hook),
+    )
+
+
+@explains("hook failed")
+def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Exception:
+    """Return the error for a hook that does not take what hooks of its kind are given; any other as it was raised."""
+    try:
+        signature = inspect.signature(hook)
+    except ValueError:  # not written in Python
+        return cause
+    try:
+        signature.bind(*args)
+    except TypeError as wrong:
+        return error(
+            TypeError,
+            f"hook {named(hook)}",
+            f"{wrong}: it is called with {len(args)} argument{'s' * (len(args) > 1)}, but is defined with {signature}",
+            f"define it as hook({parameters})",
+            defined_at(hook),
+        )
+    return cause
+
+
+@explains("hook result")
+def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) -> Exception:
+    """Return the error for what is no tuple of as many gradients."""
+    fix = "return a tuple with one gradient, or None, for each: (g1, g2)"
+    if not isinstance(got, tuple):
+        what = f"returned {type(got).__name__}, expected a tuple of {counted(len(grads))} for {name_of(node)}"
+        return error(TypeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
+    what = f"returned {counted(len(got))} for {name_of(node)}, expected {len(grads)}"
+    return error(RuntimeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
+
+
+@explains("hook gradient")
+def wrong_gradient(hook: Callable, got: Any, g: Any, node: Any) -> Exception:
+    """Return the error for what cannot take the place of a gradient."""
+    kind: type[Exception] = RuntimeError
+    whose = "" if node is None else f" of {name_of(node)}"
+    if not isinstance(got, Tensor):
+        kind, what, fix = TypeError, f"returned {type(got).__name__}, expected a tensor or None", "return a tensor"
+    elif got._sizes != g._sizes:
+        what = f"has changed the size of the gradient{whose} from {tuple(g.shape)} to {tuple(got.shape)}"
+        fix = "return a tensor of the gradient's shape"
+    elif got._np_dtype != g._np_dtype:
+        what = f"has changed the type of the gradient{whose} from {g.dtype} to {got.dtype}"
+        fix = "return result.to(grad.dtype)"
+    else:
+        what = f"has moved the gradient{whose} of shape {tuple(g.shape)} from {g.device} to {got.device}"
+        fix = "return result.to(grad.device)"
+    also = "; to leave the gradient as it is, return nothing" if node is None else ""
+    return error(kind, f"hook {named(hook)}", what, fix + also, defined_at(hook))
+
+
+def same(f: Any, g: Any) -> bool:
+    """Whether two hooks do the same: one function, or one `def` or lambda run again with the same defaults and variables."""
+    if f == g:
+        return True
+    a, b = getattr(f, "__code__", None), getattr(g, "__code__", None)
+    if a is None or a is not b:
+        return False
+    try:
+        pairs = zip(*[[*(h.__defaults__ or ()), *[c.cell_contents for c in h.__closure__ or ()]] for h in (f, g)])
+        return all([x is y for x, y in pairs])
+    except ValueError:  # a variable without a value yet
+        return False
+
+
+def find_missing_return(hook: Callable) -> None:
+    """Warn if a hook computes a new gradient from its parameter, and neither uses nor returns it."""
+    try:
+        lines, first = inspect.getsourcelines(hook)
+        f = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except (OSError, TypeError, SyntaxError):  # no source, or a lambda in the middle of a line
+        return
+    inside = list(ast.walk(f))[1:]
+    if not isinstance(f, ast.FunctionDef) or not f.args.args or any(isinstance(n, BRANCHES) for n in inside):
+        return
+    name = f.args.args[0].arg
+    uses = {n for n in inside if isinstance(n, ast.Name) and n.id == name}
+    for s in inside:
+        if isinstance(s, ast.Assign) and lost(s, uses) or isinstance(s, ast.Expr) and without_effect(s.value, uses):
+            result = name if isinstance(s, ast.Assign) else ast.unparse(s.value)
+            warn(
+                "hook-without-return",
+                f"hook {named(hook)}",
+                f"computes a new {name} and does not return it, so the gradient stays as it is",
+                f"end the function with `return {result}`",
+                Place(inspect.getsourcefile(hook) or "", first + s.lineno - 1),
+            )
+            return
+
+
+def lost(s: ast.Assign, uses: set) -> bool:
+    """Whether a statement gives the name a new value made of the old, and nothing uses it later on."""
+    end: Any = (s.end_lineno, s.end_col_offset)
+    made_of_it = uses & {*s.targets} and uses & {*ast.walk(s.value)}
+    return bool(made_of_it) and not any((n.lineno, n.col_offset) > end for n in uses)
+
+
+def without_effect(value: ast.expr, uses: set) -> bool:
+    """Whether an expression that stands alone computes something of the name, by an operator or an operation."""
+    if isinstance(value, (ast.BinOp, ast.UnaryOp)):
+        return bool(uses & {*ast.walk(value)})
+    method = value.func if isinstance(value, ast.Call) else None
+    if not isinstance(method, ast.Attribute) or method.value not in uses:
+        return False
+    return hasattr(Tensor, method.attr) and not method.attr.endswith("_") and not method.attr.startswith(EFFECTS)

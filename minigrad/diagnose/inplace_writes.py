@@ -1,0 +1,105 @@
+"""Mistakes about writes in place: leaves, views that cannot be written, memory that several elements share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.graph import name_of
+from ..core.tensor import Tensor, history
+from ..errors import error, warn
+from .report import explains
+from .retained_graphs import spent
+
+ANEW = {  # what makes a new tensor instead
+    **{"add_": "x = x + ...", "sub_": "x = x - ...", "mul_": "x = x * ...", "div_": "x = x / ..."},
+    **dict.fromkeys(("masked_fill_", "index_put_", "copy_"), "x = minigrad.where(mask, value, x)"),
+}
+
+
+def name_of_write(fn: Any) -> str:
+    """Return what a write by this operation is called."""
+    return fn if isinstance(fn, str) else fn.function_name() + "_"
+
+
+@explains("inference tensor written")
+def inference_tensor_written(fn: Any, x: Tensor) -> Exception:
+    """Return the error for a write outside inference_mode."""
+    what = f"an in-place update of an inference tensor of shape {tuple(x.shape)} outside inference_mode is not allowed"
+    return error(RuntimeError, name_of_write(fn), what, "clone() it first")
+
+
+@explains("leaf written")
+def leaf_written(fn: Any, x: Tensor, root: Tensor) -> Exception:
+    """Return the error for a write to a leaf that requires grad, or to a view of one."""
+    name = name_of_write(fn)
+    return error(
+        RuntimeError,
+        name,
+        f"{of_leaf(x, root)}, is being used in an in-place operation",
+        "change its numbers inside `with minigrad.no_grad():`"
+        + (f"; in a calculation make a new tensor, {ANEW[name]}" if name in ANEW else ""),
+    )
+
+
+def of_leaf(x: Tensor, root: Tensor) -> str:
+    """Say which leaf it is, or view of one."""
+    if root is x:
+        return f"a leaf Variable that requires grad, of shape {tuple(x.shape)}"
+    return f"a view of a leaf Variable that requires grad, of shape {tuple(x.shape)} of {tuple(root.shape)}"
+
+
+@explains("fixed view written")
+def fixed_view_written(fn: Any, x: Any) -> Exception:
+    """Return the error for a write to a view whose base cannot be told of it."""
+    return error(
+        RuntimeError,
+        name_of_write(fn),
+        f"a view of shape {tuple(x.shape)} is being modified in place, but {x._view.fixed}, so its base would not know",
+        "make the view outside, or clone() it first",
+    )
+
+
+@explains("expanded tensor written")
+def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
+    """Return the error for memory in which several elements have one place."""
+    return error(
+        RuntimeError,
+        name_of_write(fn),
+        f"unsupported operation: several elements of the expanded tensor of shape {tuple(x.shape)} refer "
+        "to a single memory location",
+        "clone() the tensor before writing to it",
+    )
+
+
+@explains("result does not fit")
+def result_does_not_fit(fn: Any, x: Tensor, result: np.ndarray) -> Exception:
+    """Return the error for a result of another shape, or of a dtype that would lose what it holds."""
+    if result.shape != x._a.shape:
+        what = f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        return error(
+            RuntimeError, name_of_write(fn), what, "write x = x + ... for x += ..., whose result may be larger"
+        )
+    what = f"result type {result.dtype} can't be cast to the desired output type {x._a.dtype}"
+    fix = "convert the tensor first, x = x.float(), or write x = x + ... for x += ..."
+    return error(RuntimeError, name_of_write(fn), what, fix)
+
+
+@explains("tracked write")
+def warn_if_kept(fn: Any, before: Tensor, others: tuple) -> None:
+    """Warn if a running total of tracked losses holds graphs through which backward has gone already."""
+    loss = others[0] if len(others) == 1 else None
+    if before._layer is not None or before._a.size != 1 or not isinstance(loss, Tensor) or history(loss) is None:
+        return
+    node = spent(before._edge) or spent(loss._edge)
+    if node is not None:
+        place = node._saved.place
+        warn(
+            "kept-graph",
+            name_of_write(fn),
+            f"a result of shape {tuple(loss.shape)} that requires grad is added to a running total, which keeps the graphs "
+            f"of all rounds and cannot be differentiated, for what {name_of(node)} saved there is freed",
+            "add the number: total += loss.item(), or total += loss.detach()",
+            notes=[f"freed by backward at {place}"] if place else [],
+        )

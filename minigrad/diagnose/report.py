@@ -1,0 +1,30 @@
+"""What is said of each fault that the nucleus finds.  core/ raises `problem(code, ...)` and goes on from `notice(code, ...)`;
+here each code has the function that explains it, from the file that is named after the kind of mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+EXPLAINED: dict[str, Callable] = {}  # code -> the function that makes the exception, or warns
+
+
+def explains(*codes: str) -> Callable:
+    """Enter a function that takes the facts of these codes: it returns the exception to raise, or warns."""
+
+    def enter(f: Callable) -> Callable:
+        EXPLAINED.update(dict.fromkeys(codes, f))
+        return f
+
+    return enter
+
+
+def problem(code: str, sentence: str, **facts: Any) -> Exception:
+    """Return the exception for a fault."""
+    return EXPLAINED[code](**facts)
+
+
+def notice(code: str, **facts: Any) -> None:
+    """Warn of what is allowed and seldom meant."""
+    EXPLAINED[code](**facts)

@@ -1,0 +1,35 @@
+"""Words that messages share: how many, which arguments, what kind of value."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from ..core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..core.function import Function
+
+
+def argument_names(cls: type[Function], n: int) -> list[str]:
+    """What forward calls its first n arguments, without the ctx."""
+    found = []
+    for p in list(inspect.signature(cls.forward).parameters.values())[cls.combined :]:
+        found += [f"{p.name}[{i}]" for i in range(n - len(found))] if p.kind is p.VAR_POSITIONAL else [p.name]
+    return found[:n] if len(found) >= n else [f"argument_{i}" for i in range(n)]
+
+
+def counted(n: int, noun: str) -> str:
+    """A number with its noun: 1 argument, 2 arguments.
+
+    >>> counted(1, "entry"), counted(2, "entry")
+    ('1 entry', '2 entries')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
+
+
+def described(x: Any) -> str:
+    """A value in an error."""
+    if isinstance(x, Tensor):
+        return f"a tensor of shape {tuple(x.shape)}"
+    return "None" if x is None else f"a {type(x).__name__}"

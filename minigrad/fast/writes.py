@@ -1,0 +1,41 @@
+"""Writes in place that change no history, such as an optimizer's: at once on the arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays.errstate import restore, silence
+from ..arrays.kinds import KINDS
+from ..core.frames import OFF, ON, Frame
+from ..core.graph import INFERENCE, memory
+from ..core.tensor import Tensor
+
+
+def untracked(*args: Any) -> bool:
+    """Whether there is no history that a write could change."""
+    return all([not isinstance(a, Tensor) or a._edge is None and a._view is None for a in args])
+
+
+def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
+    """Write among plain tensors of one float dtype where no history changes; False where it is not that simple."""
+    if frame is not OFF and (frame is not ON or not untracked(x, *others)) or frame.observers:
+        return False
+    if x._layer is not None or x._ver is INFERENCE or fn.update is not None:
+        return False
+    a, values = x._a, []
+    for o in others:
+        v = o._a if isinstance(o, Tensor) and o._layer is None else o
+        if type(v) in KINDS and v.dtype is a.dtype or type(v) is float or type(v) is int:
+            values.append(v)
+        else:
+            return False
+    said = silence()
+    try:
+        if 0 in a.strides or not fn.write_short(a, *values):
+            return False
+    except Exception:  # the general way knows what to say
+        return False
+    finally:
+        restore(said)
+    (x._ver or memory(x)).bump(fn.name + "_")
+    return True

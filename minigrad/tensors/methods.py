@@ -1,0 +1,135 @@
+"""The methods of Tensor that are no operations and not about the graph: what it is, where it lies, what it becomes.
+
+`install` puts them into the class, whose core (core/tensor.py) is slots and the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..arrays import dtypes
+from ..arrays.devices import strided
+from ..arrays.memory import address, storage
+from ..core.events import slots
+from ..core.graph import INFERENCE
+from ..core.tensor import Tensor, example
+from ..errors import error
+from .conversion import Conversions
+
+
+class Methods(Conversions):
+    """What a tensor is, asked in Python."""
+
+    if TYPE_CHECKING:  # the operations, which ops/tensor_methods.py attaches
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def _binary(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
+        __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = _binary
+
+    itemsize = property(lambda t: t._np_dtype.itemsize, doc="Bytes of one element.")
+    nbytes = property(lambda t: t.numel() * t.itemsize, doc="Bytes of all elements.")
+    layout = property(lambda t: strided, doc="Tensors are strided; there is no other layout.")
+    is_cuda = property(lambda t: t.device.type == "cuda", doc="Whether the memory is a GPU's.")
+    is_cpu = property(lambda t: t.device.type == "cpu", doc="Whether the memory is the computer's own.")
+    is_sparse = is_quantized = is_meta = property(lambda t: False, doc="There are no such tensors.")
+    real = property(lambda t: t, doc="The tensor itself: there are no complex ones.")
+
+    def size(self, dim: int | None = None):
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self._sizes)
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.itemsize
+
+    def stride(self, dim: int | None = None):
+        """Steps in memory, in elements, from one index of a dimension to the next."""
+        a = example(self)
+        if a.size:
+            steps = [s // a.itemsize for s in a.strides]
+            for d in reversed(
+                range(a.ndim)
+            ):  # NumPy steps 0 along a dimension that None has made, PyTorch over the next
+                if steps[d] == 0 and a.shape[d] == 1:
+                    steps[d] = steps[d + 1] * a.shape[d + 1] if d + 1 < a.ndim else 1
+        else:  # NumPy has zeros there
+            steps = [math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)]
+        return tuple(steps) if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """Where the tensor begins in its storage, in elements."""
+        return (address(self._a) - address(storage(self._a))) // self._a.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return address(self._a)
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps."""
+        return example(self).flags.c_contiguous
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is float16, bfloat16, float32 or float64."""
+        return self._np_dtype in dtypes.FLOATS
+
+    def is_complex(self) -> bool:
+        """Always False: there are no complex tensors."""
+        return False
+
+    def is_signed(self) -> bool:
+        """Whether the dtype can hold negative numbers."""
+        return dtypes.kind(self._np_dtype) in "fi"
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made under inference_mode."""
+        return self._ver is INFERENCE
+
+    def __len__(self) -> int:
+        if not self.shape:
+            notes = slots.origins({"tensor": self})
+            raise error(TypeError, "len", "a 0-d tensor has no length", "use .item() for its value", notes=notes)
+        return self.shape[0]
+
+    def __iter__(self):
+        if not self.shape:
+            notes = slots.origins({"tensor": self})
+            raise error(TypeError, "iter", "iteration over a 0-d tensor", "use .item() for its value", notes=notes)
+        return iter(self.unbind(0))
+
+
+SKIPPED = (
+    "__module__",
+    "__qualname__",
+    "__doc__",
+    "__dict__",
+    "__weakref__",
+    "__slots__",
+    "__annotations__",
+    "__firstlineno__",
+)
+
+
+def install() -> None:
+    """Give Tensor these methods."""
+    for cls in (Conversions, Methods):
+        for name, method in vars(cls).items():
+            if name not in SKIPPED:
+                setattr(Tensor, name, method)

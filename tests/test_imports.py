@@ -1,0 +1,115 @@
+"""Imports run one way: from a folder only to those above it, imports inside functions included."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from docs.build.package import FOLDERS
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "minigrad"
+# Rings of files within one folder that are still to be opened: the number of files in each.
+RINGS = {"ops": [12, 2, 2], "kernels": [8, 2], "record": [2], "compile": [2], "explain": [2], "autograd": [5]}
+
+
+def name_of(path):
+    """The dotted name of a module."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def folder(name):
+    """The folder of a module, or the file where it stands in none."""
+    return name.split(".")[1] if "." in name else ""
+
+
+def imported(name, path):
+    """The modules that a file imports anywhere, but for the type checker."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+
+    def walk(node):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+                continue
+            if isinstance(child, ast.Import):
+                yield from [a.name for a in child.names]
+            elif isinstance(child, ast.ImportFrom):
+                above = package[: len(package) - child.level + 1] if child.level else []
+                module = ".".join([*above, *([child.module] if child.module else [])])
+                yield from [n if (n := f"{module}.{a.name}") in MODULES else module for a in child.names]
+            yield from walk(child)
+
+    return {m for m in walk(ast.parse(path.read_text())) if m in MODULES} - {name, "minigrad"}
+
+
+@cache
+def edges():
+    return {name: imported(name, path) for name, path in MODULES.items()}
+
+
+def rings(graph):
+    """The sets of modules that need each other."""
+    index, low, stack, found = {}, {}, [], []
+
+    def go(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in graph[v]:
+            if w not in index:
+                go(w)
+            if w in stack:
+                low[v] = min(low[v], low[w])
+        if low[v] == index[v]:
+            ring = stack[stack.index(v) :]
+            del stack[stack.index(v) :]
+            found.extend([ring] if len(ring) > 1 else [])
+
+    for v in graph:
+        if v not in index:
+            go(v)
+    return found
+
+
+def test_no_import_leads_to_a_folder_further_down():
+    order = list(FOLDERS)
+    upward = [
+        (name, other)
+        for name, found in edges().items()
+        for other in found
+        if folder(name) and order.index(folder(other)) > order.index(folder(name))
+    ]
+    assert not upward
+
+
+def test_rings_of_files_are_those_that_are_known():
+    found = rings(edges())
+    assert all(len({folder(name) for name in ring}) == 1 for ring in found), "a ring of files of several folders"
+    sizes = {f: sorted((len(ring) for ring in found if folder(ring[0]) == f), reverse=True) for f in FOLDERS}
+    assert {f: s for f, s in sizes.items() if s} == {f: s for f, s in RINGS.items() if s}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if folder(name) == "core"])
+def test_the_nucleus_imports_facts_about_arrays_and_the_users_line_alone(name):
+    assert {folder(other) for other in edges()[name]} <= {"core", "arrays", "places"}
+
+
+def test_kernels_know_arrays_alone():
+    kernels = [name for name in MODULES if folder(name) == "kernels"]
+    assert {folder(other) for name in kernels for other in edges()[name]} <= {
+        "kernels",
+        "arrays",
+        "places",
+        "errors",
+        "config",
+    }
+
+
+def test_no_name_of_a_file_occurs_twice():
+    public = {"functional", "function", "linalg", "cuda", "graph"}  # PyTorch's names of modules
+    names = [path.stem for path in MODULES.values() if path.stem not in ("__init__", "__main__")]
+    twice = {name for name in names if names.count(name) > 1}
+    assert twice <= public
