@@ -14,6 +14,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from .base.argument_errors import sketch
 from .base.registry import op
+from .copy import Copy
 from .gather import check_index, check_range, run
 from .index import Put, Take, fitting, is_mask, where_true
 from .reduce import axis
@@ -152,6 +153,13 @@ def filled(do: Any, x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 def placed(do: Any, x: Tensor, indices: Any, values: Tensor, accumulate: bool) -> Tensor:
     """What both forms of index_put do."""
+    flags = [i for i in indices if isinstance(i, Tensor) and is_mask(i) and not i.ndim]  # of the whole tensor
+    if flags:
+        indices = [i for i in indices if all(i is not flag for flag in flags)]
+        if not all(flags):
+            return do(Copy, x, x)
+        if not indices:
+            return do(Copy, x, x + values if accumulate else values)
     dims, found, d = [], [], 0
     for i in indices:
         if not (i is None or isinstance(i, Tensor)):

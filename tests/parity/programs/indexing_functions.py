@@ -32,3 +32,11 @@ def where_gradient(torch):
     z = torch.where(x > 1, x, y)
     (z * z).sum().backward()
     return z, x.grad, y.grad
+
+
+@gives([[7.0, 7.0, 7.0], [0.0, 1.0, 2.0], [[7.0, 7.0, 7.0], [3.0, 4.0, 5.0]], [2, 0]])
+def index_put_of_a_flag(torch):
+    x, seven, yes, no = torch.arange(3.0), torch.tensor(7.0), torch.tensor(True), torch.tensor(False)
+    matrix = torch.arange(6.0).reshape(2, 3).index_put((yes, torch.tensor([0])), seven)
+    examples = torch.vmap(lambda y: y.index_put((no,), y.sum()))(torch.ones(2, 0))
+    return x.clone().index_put_((yes,), seven), x.index_put((no,), seven), matrix, list(examples.shape)
