@@ -68,6 +68,29 @@ class Affine(torch.autograd.Function):
         return x_t * weight + x * weight_t
 
 
+class Product(torch.autograd.Function):  # the engine sums its gradients down to the inputs' shapes
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, y):
+        return x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y, grad * x
+
+    @staticmethod
+    def jvp(ctx, x_t, y_t):
+        x, y = ctx.saved_tensors
+        return x_t * y + x * y_t
+
+
 class Sort(torch.autograd.Function):
     @staticmethod
     def forward(x):
@@ -164,10 +187,11 @@ class Double(torch.autograd.Function):  # in place
     def jvp(ctx, tangent):
         return tangent.mul_(2)
 """
-SHAPES = [(), (), (1,), (2,), (3,), (0,), (2, 3), (1, 3), (2, 1), (3, 0), (2, 2)]
+SHAPES = [(), (), (1,), (2,), (3,), (0,), (2, 3), (1, 3), (2, 1), (3, 0), (2, 2), (2, 2, 3), (2, 1, 2)]
 CUSTOM = [
     "Cube.apply({t})[0]", "Cube.apply({t})[1]", "sum(Cube.apply({t}))", "Affine.apply({t}, {u}, 2)",
-    "Affine.apply({t}, {u}, 0.5)", "Sort.apply({t})[0]", "Double.apply({t}.clone())", "Double.apply({t} * 1)",
+    "Affine.apply({t}, {u}, 0.5)", "Product.apply({t}, {u})", "Product.apply({t}, {t}.sum(0))",
+    "Product.apply({t}[:1], {t})", "Sort.apply({t})[0]", "Double.apply({t}.clone())", "Double.apply({t} * 1)",
 ]  # fmt: skip
 MORE = [
     "torch.zeros(3, dtype=torch.float64)", "torch.zeros_like({t})", "{t}.new_zeros(2)", "torch.ones_like({t})",
@@ -181,6 +205,7 @@ MORE = [
     "torch.addcmul({t}, {u}, {t})", "{t}.view_as({t})", "{t}.masked_fill({t} > 1, 0.5)",
     "{t}.scatter(0, ({t} * 0).long(), {t})", "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]",
     "{t}.repeat_interleave(2)",
+    "{t} @ {u}", "{t} @ {t}.mT", "{t}.mT @ {u}", "{t}.clone()", "{t}.contiguous()", "{t}.flip(0)", "{t}.tril()",
     "({t} > 0.5) * {u}", "{t}.detach().long() + {u}", "torch.arange(2) * {t}", "{t}.double()",
 ]  # fmt: skip
 MORE_WRITES = [
@@ -188,6 +213,16 @@ MORE_WRITES = [
     "{t}.index_fill_(0, torch.tensor([0]), 0.5)", "{t}.add_(1)", "{t}.exp_()",
     "{t}.scatter_(0, torch.zeros(1, dtype=torch.int64), {u})", "{t}[({t} * 0).long()] = {u}", "{t}.div_(2)",
     "{t}.detach().mul_(1.5)", "{t}.square_()", "{t}[0] += {u}", "{t}.diagonal().add_({u})", "{t}.addcmul_({u}, {u})",
+]  # fmt: skip
+
+# A write to a result goes through what is a view of it in some orders of memory, and a copy in others.
+RESULTS = [
+    "{t} @ {t}.mT", "{t}.cumsum(-1)", "{t}.sum(0)", "{t}.softmax(0)", "{t}.mT.tril()", "{t}.roll(1, 0)", "{t}.flip(0)",
+    "{t} * 2", "{t}.mT * 2", "{t}.amax(1)", "{t}.mT.contiguous()", "{t}.clone()", "torch.cat([{t}, {t}])", "{t} + {u}",
+]  # fmt: skip
+THROUGH = [
+    "flatten()", "reshape(-1)[:1]", "mT.flatten()", "contiguous()", "view(-1)", "reshape(1, -1)", "ravel()", "flatten(1)",
+    "unsqueeze(0).flatten()", "mT.reshape(-1)",
 ]  # fmt: skip
 
 # Each makes a function of x and y from the function {f}; the results of all are single tensors.
@@ -210,6 +245,17 @@ TRANSFORMS = {
     "vmap by y": "torch.func.vmap({f}, in_dims=(None, 0))(x, torch.stack([y, y.tanh()])).sum(0)",
     "vmap of rows": "torch.func.vmap({f}, in_dims=(0, None))(x.unsqueeze(1), y)",
     "vmap of columns": "torch.func.vmap(lambda x, y: {f}(x, y) + x.sum(), (-1, None), 1)(x.unsqueeze(0), y)",
+    # 1, 2 and 3 are sizes of other dimensions as well, 5 is none
+    "vmap of 1": "torch.func.vmap({f}, in_dims=(-1, 0))(x.unsqueeze(-1), y.unsqueeze(0))",
+    "vmap of 2": "torch.func.vmap({f}, in_dims=(-1, 0))(torch.stack([x, x * 2], -1), torch.stack([y, y.tanh()]))",
+    "vmap of 3": "torch.func.vmap({f}, in_dims=(0, -1), out_dims=-1)(torch.stack([x, x * 2, x]),"
+    " torch.stack([y, y, y + 1], -1))",
+    "vmap of 5": "torch.func.vmap({f})(torch.stack([x * n for n in range(5)]), torch.stack([y + n for n in range(5)]))",
+    "vmap of 5 in the middle": "torch.func.vmap({f}, in_dims=(1, -1))(torch.stack([x * n for n in range(5)], 1),"
+    " torch.stack([y + n for n in range(5)], -1))",
+    "vmap of 5 by y": "torch.func.vmap({f}, in_dims=(None, -1))(x, torch.stack([y + n for n in range(5)], -1)).sum(0)",
+    "vmap of 2 in the middle": "torch.func.vmap({f}, in_dims=(1, -2))(torch.stack([x, x * 2], 1), torch.stack([y, y + 1], -2))",
+    "vmap of transposed": "torch.func.vmap(lambda x, y: {f}(x.mT, y), in_dims=(1, None))(torch.stack([x, x * 2], 1), y)",
     "vmap in chunks": "torch.func.vmap({f}, chunk_size=2)(torch.stack([x, x.tanh(), x * x]), torch.stack([y, y + 1, y]))",
     "vmap of grad": "torch.func.vmap(torch.func.grad(lambda y: {f}(x, y).sum()))(torch.stack([y, y.tanh()]))",
     "vmap of jvp": "torch.func.vmap(lambda t: torch.func.jvp(lambda x: {f}(x, y), (x,), (t,))[1])(torch.stack([x, x + 1]))",
@@ -337,8 +383,15 @@ def grow(program, choice, torch, custom):
                 continue
             lines.append(line)
             continue
+        if kind < 0.38:
+            expression = choice.choice(RESULTS).format(t=t, u=u)
+            write = f"v{number}.{choice.choice(THROUGH)}.mul_({choice.choice(['2', 'x.sum()'])})"
+            if attempt(exec, f"v{number} = {expression}\n{write}", env) is None and env[f"v{number}"].numel() <= 12:
+                names.append(f"v{number}")
+                lines += [f"v{number} = {expression}", write]
+            continue
         if kind < 0.55:
-            method = choice.choice(VIEWS if kind < 0.42 else COPIES if kind < 0.45 else UNARY).format(t=t)
+            method = choice.choice(VIEWS if kind < 0.46 else COPIES if kind < 0.49 else UNARY).format(t=t)
             expression = f"{t}{method}" if method.startswith("[") else f"{t}.{method}"
         else:
             expression = choice.choice(BINARY if kind < 0.65 else CUSTOM if kind < 0.78 and custom else MORE).format(
