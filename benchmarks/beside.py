@@ -47,7 +47,7 @@ NAME, COLUMN = 26, 15
 
 # ---------------------------------------------------------------------- the other commit
 def git(*args):
-    """What git prints."""
+    """Run git and return what it prints."""
     return subprocess.run(["git", *args], cwd=ROOT, check=True, capture_output=True).stdout
 
 

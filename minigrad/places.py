@@ -55,7 +55,7 @@ CELL = re.compile(r"<ipython-input-(\d+)-\w+>$|[/\\]ipykernel_\d+[/\\]\d+\.py$")
 
 
 def cell_name(file: str) -> str:
-    """What a notebook calls one of its cells, whose code has the name of a file that nobody wrote; "" for other files.
+    """Return a notebook's name for one of its cells, given the made-up file name of its code; "" for other files.
 
     >>> cell_name("<ipython-input-3-0f1e2d>"), cell_name("/home/ada/net.py")
     ('In[3]', '')

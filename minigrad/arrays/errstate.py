@@ -51,13 +51,13 @@ def alarmed(f: FunctionType) -> Callable:
 
 
 class Heard:
-    """Who is told of infinities and NaN that a calculation makes of other numbers: (what NumPy says, its flag)."""
+    """Hold the function that is told when a calculation makes infinities or NaN: (NumPy's message, its flag)."""
 
     by: Callable | None = None
 
 
 def heard(what: str, flag: int) -> None:
-    """Pass on what NumPy says."""
+    """Pass on NumPy's message."""
     if Heard.by is not None:
         Heard.by(what, flag)
 

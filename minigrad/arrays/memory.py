@@ -1,4 +1,4 @@
-"""Where arrays lie: addresses, the array that owns the memory, and copies that keep their layout."""
+"""Find addresses of arrays and the array that owns the memory, and copy arrays without changing their layout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def copied(a: np.ndarray, memo: dict) -> np.ndarray:
 
 
 def address(a: np.ndarray) -> int:
-    """Where an array's first element lies in memory."""
+    """Return the address of an array's first element."""
     return a.__array_interface__["data"][0] if type(a) is np.ndarray else a.address
 
 

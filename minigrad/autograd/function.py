@@ -154,16 +154,16 @@ def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
 
 
 def derived(ctx: Ctx) -> bool:
-    """Whether the ctx keeps what may have been computed from forward's inputs, which has no history of its own.
+    """Return whether the ctx keeps a value that forward may have computed from its inputs.
 
-    Integers and conditions have no slope.
+    Such a value has no history of its own. Integers and booleans do not count: they have no derivative.
     """
     kept = [s.tensor for s, i in zip(ctx._saved, ctx._places) if isinstance(s, Saved) and s.index is None and i is None]
     return any([not flat(v) for v in (*kept, *vars(ctx).values())])
 
 
 def flat(value: Any) -> bool:
-    """Whether a value is made of integers, conditions, names and the like, which change in steps if at all."""
+    """Return whether a value consists of integers, booleans, strings and the like, which have no derivative."""
     if isinstance(value, (tuple, list, dict)):
         return all(map(flat, value.values() if isinstance(value, dict) else value))
     if isinstance(value, Tensor):

@@ -60,7 +60,7 @@ def read_afterwards(low: Lowering, groups: list[Group], p: V, v: V, k: int) -> b
 
 
 def is_late(op: Op) -> bool:
-    """Whether an operation reads a row behind the loop over it: a sum of what lies in memory does (cpu_rows.py)."""
+    """Return whether an operation reads a row after the loop over it, as a sum of a stored row does (cpu_rows.py)."""
     return op.kind == "reduce" and op.name == "sum" and kind_of(op) == "row"
 
 

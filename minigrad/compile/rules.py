@@ -121,14 +121,14 @@ def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
 
 
 def example(a: Any, given: Any) -> Any:
-    """What an operand has to say about the dtype in which all meet; a formula's numbers are 0-d tensors, and have one."""
+    """Return an operand's part in type promotion; numbers in a formula are 0-d tensors and take part as such."""
     if isinstance(a, V):
         return np.empty((1,) * len(a.shape), a.dtype)
     return np.empty((), F4 if given.dtype in HALVES else given.dtype) if isinstance(given, Value) else plain(a)
 
 
 def one(a: Any, target: np.dtype) -> bool:
-    """Whether an operand is 1 throughout: gradients begin with that."""
+    """Return whether an operand is 1 everywhere, as the gradient is where backward begins."""
     return isinstance(a, V) and a.kind == "uniform" and a.content == 1 and a.dtype == target
 
 

@@ -27,6 +27,7 @@ from .frames import OFF, ON, current, enter
 from .function import Ctx
 from .graph import Freed, Leaf, OutputEdge, Saved, bottom, key, memory, output_index, producer, unpack, version
 from .hooks import run_accumulated_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
+from .inplace import writable
 from .tensor import Tensor, history, wrap
 
 
@@ -57,9 +58,8 @@ class BackwardRun:
         return self.useful | self.targets
 
 
-running: ContextVar[BackwardRun | None] = ContextVar(
-    "minigrad.running", default=None
-)  # the innermost that goes on here
+# the innermost backward that goes on here
+running: ContextVar[BackwardRun | None] = ContextVar("minigrad.running", default=None)
 
 
 def run(
@@ -181,12 +181,12 @@ def give(waiting: dict, heap: list, edge: Any, g: Any) -> None:
     node = edge
     if type(edge) is OutputEdge:
         node, i = edge.node, edge.index
-        slots = waiting.get(node)
-        if slots is not None:
-            slots[i] = g if slots[i] is None else slots[i] + g
+        outputs = waiting.get(node)
+        if outputs is not None:
+            outputs[i] = g if outputs[i] is None else outputs[i] + g
             return
-        slots = [None] * len(node._meta)
-        slots[i], g = g, slots
+        outputs = [None] * len(node._meta)
+        outputs[i], g = g, outputs
     elif edge in waiting:
         waiting[edge] = waiting[edge] + g
         return
@@ -299,10 +299,10 @@ def pull_user(node: Ctx, gs: list) -> tuple:
 
 
 def passed_over(node: Any, grads: Any, gs: list) -> list:
-    """A user's backward that gives None leaves the users' Functions behind it without a gradient: pairs of edge and zeros.
+    """Return pairs of edge and zeros for the users' Functions behind a None that a user's backward has given.
 
-    PyTorch calls the backward of those all the same, and what it makes of zeros is a gradient; built-in operations on the
-    way there pass the None on.
+    PyTorch calls their backward all the same, and what it makes of zeros is a gradient; built-in operations on the way
+    there pass the None on.
     """
     edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
     near = next((bottom(g)._a for g in gs if g is not None), None)
@@ -415,24 +415,25 @@ def add_grad(t: Tensor, g: Tensor) -> None:
     elif current().grad or t._grad._layer is not None or g._layer is not None:
         t._grad = t._grad + g
     else:
-        t._grad.add_(g)
+        try:
+            t._grad.add_(g)
+        except RuntimeError as e:
+            e.add_note(
+                "The tensor written to is the .grad to which backward adds; x.grad = None lets it make a new one."
+            )
+            raise
 
 
 def accumulate_array(leaf: Leaf, g: Any, this: BackwardRun) -> None:
     """Do what `accumulate` does with an array, which the leaf may take as it is where nobody else holds it."""
     t = leaf._ref()
-    if (
-        leaf._hooks is not None
-        or t is None
-        or t._edge is not leaf
-        or len(KINDS) > 1
-        and on_device(g) != on_device(t._a)
-    ):
-        return accumulate(leaf, g, this)
-    if t._grad is None:
+    moved = len(KINDS) > 1 and t is not None and on_device(g) != on_device(t._a)
+    if leaf._hooks is not None or t is None or t._edge is not leaf or moved:
+        accumulate(leaf, g, this)
+    elif t._grad is None:
         alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
         t._grad = wrap(g if alone else laid_out(g, t._a))
-    elif t._grad._edge is None and t._grad._layer is None:
+    elif writable(t._grad):
         t._grad._a += g
         memory(t._grad).bump("backward", this.place)
     else:

@@ -1,4 +1,4 @@
-"""The slots of the nucleus: what other packages plug into it.  Each has a plain default, so that the nucleus works alone.
+"""Name the slots into which other packages plug.  Each has a plain default, so that core works alone.
 
 A slot is set once, by the `install` of the package that is named beside it (minigrad/__init__.py calls them).  Observers come
 and go: they stand in the frame whose operations they look at.
@@ -46,7 +46,7 @@ def plain_call(cls: Any, name: str, *args: Any) -> Any:
 
 
 class Slots:
-    """What is plugged in now."""
+    """Hold the functions that other packages have plugged in."""
 
     # diagnose: the exception for a fault, which looks at frames, graph and source only when something is raised
     problem: Callable = staticmethod(plain_problem)

@@ -478,7 +478,7 @@ def place_among(t: Any, group: tuple) -> int | None:
 
 
 def is_float(x: Any) -> bool:
-    """Whether x is a tensor that can have a derivative."""
+    """Return whether x is a tensor that can have a derivative."""
     return isinstance(x, Tensor) and x._np_dtype in FLOATS
 
 

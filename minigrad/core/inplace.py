@@ -136,6 +136,11 @@ def check_memory(fn: Any, x: Tensor) -> None:
         raise slots.problem("expanded tensor written", "several elements lie at one place in memory", fn=fn, x=x)
 
 
+def writable(t: Tensor) -> bool:
+    """Return whether nothing has to be checked before a write: plain, without history, each element in its own place."""
+    return t._edge is None and t._layer is None and t._ver is not INFERENCE and 0 not in t._a.strides
+
+
 def check_result(fn: Any, x: Tensor, result: np.ndarray) -> None:
     """Refuse a result that does not fit into x: its shape and its kind of dtype."""
     floats = result.dtype in FLOATS and x._a.dtype not in FLOATS

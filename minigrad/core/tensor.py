@@ -251,10 +251,11 @@ class Box(Tensor):
 
 
 class ViewOf:
-    """How a view came about: `fn(parent, *args)`, the parent's edge when the view's own history was derived, and the version
-    of the memory then: only a write can make the history another.
+    """Record that a view is `fn(parent, *args)`.
 
-    `fixed`, if not None, says why the view's history may not be derived again (and in-place writes are refused).
+    `seen` and `version` are the parent's edge and the memory's version when the view's history was last derived. Only a
+    write changes them, and then the history has to be derived again. `fixed`, if not None, says why that is impossible;
+    in-place writes are then refused.
     """
 
     __slots__ = ("args", "fixed", "fn", "parent", "seen", "version")

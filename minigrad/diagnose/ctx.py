@@ -1,4 +1,4 @@
-"""What a user's forward has left on its ctx: faults that are named as soon as it has returned.
+"""Look at what a user's forward has left on its ctx, and report mistakes as soon as it returns.
 
 Nothing here runs for a ctx that has no attributes and no marks.
 """

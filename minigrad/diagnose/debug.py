@@ -25,19 +25,19 @@ HOW = "its line is noted inside `with minigrad.debug():`"
 
 
 class Mode(threading.local):
-    """Whether debug mode is on in this thread."""
+    """Hold whether debug mode is on in this thread."""
 
     on = ALWAYS
 
 
 class Anomaly(threading.local):
-    """Whether nodes of this thread note the user's line, for detect_anomaly or debug mode, and whether NaN is an error."""
+    """Hold whether this thread's nodes note the user's line (detect_anomaly, debug mode), and whether NaN is an error."""
 
     on, nan = ALWAYS, not ALWAYS
 
 
 class Notes:
-    """What is noted about objects that are compared by identity; it goes when they go."""
+    """Keep notes about objects, compared by identity; a note goes when its object goes."""
 
     def __init__(self):
         self._table: dict[int, tuple[weakref.ref, Any]] = {}

@@ -164,7 +164,7 @@ def wrong_gradient(hook: Callable, got: Any, g: Any, node: Any) -> Exception:
 
 
 def same(f: Any, g: Any) -> bool:
-    """Whether two hooks do the same: one function, or one `def` or lambda run again with the same defaults and variables."""
+    """Return whether two hooks do the same: one function, or one `def` run twice with equal defaults and variables."""
     if f == g:
         return True
     a, b = getattr(f, "__code__", None), getattr(g, "__code__", None)
@@ -203,14 +203,14 @@ def find_missing_return(hook: Callable) -> None:
 
 
 def lost(s: ast.Assign, uses: set) -> bool:
-    """Whether a statement gives the name a new value made of the old, and nothing uses it later on."""
+    """Return whether a statement computes a new value of the name from the old one, and nothing uses it later."""
     end: Any = (s.end_lineno, s.end_col_offset)
     made_of_it = uses & {*s.targets} and uses & {*ast.walk(s.value)}
     return bool(made_of_it) and not any((n.lineno, n.col_offset) > end for n in uses)
 
 
 def without_effect(value: ast.expr, uses: set) -> bool:
-    """Whether an expression that stands alone computes something of the name, by an operator or an operation."""
+    """Return whether an expression statement computes something from the name, by an operator or an operation."""
     if isinstance(value, (ast.BinOp, ast.UnaryOp)):
         return bool(uses & {*ast.walk(value)})
     method = value.func if isinstance(value, ast.Call) else None

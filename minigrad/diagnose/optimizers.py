@@ -17,7 +17,7 @@ from .debug import Lent
 
 
 def is_module(x: Any) -> bool:
-    """Whether x is a module of nn, which this file must not import: nn imports it."""
+    """Return whether x is a module of nn.  This file must not import nn, which imports it."""
     return hasattr(x, "named_parameters")
 
 

@@ -1,5 +1,7 @@
-"""What is said of each fault that the nucleus finds.  core/ raises `problem(code, ...)` and goes on from `notice(code, ...)`;
-here each code has the function that explains it, from the file that is named after the kind of mistake.
+"""Register the function that explains each fault that core finds.
+
+core raises `problem(code, ...)` and continues after `notice(code, ...)`.  The function for a code stands in the file
+that is named after the kind of mistake.
 """
 
 from __future__ import annotations

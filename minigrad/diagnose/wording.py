@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def argument_names(cls: type[Function], n: int) -> list[str]:
-    """What forward calls its first n arguments, without the ctx."""
+    """Return the names of forward's first n arguments, without the ctx."""
     found = []
     for p in list(inspect.signature(cls.forward).parameters.values())[cls.combined :]:
         found += [f"{p.name}[{i}]" for i in range(n - len(found))] if p.kind is p.VAR_POSITIONAL else [p.name]

@@ -94,7 +94,7 @@ def write(plan: Plan, scope: dict) -> str:
 
 
 def by_formula(cls: Any) -> Callable:
-    """What computes on few elements by a formula; of infinities on the way, which the result may not have, nobody hears."""
+    """Return the function that computes a formula on few elements; it ignores infinities in intermediate results."""
     plain = cls.ufunc or formula.on_arrays(cls.kernel)
 
     def compute(*arrays: Any) -> Any:

@@ -12,7 +12,7 @@ from ..core.tensor import Tensor
 
 
 def untracked(*args: Any) -> bool:
-    """Whether there is no history that a write could change."""
+    """Return whether no argument has a history that a write could change."""
     return all([not isinstance(a, Tensor) or a._edge is None and a._view is None for a in args])
 
 

@@ -214,7 +214,7 @@ def compiled(name: str, source: str | None) -> Any:
 
 
 def fusable(g: Any) -> bool:
-    """Whether a gradient is one that a fused kernel may work on: large, and no half."""
+    """Return whether a fused kernel may work on a gradient: it is large, and not of half precision."""
     return g.size >= FUSE_FROM and g.itemsize > 2 or on_device(g)
 
 

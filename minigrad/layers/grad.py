@@ -57,7 +57,7 @@ class Grad(Transform):
         return super().detach(t)
 
     def follows(self, t: Box) -> bool:
-        """Whether it is tracked."""
+        """Return whether t is tracked."""
         return history(t) is not None
 
     def readable(self, t: Box) -> Tensor:

@@ -43,7 +43,7 @@ class Jvp(Transform):
             a._extra = laid_out_like(a._value, a._extra)
 
     def follows(self, t: Box) -> bool:
-        """Whether it has a tangent."""
+        """Return whether t has a tangent."""
         return self.tangent(t) is not None
 
     def derive(self, x: Any, base: Tensor) -> None:

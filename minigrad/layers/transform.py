@@ -63,7 +63,7 @@ class Transform(Layer):
         return cls
 
     def follows(self, t: Box) -> bool:
-        """Whether what is computed from t has derivatives here."""
+        """Return whether results computed from t have derivatives in this layer."""
         return False
 
     def readable(self, t: Box) -> Tensor:

@@ -1,6 +1,6 @@
-"""How a recording hears of backward: what the engine tells it, and the contexts in which the engine works under it.
+"""Tell a recording of backward: the engine's callbacks, and the contexts in which the engine runs under a recording.
 
-As with operations (callbacks.py), only the log is written while the program runs; gradient_flow.py works off what was told.
+As with operations (callbacks.py), the log is all that is written while the program runs; gradient_flow.py evaluates it.
 """
 
 from __future__ import annotations

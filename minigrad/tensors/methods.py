@@ -19,7 +19,7 @@ from .conversion import Conversions
 
 
 class Methods(Conversions):
-    """What a tensor is, asked in Python."""
+    """Give tensors the methods that ask what they are: shape, strides, dtype, place."""
 
     if TYPE_CHECKING:  # the operations, which ops/tensor_methods.py attaches
 
@@ -41,33 +41,31 @@ class Methods(Conversions):
     real = property(lambda t: t, doc="The tensor itself: there are no complex ones.")
 
     def size(self, dim: int | None = None):
-        """The shape, or the size of one dimension."""
+        """Return the shape, or the size of one dimension."""
         return self.shape if dim is None else self.shape[dim]
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return self.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return math.prod(self._sizes)
 
     nelement = numel
 
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """Return the bytes of one element."""
         return self.itemsize
 
     def stride(self, dim: int | None = None):
-        """Steps in memory, in elements, from one index of a dimension to the next."""
+        """Return the steps in memory, in elements, from one index of a dimension to the next."""
         a = example(self)
         if a.size:
             steps = [s // a.itemsize for s in a.strides]
-            for d in reversed(
-                range(a.ndim)
-            ):  # NumPy steps 0 along a dimension that None has made, PyTorch over the next
+            for d in range(a.ndim - 1, -1, -1):  # NumPy steps 0 along a dimension made by None, PyTorch over the next
                 if steps[d] == 0 and a.shape[d] == 1:
                     steps[d] = steps[d + 1] * a.shape[d + 1] if d + 1 < a.ndim else 1
         else:  # NumPy has zeros there
@@ -75,31 +73,31 @@ class Methods(Conversions):
         return tuple(steps) if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
-        """Where the tensor begins in its storage, in elements."""
+        """Return where the tensor begins in its storage, in elements."""
         return (address(self._a) - address(storage(self._a))) // self._a.itemsize
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         return address(self._a)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps."""
+        """Return whether the elements lie in memory in row-major order without gaps."""
         return example(self).flags.c_contiguous
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is float16, bfloat16, float32 or float64."""
+        """Return whether the dtype is float16, bfloat16, float32 or float64."""
         return self._np_dtype in dtypes.FLOATS
 
     def is_complex(self) -> bool:
-        """Always False: there are no complex tensors."""
+        """Return False: there are no complex tensors."""
         return False
 
     def is_signed(self) -> bool:
-        """Whether the dtype can hold negative numbers."""
+        """Return whether the dtype can hold negative numbers."""
         return dtypes.kind(self._np_dtype) in "fi"
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made under inference_mode."""
+        """Return whether the tensor was made under inference_mode."""
         return self._ver is INFERENCE
 
     def __len__(self) -> int:

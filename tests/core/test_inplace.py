@@ -47,3 +47,26 @@ def test_a_leaf_marked_dirty_is_named_in_the_call_to_write_and_was_changed_by_th
     with pytest.raises(RuntimeError, match=r"(?s)forward has changed it by now.*Doubled\.apply\(n, var\.clone\(\)\)"):
         Doubled.apply(6, x)
     assert x.tolist() == [2.0, 2.0]
+
+
+def made_in_inference_mode():
+    with minigrad.inference_mode():
+        return minigrad.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: minigrad.zeros(1).expand(3), "several elements of the expanded tensor"),
+        (lambda: minigrad.zeros(3).as_strided((3,), (0,)), "several elements of the expanded tensor"),
+        (made_in_inference_mode, "inference tensor"),
+    ],
+)
+def test_backward_does_not_add_to_a_grad_that_cannot_be_written(make, message):
+    x = minigrad.ones(3, requires_grad=True)
+    x.grad = make()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=message) as refused:
+            (x * x).sum().backward()
+        assert "the .grad to which backward adds" in refused.value.__notes__[0]
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]

@@ -165,7 +165,7 @@ def shares_memory(t, u):
 
 
 def same_elements(t, u):
-    """Whether two tensors on one memory hold the same elements in the same places."""
+    """Return whether two tensors on one memory hold the same elements in the same places."""
     place = lambda t: (t.data_ptr(), t.shape, t.stride())
     return place(t) == place(u) or t.numel() == u.numel() == 1 and t.data_ptr() == u.data_ptr()
 

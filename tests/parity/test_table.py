@@ -109,7 +109,7 @@ ROW_BY_ROW = {
 @pytest.mark.parametrize("layout", ["plain", "transposed", "channels last", "sliced"])
 @pytest.mark.parametrize("name", COMPARED)
 def test_results_lie_in_memory_as_torchs_do(name, layout):
-    """Whether `.view(-1)` is allowed depends on it."""
+    """Compare strides, on which it depends whether `.view(-1)` is allowed."""
     for sample in TABLE[name].samples:
         (theirs, _), (ours, _) = both(name, sample, layout=layout)
         if isinstance(theirs, Exception):

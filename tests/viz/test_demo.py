@@ -2,19 +2,16 @@
 
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
 
 import pytest
 
 
 @pytest.mark.slow
-def test_the_demonstration_trains_checks_and_draws_in_less_than_a_minute(tmp_path):
+def test_the_demonstration_trains_checks_and_draws(tmp_path):
     pytest.importorskip("sklearn")
-    start = time.perf_counter()
     done = subprocess.run([sys.executable, "-m", "viz.demo"], cwd=tmp_path, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
-    assert time.perf_counter() - start < 60  # 6 s on an idle machine
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
         "forward.svg",
         "backward.svg",

@@ -26,9 +26,9 @@ watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose look() is called 
 
 
 class Uncapturable(BaseException):
-    """What is asked of the device during a capture (launch_graph.py) cannot be asked again later; why.
+    """Signal that a request during a capture cannot be repeated when the captured graph runs; the message says why.
 
-    No Exception: those are explained on their way to the user, and this one is on its way to launch_graph.py.
+    It is no Exception, since those are explained on their way to the user; launch_graph.py catches this one.
     """
 
 

@@ -1,1 +1,1 @@
-"""What an operation is made of: Primitive, the families, the table of operations, and the methods of Tensor made from it."""
+"""Define what every operation is built on: Primitive, the families, the registry, and layouts of results."""

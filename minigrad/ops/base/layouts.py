@@ -1,7 +1,7 @@
-"""How the results of operations lie in memory: as PyTorch's do, so that `.view` can show them, or is refused, as there.
+"""Lay results out in memory as PyTorch does, so that `.view` works, and is refused, in the same cases.
 
-Without an attribute `layout` a result lies as NumPy has made it, which for elementwise operations is the order of the
-operands, as in PyTorch.  On a GPU kernels write their results row by row.
+An operation without the attribute `layout` leaves its result as NumPy made it.  For elementwise operations that is the
+order of the operands, as in PyTorch.  On a GPU kernels write their results row by row.
 """
 
 from __future__ import annotations

@@ -79,9 +79,9 @@ def k(x, out):
 """
 PROGRAM = """
 import json, sys
-from minigrad.kernels.cuda import modules
+from minigrad.kernels.cuda import kernel_modules
 from tools import cuda_build as build
-kernel = modules.Launched(sys.argv[1], sys.argv[2], "k", ("float32[::1]", "float32[::1]"))
+kernel = kernel_modules.Launched(sys.argv[1], sys.argv[2], "k", ("float32[::1]", "float32[::1]"))
 print(json.dumps([r._asdict() for r in build.compile_one(kernel, build.ARCHITECTURES)]))
 """
 

@@ -107,7 +107,7 @@ def once_differentiable_allows_one_backward(torch):
 
 @gives([[False, True], [[0.0, 0.0, 6.0], [0.0, 12.0, 6.0]]])
 def once_differentiable_with_a_constant_slope(torch):
-    """What the ctx keeps has no slope: places and a flag."""
+    """Keep only integers and a flag on the ctx, which have no derivative."""
 
     class Largest(torch.autograd.Function):
         @staticmethod
