@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 
 import pytest
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 import types
 
 import numpy as np
@@ -286,16 +285,6 @@ def f(order_, next_):
     order = np.zeros(24, int)
     run(module(text).f, 2, 4, [order, np.zeros(1, int)])
     assert (order == [*[0, 1, 2, 3] * 3, *[4, 5, 6, 7] * 3]).all()
-
-
-def test_a_thread_costs_a_few_microseconds():
-    x = np.zeros(20000, np.float32)
-    made, times = module(SCALE), []
-    for _ in range(3):
-        start = time.perf_counter()
-        run(made.scale, 79, 256, [x, x])
-        times.append(time.perf_counter() - start)
-    assert min(times) / 20000 < 20e-6  # 1.5 on an idle machine
 
 
 def test_simulated_is_asked_of_the_environment_alone():
