@@ -25,7 +25,7 @@ from ..places import Place, user_place
 from .events import slots
 from .frames import OFF, ON, current, enter
 from .function import Ctx
-from .graph import Freed, Leaf, OutputEdge, Saved, bottom, key, memory, output_index, producer, unpack, version
+from .graph import Freed, Leaf, OutputEdge, Saved, bottom, key, memory, next_number, output_index, producer, unpack
 from .hooks import run_accumulated_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .inplace import writable
 from .tensor import Tensor, history, wrap
@@ -86,7 +86,7 @@ def run(
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
     if not keep:
-        this.freed = Freed(this.place, max([producer(e)._seq for e in roots], default=0))
+        this.freed = Freed(this.place)
     token = running.set(this)
     enter(frame)
     silent = listen() if arrays else None
@@ -101,7 +101,7 @@ def run(
             restore(silent)
         enter(here)
         running.reset(token)
-    if arrays:
+    if arrays and found:
         found = {k: boxed(g) for k, g in found.items()}
     if slots.backward_ends is not None:
         slots.backward_ends(this, found)
@@ -128,6 +128,8 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     allowed = None if useful is None or targets is None else useful | targets
     for edge, g in zip(this.roots, grads, strict=True):
         give(waiting, heap, edge, g)
+    if freed is not None and heap:
+        freed.root = -heap[0][0]
     while heap:
         node = heappop(heap)[1]
         g = waiting.pop(node)
@@ -249,15 +251,15 @@ def formulas_on_arrays(node: Any, g: Any, freed: Freed | None) -> list | None:
 
 def pull(node: Any, gs: list) -> tuple:
     """Return one node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
-    before = [0 if g is None or g._layer is None and g._ver is None else version(g) for g in gs]
+    begun = next_number()
     try:
         outs = pull_user(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
             e.add_note(f"The forward call that this backward belongs to ({type(node).__name__}) was at {node._trace}")
         raise
-    for i, (g, n) in enumerate(zip(gs, before)):
-        if g is not None and (g._layer is not None or g._ver is not None) and version(g) != n:
+    for i, g in enumerate(gs):
+        if g is not None and (g._ver is not None or g._layer is not None) and memory(g).at > begun:
             raise slots.problem("gradient modified", "backward modifies a gradient in place", node=node, i=i, g=g)
     edges = node._edges
     outs = tuple([o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, edges))])

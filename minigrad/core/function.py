@@ -14,10 +14,10 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from .events import slots
-from .frames import EAGER, OFF, ON, Frame, apply_at, current, use
+from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
 from .graph import FullNode, Leaf, OutputEdge, memory, save, unpack, version
 from .inplace import rebase, twin
-from .tensor import Box, Tensor, ViewOf, history, move_retained, wrap
+from .tensor import Box, Tensor, ViewOf, history, move_retained
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
@@ -114,10 +114,10 @@ class Ctx(FullNode):
         """Turn what the user saved into Saved entries: outputs as twins, inputs as they were before the call."""
         kept, places = [], []
         for s in self._saved:
-            i, j = place_among(s, returned), place_among(s, given)
-            own = s is not None and i is not None
-            kept.append(save(outs[i], i) if own else save(s if j is None else before[j]))
-            places.append(None if own else j)
+            i = None if s is None else place_among(s, returned)
+            j = None if s is None or i is not None else place_among(s, given)
+            kept.append(save(outs[i], i) if i is not None else save(s if j is None else before[j]))
+            places.append(j)
         self._saved, self._places = tuple(kept), tuple(places)
 
 
@@ -227,7 +227,8 @@ class Function:
     def eager(cls, frame: Frame, args: tuple) -> Any:
         """Run the user's forward with gradients off, and attach its outputs to the graph."""
         ctx = cls.Node(None, needs_of(cls, frame, args))
-        returned = (slots.run_forward or run_forward)(frame, ctx, args)
+        known = cls._checked and (frame is ON or frame is OFF)
+        returned = (run_forward if known else slots.run_forward or run_forward)(frame, ctx, args)
         tracked = frame.grad and True in ctx._needs
         outs = attach(ctx, args, args, as_tuple(returned), tracked)
         if frame.dual is not None:
@@ -277,12 +278,16 @@ class Function:
 # ---------------------------------------------------------------------- calling forward, and attaching what it returned
 def run_forward(frame: Frame, ctx: Any, args: tuple) -> Any:
     """Call the user's forward, and setup_context, with gradients and tangents off."""
-    cls = ctx._fn
-    with use(OFF if frame is ON or frame is OFF else frame.but(grad=False, dual=None)):
-        returned = slots.call_method(cls, "forward", *((ctx, *args) if cls.combined else args))
-        if not cls.combined:
-            slots.call_method(cls, "setup_context", ctx, args, returned)
-    return returned
+    cls, here = ctx._fn, current()
+    enter(OFF if frame is ON or frame is OFF else frame.but(grad=False, dual=None))
+    try:
+        if cls.combined:
+            return slots.call_method(cls, "forward", ctx, *args)
+        returned = slots.call_method(cls, "forward", *args)
+        slots.call_method(cls, "setup_context", ctx, args, returned)
+        return returned
+    finally:
+        enter(here)
 
 
 def attach(
@@ -320,9 +325,9 @@ def attach(
             slots.notice("saved on ctx", ctx=ctx, given=given, returned=returned, outs=outs)
     for i, (r, o) in enumerate(zip(returned, outs)):
         if isinstance(o, Tensor):
-            tracked = needs and is_float(o) and not among(r, ctx._nondiff)
+            tracked = needs and ctx._meta[i][1] in FLOATS and not (ctx._nondiff and among(r, ctx._nondiff))
             edge = None if not tracked else ctx if len(outs) == 1 else OutputEdge(ctx, i)
-            set_history(ctx, o, edge, among(o, ctx._dirty))
+            set_history(ctx, o, edge, bool(ctx._dirty) and among(o, ctx._dirty))
     if slots.node_made is not None or current().observers:
         node_made(ctx)
     if ctx._layer is not None:
@@ -348,10 +353,10 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple, needs: bool) -> tuple:
                 )
     outs: list = []
     for i, o in enumerate(returned):
-        if among(o, ctx._dirty):
+        if ctx._dirty and among(o, ctx._dirty):
             if history(o) is not None and not (needs and is_float(o) and not among(o, ctx._nondiff)):
                 o = o.detach()  # written, but not by anything with a derivative: the result is not tracked
-        elif isinstance(o, Tensor) and (among(o, args) or among(o, returned[:i])):
+        elif isinstance(o, Tensor) and (among(o, args) or i and among(o, returned[:i])):
             o = alias(o, ctx)  # an input, or the same tensor once more: another object on its memory
         outs.append(o)
     return tuple(outs)
@@ -387,8 +392,7 @@ def alias(t: Tensor, ctx: Ctx) -> Tensor:
     """Return another tensor on the same memory, for an input that forward returned as it is."""
     if type(t) is Box:
         return Box(t._layer, t._value, t._extra)
-    out = wrap(t._a)
-    out._ver = memory(t)
+    out = t._alias()
     out._view = ViewOf(t, None, (), None, 0, fixed=f"it is an input that {ctx._fn.__name__} returned as it is")
     return out
 
@@ -493,7 +497,12 @@ def tensors_in(tree: Any) -> Iterator:
 
 def describe(values: tuple) -> tuple:
     """Return what a node remembers of its inputs or outputs: shape and dtype of each tensor, None for others."""
-    return tuple([
-        None if not isinstance(v, Tensor) else (v._a.shape, v._a.dtype) if v._layer is None else (v._sizes, v._np_dtype)
-        for v in values
-    ])  # fmt: skip
+    specs: list = []
+    for v in values:
+        if not isinstance(v, Tensor):
+            specs.append(None)
+        elif v._layer is None:
+            specs.append((v._a.shape, v._a.dtype))
+        else:
+            specs.append((v._sizes, v._np_dtype))
+    return tuple(specs)

@@ -58,7 +58,8 @@ def bottom(t: Any) -> Any:
 
 def memory(t: Any) -> Version:
     """Return the version counter of t's memory, made when first needed (by views, detach and in-place writes)."""
-    t = bottom(t)
+    while t._layer is not None:
+        t = t._value
     if t._ver is None:
         t._ver = Version()
     return t._ver
@@ -256,13 +257,13 @@ def name_of(node: Any) -> str:
 class Freed:
     """In place of saved tensors once a backward has freed them: says which one did.
 
-    `root` is the creation number of the youngest node that it began from; what has a number above `at` is younger.
+    `root` is the creation number of the youngest node that it began from; nodes with a number above `at` are younger.
     """
 
     __slots__ = ("at", "place", "root")
 
-    def __init__(self, place: Place | None, root: int):
-        self.place, self.root, self.at = place, root, next_number()
+    def __init__(self, place: Place | None):
+        self.place, self.root, self.at = place, 0, next_number()
 
 
 class Saved:
@@ -274,8 +275,9 @@ class Saved:
     __slots__ = ("__weakref__", "edge", "index", "tensor", "unpack", "version")
 
     def __init__(self, tensor: Any, index: int | None = None, edge: Any = None, unpack: Any = None):
-        self.tensor, self.index, self.edge, self.unpack = tensor, index, edge, unpack
-        self.version = 0 if unpack is not None else version(tensor)
+        self.tensor, self.index, self.edge, self.unpack, self.version = tensor, index, edge, unpack, 0
+        if unpack is None and (tensor._ver is not None or tensor._layer is not None):
+            self.version = version(tensor)
 
 
 def save(t: Any, index: int | None = None) -> Any:
@@ -288,8 +290,7 @@ def save(t: Any, index: int | None = None) -> Any:
         if (packed := o.pack(t, index)) is not None:
             return packed
     if index is not None:
-        memory(t)  # the twin has to share its counter
-        t = t.detach() if t._layer is None else t._value
+        t = t._alias() if t._layer is None else t._value
     saved = Saved(t, index)
     for o in observers:
         o.saved(saved)
@@ -317,6 +318,6 @@ def unpack(saved: Any, node: Any) -> Any:
 
 def with_edge(t: Any, edge: Any) -> Any:
     """Return a tensor on t's memory with the given history."""
-    out = t.detach() if t._layer is None else t
+    out = t._alias() if t._layer is None else t
     out._edge, out._tan = edge, t._tan
     return out

@@ -19,7 +19,7 @@ from ..arrays.devices import CPU, CUDA, Size, device
 from ..arrays.kinds import near, on_device
 from .events import slots
 from .frames import current
-from .graph import INFERENCE, Leaf, OutputEdge, Version, bottom, memory, output_index, producer, version
+from .graph import INFERENCE, Leaf, OutputEdge, Version, bottom, output_index, producer, version
 from .hooks import Handle, hooks_of
 
 if TYPE_CHECKING:
@@ -168,10 +168,17 @@ class Tensor(Methods):
 
     def detach(self) -> Tensor:
         """Return the same memory, not tracked.  In-place writes to either are seen by both, and noticed by autograd."""
-        t = wrap(self._a)
-        t._ver = memory(self)
+        t = self._alias()
         for o in current().observers:
             o.detached("detach", self, t)
+        return t
+
+    def _alias(self) -> Tensor:
+        """Return another tensor on the same memory, without history."""
+        t = wrap(self._a)
+        if self._ver is None:
+            self._ver = Version()
+        t._ver = self._ver
         return t
 
     def detach_(self) -> Tensor:

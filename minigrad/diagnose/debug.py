@@ -40,15 +40,15 @@ class Notes:
     """Keep notes about objects, compared by identity; a note goes when its object goes."""
 
     def __init__(self):
-        self._table: dict[int, tuple[weakref.ref, Any]] = {}
+        self.table: dict[int, tuple[weakref.ref, Any]] = {}
 
     def __setitem__(self, o: Any, note: Any) -> None:
-        k, table = id(o), self._table
+        k, table = id(o), self.table
         table[k] = weakref.ref(o, lambda _: table.pop(k, None)), note
 
     def get(self, o: Any) -> Any:
         """The last note about the object, or None."""
-        ref, note = self._table.get(id(o), (None, None))
+        ref, note = self.table.get(id(o), (None, None))
         return note if ref is not None and ref() is o else None
 
 

@@ -35,13 +35,17 @@ def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
     for s in node._saved if type(node._saved) is tuple else ():
         if type(s) is Saved and s.unpack is None and (v := s.tensor._ver) is not None and v.n != s.version:
             check_private(node, s)
+    names, again = unread(node._fn.backward), current().grad
+    if not (names or again or debug.mode.on):
+        return
     outs, n = as_tuple(outs), len(node._edges)
     if len(outs) < n or any([o is not None and not isinstance(o, Tensor) for o in outs]):
         return  # the engine refuses it
     if debug.mode.on:
         exchanged(node, gs, outs)
-    unused(node, gs, outs[:n])
-    if current().grad:
+    if names:
+        unused(node, gs, outs[:n], names)
+    if again:
         look_at_history(node, gs, outs[:n])
 
 
@@ -228,10 +232,9 @@ def regardless(given: list, made: Sequence) -> int | None:
     return next((i for i, t in enumerate(made) if t is not None and (t._a != 0).any()), None)
 
 
-def unused(node: Ctx, gs: list, outs: tuple) -> None:
+def unused(node: Ctx, gs: list, outs: tuple, names: tuple) -> None:
     """Warn of a backward that never reads the gradient it is given, where that makes its result wrong."""
-    names = unread(node._fn.backward)
-    if names and (i := regardless(gs, outs)) is not None:
+    if (i := regardless(gs, outs)) is not None:
         warn(
             "gradient-unused",
             who(node),

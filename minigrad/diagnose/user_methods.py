@@ -11,7 +11,6 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 from ..core.events import slots
@@ -37,7 +36,6 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
         method = own_forward(method)
     run = method if slots.method is None else slots.method(cls, name, method)
     look = LOOKED_AT.get(name)
-    token = running_method.set((cls, name))
     try:
         return run(*args) if look is None else look(cls, run, args)
     except Foreign as e:
@@ -46,15 +44,14 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
         if isinstance(e, MinigradError) or (said := explained(cls, name, method, args, e)) is None:
             raise
         raise said.with_traceback(e.__traceback__) from None
-    finally:
-        running_method.reset(token)
 
 
 def call_backward(cls: type[Function], run: Callable, args: tuple) -> Any:
     """Call a backward, and look at what it returns and at what it has done to what it was given."""
     node, *gs = args
-    for check in checks.get(node) or ():
-        check()
+    if checks.table:
+        for check in checks.get(node) or ():
+            check()
     marks = [debug.fingerprint(bottom(g)._a) if g is not None else 0 for g in gs] if debug.mode.on else ()
     outs = run(*args)
     gradient_checks.look_at_gradients(node, gs, outs)
@@ -85,13 +82,18 @@ def call_jvp(cls: type[Function], run: Callable, args: tuple) -> Any:
 
 
 LOOKED_AT = {"backward": call_backward, "setup_context": call_setup_context, "jvp": call_jvp}
-running_method: ContextVar[tuple | None] = ContextVar("minigrad.running_method", default=None)  # class and method
 
 
 def name_of_running_method() -> str:
     """Return the user's method that runs now, "Square.forward"; empty outside of all."""
-    found = running_method.get()
-    return "" if found is None else f"{found[0].__name__}.{found[1]}"
+    codes, classes = {}, [Function]
+    for cls in classes:  # grows as it is gone through
+        classes += cls.__subclasses__()
+        codes |= {users_code(vars(cls)[name]): f"{cls.__name__}.{name}" for name in METHODS if name in vars(cls)}
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code not in codes:
+        frame = frame.f_back
+    return "" if frame is None else codes[frame.f_code]
 
 
 def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Exception) -> Any:
