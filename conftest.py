@@ -27,13 +27,13 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Only who asks for a device meets it."""
+    """Let no test fail for the time that it takes, and put the tensors on the device that is asked for."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
     if config.getoption("device") != "cpu":
         config.pluginmanager.register(OnDevice(config.getoption("device")))
-        from hypothesis import settings
-
-        settings.register_profile("device", deadline=None)  # a first launch compiles, and the simulator is slow
-        settings.load_profile("device")
 
 
 @pytest.hookimpl(wrapper=True)

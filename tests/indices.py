@@ -5,11 +5,8 @@ Reading is then x.flat[p], writing x.flat[p] = v, and the gradient of reading co
 """
 
 import numpy as np
-from hypothesis import reject, settings
+from hypothesis import reject
 from hypothesis import strategies as st
-
-settings.register_profile("minigrad", deadline=None)  # the machine may be busy
-settings.load_profile("minigrad")
 
 shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 full_shapes = st.lists(st.integers(1, 4), max_size=4).map(tuple)

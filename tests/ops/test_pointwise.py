@@ -338,7 +338,7 @@ def test_fused_kernels_agree_at_edge_values(name):
     check_fused(F[name], [x, y], "float64")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     hnp.mutually_broadcastable_shapes(num_shapes=2, min_side=0, max_side=4, max_dims=4),
     st.sampled_from(["div", "add scaled", "lerp"]),
@@ -348,7 +348,7 @@ def test_fused_kernels_broadcast_as_numpy_does(shapes, name):
     check_fused(F[name], [random.uniform(0.5, 2, s) for s in shapes.input_shapes], "float64")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.permutations(range(3)), st.integers(1, 2), st.booleans())
 def test_fused_kernels_take_any_layout(order, step, flip):
     base = np.random.default_rng(3).uniform(0.5, 2, (4, 5, 6))

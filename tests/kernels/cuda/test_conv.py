@@ -48,7 +48,7 @@ def test_convolutions_and_their_gradients(x, w, geometry, dtype):
     check(numbers(*x, dtype=dtype), numbers(*w, dtype=dtype), geometry)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_every_geometry(data):
     n = data.draw(st.integers(1, 2))

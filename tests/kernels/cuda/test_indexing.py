@@ -74,7 +74,7 @@ def test_out_of_range_is_an_error(index):
 
 
 @given(st.integers(0, 2), st.integers(0, 4), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_along_an_axis(axis, n, repeated):
     shape = [3, 4, 2]
     x, size = random.standard_normal(shape), [1 if repeated else m for m in shape]

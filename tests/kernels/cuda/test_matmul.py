@@ -42,7 +42,7 @@ def test_products_of_nothing(x, y):
     check(numbers(x), numbers(y))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.integers(1, 19),
     st.integers(1, 19),

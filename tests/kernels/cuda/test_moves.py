@@ -19,7 +19,7 @@ def same(found, here):
 
 @given(st.permutations(range(3)), st.tuples(st.integers(0, 3), st.integers(1, 20), st.integers(1, 20)),
        st.sampled_from(["float32", "float64", "uint8", "bool", "int16"]))  # fmt: skip
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_transposed_copies(order, shape, dtype):
     x = (random.standard_normal(shape) * 9).astype(np.int8).astype(dtype)
     same(to_device(x).transpose(order).copy(), x.transpose(order).copy())

@@ -33,7 +33,7 @@ def windows(draw):
     return (2, *size), kernel, stride, padding, dilation
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(windows(), st.booleans(), st.sampled_from([np.float32, np.float64, np.int64]))
 def test_the_largest_elements_and_their_places(given_windows, ceil, dtype):
     shape, kernel, stride, padding, dilation = given_windows
@@ -44,7 +44,7 @@ def test_the_largest_elements_and_their_places(given_windows, ceil, dtype):
     same(found, expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(windows(), st.booleans())
 def test_sums_of_windows_and_their_transpose(given_windows, ceil):
     shape, kernel, stride, padding, _ = given_windows

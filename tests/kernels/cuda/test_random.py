@@ -23,7 +23,7 @@ def check_place(here, there):
     assert rest(here) == rest(there)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(DTYPES)), max_size=5), st.integers(0, 9))
 def test_uniform_numbers_are_numpys(draws, seed):
     here, there = both(seed)

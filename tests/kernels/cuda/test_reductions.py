@@ -156,7 +156,7 @@ def test_what_is_read_beside_the_elements_is_broadcast():
     same(spread, reductions_cuda.reduce("spread", [*map(to_device, (x, m))], (0, 2), False), 1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 5), max_size=4), st.data())
 def test_any_shape_order_and_axes(shape, data):
     order = data.draw(st.permutations(range(len(shape))))

@@ -66,7 +66,7 @@ def test_extremes_and_their_places(shape, dim, dtype):
 
 
 @given(st.integers(1, 200), st.integers(1, 4), st.booleans())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_recurrence(n, width, reverse):
     a, b = random.uniform(-1, 1, (2, n, width)), random.standard_normal((2, n, width))
     here, last, order = np.empty(b.shape), np.zeros((2, width)), range(n)[:: -1 if reverse else 1]

@@ -37,7 +37,7 @@ def test_nan_stays(ufunc):
 
 
 @given(st.sampled_from(["add", "multiply", "maximum", "minimum"]), st.integers(0, 1), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_along_a_dimension(how, dim, strided):
     x, index = random.standard_normal((4, 6)), random.integers(0, 4, (3, 4))
     src = random.standard_normal((4, 3)).T if strided else random.standard_normal((3, 4))

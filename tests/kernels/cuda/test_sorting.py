@@ -42,7 +42,7 @@ def test_sorting(shape, dim, dtype):
 
 
 @given(st.integers(1, 150), st.integers(1, 3), st.booleans(), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_first(n, rows, largest, data):
     k, x = data.draw(st.integers(0, n)), numbers((rows, n), "float32")
     here = (descending(x, 1) if largest else np.argsort(x, 1, kind="stable"))[:, :k]
