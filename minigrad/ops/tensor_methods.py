@@ -107,6 +107,13 @@ def rmatmul(self: Tensor, other: Any) -> Any:
     return registry.TABLE["matmul"].function(other, self)
 
 
+def rtruediv(self: Tensor, other: Any) -> Any:
+    """`2 / x`, computed as PyTorch does, x.reciprocal() * 2: x is not saved, so it may be written afterwards."""
+    if not isinstance(other, OPERAND):
+        return refused("div", self, other)
+    return registry.TABLE["reciprocal"].function(self) * other
+
+
 def install_operators(T: Any) -> None:
     """Python's operators."""
     table = registry.TABLE
@@ -116,6 +123,7 @@ def install_operators(T: Any) -> None:
         cls.operator = f"__{name}__"
         setattr(T, f"__r{name}__", binary(cls, True))
         setattr(T, f"__i{name}__", in_place(cls))
+    T.__rtruediv__ = registry.named(rtruediv, "div")
     for name, op in COMPARE.items():
         setattr(T, f"__{name}__", comparison(table[op].cls))
     for name, op in UNARY.items():

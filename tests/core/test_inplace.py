@@ -24,6 +24,20 @@ def test_operand_that_overlaps_the_written_tensor_is_read_first():
     assert x.grad.tolist() == [2.0, 2.0, 2.0, 1.0]
 
 
+@pytest.mark.parametrize("number", [1, 2, -0.5, 0])
+def test_a_number_divided_by_a_tensor_does_not_save_it(number):
+    x = minigrad.tensor([0.5, 4.0], requires_grad=True)
+    v = x * 1
+    y = number / v
+    v.add_(1)
+    y.sum().backward()
+    assert x.grad.tolist() == [-number / 0.25, -number / 16]
+    nested = minigrad.func.grad(
+        lambda x: minigrad.func.grad(lambda x: (number / (v := x * 1) + 0 * v.add_(1)).sum())(x).sum()
+    )
+    assert nested(x.detach()).tolist() == [2 * number / 0.125, 2 * number / 64]
+
+
 def test_tensor_multiplied_in_place_by_itself():
     x = minigrad.tensor([3.0], requires_grad=True)
     y = x * 1
