@@ -58,7 +58,7 @@ def train(net: Net, images, labels, test) -> dict[str, list[float]]:
     optimizer = optim.SGD(net.parameters(), lr=RATE)
     history: dict[str, list[float]] = {name: [] for name, _ in net.named_parameters()}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    random = np.random.default_rng(0)
+    random, loss = np.random.default_rng(0), minigrad.tensor(0.0)
     with Progress(*columns) as progress:
         task = progress.add_task("training", total=EPOCHS)
         for _ in range(EPOCHS):

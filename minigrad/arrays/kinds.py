@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+Array: TypeAlias = np.ndarray  # an array on a device has the same methods
 KINDS: set[type] = {np.ndarray}
 
 

@@ -118,6 +118,7 @@ class DelayedError(Primitive):
 
     names = ("inputs",)
 
+    @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """There is no second derivative."""
         name, place = ctx._saved
@@ -144,7 +145,7 @@ def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
     edges = [e for t in known if t._layer is o._layer and (e := history(t)) is not None]
     if o._layer is ctx._layer and derived(ctx):
         edges += [e for e in ctx._edges if e is not None]
-    below = delayed(o._value, known, ctx) if type(o) is Box else None
+    below: Any = delayed(o._value, known, ctx) if type(o) is Box else None
     if edges or type(o) is Box and below is not o._value:
         o = Box(o._layer, below, o._extra) if type(o) is Box else o.detach()
     if edges:
@@ -274,7 +275,7 @@ class FlatApart(Flat):
     """The same for a class with a setup_context."""
 
     @staticmethod
-    def forward(*args: Any) -> tuple:
+    def forward(*args: Any) -> tuple:  # type: ignore[override]
         """The user's forward, which has no ctx yet."""
         return args[-1].forward(*args[:-1])
 
@@ -364,7 +365,7 @@ class NestedIOFunction(Function):
         self._outputs = layout_of(out)
         return tuple(tensors_in(out))
 
-    def backward(self, *gradients: Any) -> tuple:
+    def backward(self, *gradients: Any) -> tuple:  # type: ignore[override]  # the call is its own ctx
         """Shared backward utility: nests the gradients, runs backward_extended, flattens its result."""
         nested = unflatten(gradients, self._outputs)
         result = self.backward_extended(*(nested if isinstance(self._outputs, (tuple, list)) else (nested,)))

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,15 +20,31 @@ from ..arrays import kinds
 from ..arrays.dtypes import F4, FLOATS
 from ..arrays.errstate import listen, restore
 from ..arrays.halves import is_half, narrowed
-from ..arrays.kinds import KINDS, as_array, on_device
+from ..arrays.kinds import KINDS, Array, as_array, on_device
 from ..places import Place, user_place
 from .events import slots
-from .frames import OFF, ON, current, enter
+from .frames import OFF, ON, Frame, current, enter
 from .function import Ctx
-from .graph import Freed, Leaf, OutputEdge, Saved, bottom, key, memory, next_number, output_index, producer, unpack
+from .graph import (
+    Edge,
+    Freed,
+    Leaf,
+    Node,
+    OutputEdge,
+    Saved,
+    bottom,
+    key,
+    memory,
+    next_number,
+    output_index,
+    producer,
+    unpack,
+)
 from .hooks import run_accumulated_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .inplace import writable
 from .tensor import Tensor, history, wrap
+
+Gradient: TypeAlias = Tensor | Array
 
 
 class BackwardRun:
@@ -108,7 +124,7 @@ def run(
     return found
 
 
-def recorder_of(frame: Any) -> Any:
+def recorder_of(frame: Frame | None) -> Any:
     """Return the recording around, which wants to know what flows along each edge, or None."""
     while frame is not None:
         if frame.layer.records:
@@ -178,25 +194,23 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     return found
 
 
-def give(waiting: dict, heap: list, edge: Any, g: Any) -> None:
+def give(waiting: dict, heap: list, edge: Edge, g: Gradient) -> None:
     """Add g to what the edge has got so far; one output of several waits in its node's list."""
-    node = edge
+    node = producer(edge)
     if type(edge) is OutputEdge:
-        node, i = edge.node, edge.index
-        outputs = waiting.get(node)
-        if outputs is not None:
-            outputs[i] = g if outputs[i] is None else outputs[i] + g
-            return
-        outputs = [None] * len(node._meta)
-        outputs[i], g = g, outputs
-    elif edge in waiting:
-        waiting[edge] = waiting[edge] + g
-        return
-    waiting[node] = g
-    heappush(heap, (-node._seq, node))
+        if node not in waiting:
+            waiting[node] = [None] * len(node._meta)
+            heappush(heap, (-node._seq, node))
+        outputs, i = waiting[node], edge.index
+        outputs[i] = g if outputs[i] is None else outputs[i] + g
+    elif node in waiting:
+        waiting[node] = waiting[node] + g
+    else:
+        waiting[node] = g
+        heappush(heap, (-node._seq, node))
 
 
-def hooked(node: Any, g: Any) -> Any:
+def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
     """Return a node's gradients after its tensor hooks, in the form in which they came."""
     gs = list(g) if type(g) is list else [g]
     given = [boxed(x) for x in gs]
@@ -206,7 +220,7 @@ def hooked(node: Any, g: Any) -> Any:
 
 
 # ---------------------------------------------------------------------- one node
-def step_on_tensors(node: Any, g: Any, this: BackwardRun) -> list:
+def step_on_tensors(node: Node, g: Gradient | list, this: BackwardRun) -> list:
     """Run one node's backward with its hooks, and give up the memory of what it saved."""
     gs = g if type(g) is list else [g]
     if node._hooks is not None:
@@ -222,7 +236,7 @@ def step_on_tensors(node: Any, g: Any, this: BackwardRun) -> list:
     return pairs
 
 
-def step_on_arrays(node: Any, g: Any, this: BackwardRun) -> list:
+def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
     """Run one node's backward on arrays, by its written-out form or its formulas; else on Tensors around them."""
     if node._hooks is None and node._fn.arrays and node.backward_on_arrays is None:
         pairs = formulas_on_arrays(node, g, this.freed)
@@ -232,7 +246,7 @@ def step_on_arrays(node: Any, g: Any, this: BackwardRun) -> list:
     return [(e, bare(x)) for e, x in step_on_tensors(node, gs, this)]
 
 
-def formulas_on_arrays(node: Any, g: Any, freed: Freed | None) -> list | None:
+def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> list | None:
     """Run a built-in operation's formulas on arrays; None where it leaves that to Tensors."""
     fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
     if any([is_half(x) for x in gs]):
@@ -249,7 +263,7 @@ def formulas_on_arrays(node: Any, g: Any, freed: Freed | None) -> list | None:
     return [(e, None if e is None or d is None else fitted(d, e)) for e, d in zip(edges, outs)]
 
 
-def pull(node: Any, gs: list) -> tuple:
+def pull(node: Node, gs: list) -> tuple:
     """Return one node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
     begun = next_number()
     try:
@@ -268,17 +282,15 @@ def pull(node: Any, gs: list) -> tuple:
     return outs
 
 
-def called(node: Any, grads: tuple) -> Any:
+def called(node: Node | Leaf, grads: tuple) -> Any:
     """Return what a node that the user calls makes of the gradients of its outputs."""
     if len(grads) != len(node._meta) or any([g is not None and not isinstance(g, Tensor) for g in grads]):
         raise slots.problem("node called", "a node takes one gradient per output", node=node, grads=grads)
-    if all(g is None for g in grads):
-        outs: Any = (None,) * len(node._edges)
-    elif type(node) is Leaf:
-        accumulate(node, grads[0])
+    if isinstance(node, Leaf):
+        if grads[0] is not None:
+            accumulate(node, grads[0])
         return ()
-    else:
-        outs = node._fn.backward(node, *grads)
+    outs = node._fn.backward(node, *grads) if any([g is not None for g in grads]) else (None,) * len(node._edges)
     pairs = [(outs[i], node._edges[i]) for i in node.tensor_inputs()]
     found = [o if o is None or e is None else o.to(e._dtype) for o, e in pairs]
     return found[0] if len(found) == 1 else tuple(found)
@@ -300,7 +312,7 @@ def pull_user(node: Ctx, gs: list) -> tuple:
     return outs[:n]
 
 
-def passed_over(node: Any, grads: Any, gs: list) -> list:
+def passed_over(node: Ctx, grads: Sequence, gs: list) -> list:
     """Return pairs of edge and zeros for the users' Functions behind a None that a user's backward has given.
 
     PyTorch calls their backward all the same, and what it makes of zeros is a gradient; built-in operations on the way
@@ -325,7 +337,7 @@ slots.called = called
 
 
 # ---------------------------------------------------------------------- a gradient in its input's shape and dtype
-def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
+def fit(g: Tensor, edge: Edge, node: Node, i: int) -> Tensor:
     """Return a gradient in its input's shape (a broadcast one is summed down to it) and dtype."""
     shape, dtype = edge._shape, edge._dtype
     if type(g) is Tensor and g._a.shape == shape and g._a.dtype == dtype:
@@ -339,7 +351,7 @@ def fit(g: Tensor, edge: Any, node: Any, i: int) -> Tensor:
     return g.to(dtype)
 
 
-def fit_shape(g: Tensor, node: Any, i: int, shapes: Sequence) -> Tensor:
+def fit_shape(g: Tensor, node: Node, i: int, shapes: Sequence) -> Tensor:
     """Return the gradient of input i in its input's shape; `shapes` has those of all inputs."""
     sizes, shape = g._sizes, tuple(shapes[i])
     lead = len(sizes) - len(shape)
@@ -361,14 +373,14 @@ def sum_to(g: Tensor, shape: tuple) -> Tensor:
     return g if g._sizes == tuple(shape) else g.reshape(shape)
 
 
-def fitted(d: Any, edge: Any) -> Any:
+def fitted(d: Array, edge: Edge) -> Any:
     """Do what `fit` does with an array."""
     if d.shape != edge._shape:
         d = sum_down(d, edge._shape)
     return d if d.dtype == edge._dtype else d.astype(edge._dtype)
 
 
-def sum_down(g: Any, shape: tuple) -> Any:
+def sum_down(g: Array, shape: tuple) -> Any:
     """Do what `sum_to` does with an array."""
     if g.shape == shape:
         return g
@@ -383,29 +395,27 @@ def broadcast_axes(large: Sequence, small: Sequence) -> tuple:
     return (*range(lead), *[i + lead for i, n in enumerate(small) if n == 1 and large[i + lead] != 1])
 
 
-def bare(t: Any) -> Any:
+def bare(t: Tensor | None) -> Any:
     """Return a Tensor's array; of a 0-d one NumPy's scalar, which computes six times faster."""
     return None if t is None else t._a if t._a.ndim or on_device(t._a) else t._a[()]
 
 
-def boxed(g: Any) -> Any:
+def boxed(g: object) -> Any:
     """Return the Tensor of an array or scalar."""
     return g if g is None or isinstance(g, Tensor) else wrap(as_array(g))
 
 
 # ---------------------------------------------------------------------- leaves
-def accumulate(leaf: Leaf, g: Any, this: BackwardRun | None = None) -> None:
+def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None:
     """Add to a leaf's `.grad`, in memory of its own (nobody else may hold what a user may change), with its hooks."""
-    g = boxed(g)
-    if leaf._hooks is not None:
-        (g,) = run_pre_hooks(leaf, [g])
+    (grad,) = [boxed(g)] if leaf._hooks is None else run_pre_hooks(leaf, [boxed(g)])
     t = leaf._ref()
     if t is not None and t._edge is leaf:  # else it is gone, or no longer wants a gradient
-        add_grad(t, g)
+        add_grad(t, grad)
         if leaf._hooks is not None and leaf._hooks.accumulated:
             run_accumulated_hooks(leaf, t)
     if leaf._hooks is not None:
-        run_post_hooks(leaf, (), [g])
+        run_post_hooks(leaf, (), [grad])
 
 
 def add_grad(t: Tensor, g: Tensor) -> None:
@@ -426,7 +436,7 @@ def add_grad(t: Tensor, g: Tensor) -> None:
             raise
 
 
-def accumulate_array(leaf: Leaf, g: Any, this: BackwardRun) -> None:
+def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
     """Do what `accumulate` does with an array, which the leaf may take as it is where nobody else holds it."""
     t = leaf._ref()
     moved = len(KINDS) > 1 and t is not None and on_device(g) != on_device(t._a)
@@ -442,7 +452,7 @@ def accumulate_array(leaf: Leaf, g: Any, this: BackwardRun) -> None:
         accumulate(leaf, g, this)
 
 
-def laid_out(g: Any, like: np.ndarray) -> np.ndarray:
+def laid_out(g: Array, like: np.ndarray) -> np.ndarray:
     """Return a copy of a gradient that lies in memory as its leaf does."""
     if type(g) in KINDS and g.strides == like.strides:
         return g.copy("K")

@@ -7,40 +7,45 @@ and go: they stand in the frame whose operations they look at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .frames import Frame
+    from .graph import Node, Saved
+    from .tensor import Tensor
 
 
 class Observer:
     """Looks on while operations run.  Debug mode, anomaly detection and saved tensors hooks are observers."""
 
-    def op_done(self, frame: Any, cls: Any, args: tuple, outs: tuple, node: Any) -> None:
+    def op_done(self, frame: Frame, cls: type, args: tuple, outs: tuple, node: Node | None) -> None:
         """An operation has run in eager mode; `node` is the ctx of a user's Function, else None."""
 
-    def node_made(self, node: Any) -> None:
+    def node_made(self, node: Node) -> None:
         """A node has become the history of tensors."""
 
-    def detached(self, how: str, t: Any, out: Any) -> None:
+    def detached(self, how: str, t: Tensor, out: Tensor) -> None:
         """The user has taken t out of its history, as `out`."""
 
-    def pack(self, t: Any, index: int | None) -> Any:
+    def pack(self, t: Tensor, index: int | None) -> Any:
         """Return the Saved to keep in place of t, which is the node's output `index` if that is not None; None for t itself."""
 
-    def saved(self, saved: Any) -> None:
+    def saved(self, saved: Saved) -> None:
         """A tensor was saved for backward."""
 
-    def unpacked(self, saved: Any, node: Any) -> None:
+    def unpacked(self, saved: Saved, node: Node) -> None:
         """A saved tensor is about to be used."""
 
-    def flowed(self, node: Any, outs: tuple) -> None:
+    def flowed(self, node: Node, outs: tuple) -> None:
         """A node's backward has given these gradients."""
 
 
-def plain_problem(code: str, sentence: str, **facts: Any) -> Exception:
+def plain_problem(code: str, sentence: str, **facts: object) -> Exception:
     """Return the exception to raise for a fault: a RuntimeError with one sentence and what is known of the fault."""
     return RuntimeError(f"{sentence} [{code}] " + ", ".join(f"{k}={v!r}" for k, v in facts.items()))
 
 
-def plain_call(cls: Any, name: str, *args: Any) -> Any:
+def plain_call(cls: type, name: str, *args: object) -> Any:
     """Call a method that a user has written."""
     return getattr(cls, name)(*args)
 
@@ -69,7 +74,7 @@ class Slots:
     # record, while one runs: a node was made, anywhere
     node_made: Callable | None = None
     # engine: a node is called with gradients of its outputs, (node, gradients)
-    called: Callable | None = None
+    called: Any = None
     # record: a tensor is about to get another array
     replacing: Callable = staticmethod(lambda: None)
     # diagnose: the user gets hold of memory, in which writes are not noticed, (tensor, how)

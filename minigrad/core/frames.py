@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..places import transforms
 from .events import Observer, slots
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 class Layer:
@@ -28,15 +31,15 @@ class Layer:
         """Whether this layer has to process `fn(*args)`: it does when it owns one of the arguments."""
         return any(getattr(a, "_layer", None) is self for a in args)
 
-    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+    def process(self, frame: Frame, cls: type, args: tuple) -> Any:
         """Run the operation: one layer down, in most layers."""
         raise NotImplementedError
 
-    def inplace(self, frame: Frame, fn: Any, x: Any, others: tuple) -> Any:
+    def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Any:
         """Write fn(x, *others) into x."""
         raise NotImplementedError
 
-    def adopt(self, value: Any) -> Any:
+    def adopt(self, value: Tensor) -> Any:
         """Return a tensor that was made inside this transform as its function sees it."""
         return value
 
@@ -46,7 +49,7 @@ class Layer:
     def on_op(self, frame: Frame) -> Callable | None:
         """Return what Frame.on_op holds for a frame of this layer."""
 
-    def elementwise(self, frame: Frame, f: Callable, *groups: Any) -> Any:
+    def elementwise(self, frame: Frame, f: Callable, *groups: tuple) -> Any:
         """Return f of tuples of tensors; f acts on each element alone, so that vmap may run it a layer down as a whole."""
         return f(*groups)
 
@@ -62,6 +65,7 @@ class Frame:
     # observers: those who look on | parent: the frame outside
     # eager_ok: whether written-out operations (fast/) may run here; on_op is then called with each, if it is not None
     __slots__ = ("asked", "dual", "eager_ok", "grad", "inference", "layer", "observers", "on_op", "parent")
+    parent: Any  # a Frame for every layer but EAGER
 
     def __init__(
         self, layer: Layer, grad: bool = True, dual: Any = None, inference: bool = False, parent: Frame | None = None
@@ -71,7 +75,7 @@ class Frame:
         self.on_op: Callable | None = None
         self.eager_ok = self.asked = False
 
-    def but(self, **changes: Any) -> Frame:
+    def but(self, **changes: object) -> Frame:
         """Return this frame with some modes changed; the plain eager ones are always the constants ON and OFF."""
         new = Frame(self.layer, self.grad, self.dual, self.inference, self.parent)
         new.observers, new.asked = self.observers, self.asked
@@ -128,7 +132,6 @@ class Frame:
         frame, found = self, self
         while frame is not None:
             if not frame.layer.transparent:
-                assert frame.parent is not None
                 found = frame.parent
             frame = frame.parent
         return found
@@ -167,7 +170,7 @@ class push:
 
     __slots__ = ("layer", "old", "token")
 
-    def __init__(self, layer: Any):
+    def __init__(self, layer: Layer):
         self.layer = layer
 
     def __enter__(self) -> Any:
@@ -189,7 +192,7 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
             if slots.process is None:
                 return layer.process(frame, cls, args)
             return slots.process(layer, frame, cls, args)
-        frame = frame.parent  # type: ignore[assignment]
+        frame = frame.parent
     if (frame is ON or frame is OFF) and cls.primitive and slots.process is None:
         with use(frame):
             return cls.apply(*args)  # as it was written out, where it was

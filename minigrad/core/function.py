@@ -9,13 +9,13 @@ it returned: in eager mode, under transforms and in captures alike.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeGuard
 
 from ..arrays.dtypes import FLOATS
 from .events import slots
-from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
-from .graph import FullNode, Leaf, OutputEdge, memory, save, unpack, version
+from .frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter
+from .graph import Edge, FullNode, Leaf, Node, OutputEdge, memory, save, unpack, version
 from .inplace import rebase, twin
 from .tensor import Box, Tensor, ViewOf, history, move_retained
 
@@ -43,7 +43,7 @@ class Ctx(FullNode):
     # _places for each saved tensor the number of the argument that it is, None for a result and for forward's own
     __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff", "_places")
 
-    def __init__(self, layer: Any, needs: tuple):
+    def __init__(self, layer: Layer | None, needs: tuple):
         FullNode.__init__(self, layer, ())
         self._needs, self._given, self._dirty, self._nondiff, self._places = needs, (), (), (), ()
         self._forward, self._jvp, self._materialize = None, False, True
@@ -61,7 +61,7 @@ class Ctx(FullNode):
         self._check(tensors, "save_for_forward", self._forward)
         self._forward = tensors
 
-    def _check(self, tensors: tuple, method: str, before: Any = None) -> None:
+    def _check(self, tensors: tuple, method: str, before: tuple | None = None) -> None:
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
                 raise slots.problem("not a tensor", f"{method} takes tensors", ctx=self, method=method, i=i, value=t)
@@ -76,7 +76,7 @@ class Ctx(FullNode):
         return tuple([unpack(s, self) for s in self._alive()])
 
     @saved_tensors.setter
-    def saved_tensors(self, value: Any) -> None:
+    def saved_tensors(self, value: object) -> None:
         raise slots.problem("saved_tensors assigned", "saved_tensors cannot be set", ctx=self)
 
     def tensor_inputs(self) -> list:
@@ -92,7 +92,10 @@ class Ctx(FullNode):
         """A dictionary for whatever else backward needs (the C++ name; attributes on ctx do the same)."""
         return self.__dict__.setdefault("_saved_data", {})
 
-    needs_input_grad = property(lambda ctx: ctx._needs, doc="Per argument of forward whether its gradient is wanted.")
+    @property
+    def needs_input_grad(self) -> tuple:
+        """Per argument of forward whether its gradient is wanted."""
+        return self._needs
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs forward has changed in place.  They have to be returned as well."""
@@ -155,7 +158,7 @@ class Function:
     _both = False  # backward and vjp are defined, which is one too many
     _checked = False  # diagnose has looked at the class
 
-    def __init_subclass__(cls, **options: Any):
+    def __init_subclass__(cls, **options: object):
         super().__init_subclass__(**options)
         own = cls.__dict__
         cls._both, cls._checked = "vjp" in own and "backward" in own, False
@@ -169,10 +172,10 @@ class Function:
         name = cls.node_class_name()
         cls.Node = type(name, (cls.Node,), {"_fn": cls, "__slots__": (), "__module__": cls.__module__})
 
-    def __init__(self, *_: Any):
+    def __init__(self, *_: object):
         raise slots.problem("function called", "a Function has no instances; call apply", cls=type(self))
 
-    def __call__(self, *_: Any) -> Any:
+    def __call__(self, *_: object) -> Any:
         """Not what a Function is for; only the NestedIOFunction of old code is called so."""
         Function.__init__(self)
 
@@ -182,19 +185,19 @@ class Function:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
+    def setup_context(ctx: Ctx, inputs: tuple, output: Any) -> Any:
         """Save on ctx what backward and jvp need; `inputs` is the tuple of forward's arguments."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Ctx, *grad_outputs: Any) -> Any:
         """Return one gradient, or None, per argument of forward, from the gradients of the outputs."""
         raise slots.problem("no backward", "the Function has no backward", cls=ctx._fn)
 
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+    def jvp(ctx: Ctx, *grad_inputs: Any) -> Any:
         """Return one tangent per output, from the tangents of forward's arguments (None for those without)."""
         raise slots.problem("no jvp", "the Function has no jvp", cls=ctx._fn)
 
@@ -214,12 +217,12 @@ class Function:
         return f"{cls.__name__}Backward"
 
     @classmethod
-    def node_name(cls, node: Any) -> str:
+    def node_name(cls, node: Node) -> str:
         """Return what PyTorch calls this node, for the operations that it divides more finely."""
         return type(node).__name__
 
     @classmethod
-    def keeps_number(cls, node: Any) -> bool:
+    def keeps_number(cls, node: Node) -> bool:
         """Whether a number among the operands counts as saved; users' Functions keep numbers as attributes, as they like."""
         return False
 
@@ -276,7 +279,7 @@ class Function:
 
 
 # ---------------------------------------------------------------------- calling forward, and attaching what it returned
-def run_forward(frame: Frame, ctx: Any, args: tuple) -> Any:
+def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     """Call the user's forward, and setup_context, with gradients and tangents off."""
     cls, here = ctx._fn, current()
     enter(OFF if frame is ON or frame is OFF else frame.but(grad=False, dual=None))
@@ -335,7 +338,7 @@ def attach(
     return outs
 
 
-def node_made(node: Any) -> None:
+def node_made(node: Node) -> None:
     """Tell those who look on that a node has become the history of tensors."""
     for o in current().observers:
         o.node_made(node)
@@ -362,7 +365,7 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple, needs: bool) -> tuple:
     return tuple(outs)
 
 
-def check_structure(cls: type[Function], o: Any, i: int, kind: Callable | None = None) -> None:
+def check_structure(cls: type[Function], o: object, i: int, kind: Callable | None = None) -> None:
     """Refuse a structure with tensors (of that kind: floats) as output number i: nobody looks into it for their history.
 
     Objects are looked into, too.  What makes its tensors one by one is refused unseen.
@@ -373,7 +376,7 @@ def check_structure(cls: type[Function], o: Any, i: int, kind: Callable | None =
         raise slots.problem("tensors in output", "an output contains tensors", cls=cls, o=o, i=i)
 
 
-def set_history(ctx: Ctx, o: Tensor, edge: Any, dirty: bool) -> None:
+def set_history(ctx: Ctx, o: Tensor, edge: Edge | None, dirty: bool) -> None:
     """Make the user's node the past of one of its outputs."""
     if dirty:
         if edge is not None:
@@ -412,7 +415,7 @@ def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
 
 
 # ---------------------------------------------------------------------- arguments
-def complete(f: Any, args: tuple) -> bool:
+def complete(f: Callable, args: tuple) -> bool:
     """Whether a plain function takes just these arguments, so that nothing has to be filled in."""
     code = getattr(getattr(f, "plain", f), "__code__", None)
     return (
@@ -453,19 +456,19 @@ def needs_of(cls: type[Function], frame: Frame, args: tuple) -> tuple:
 
 
 # ---------------------------------------------------------------------- small questions
-def as_tuple(x: Any) -> tuple:
+def as_tuple(x: object) -> tuple:
     """Return what a user's method returned as a tuple of outputs."""
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
-def as_returned(returned: Any, outs: tuple) -> Any:
+def as_returned(returned: object, outs: tuple) -> Any:
     """Return outputs in the form in which forward returned them: one alone, a tuple or a list."""
     if not isinstance(returned, (tuple, list)):
         return outs[0]
     return type(returned)(outs) if type(returned) in (tuple, list) else outs
 
 
-def among(t: Any, group: Any) -> bool:
+def among(t: object, group: Iterable) -> bool:
     """Membership by identity."""
     for s in group:  # noqa: SIM110 (any() of a generator takes four times as long)
         if s is t:
@@ -473,7 +476,7 @@ def among(t: Any, group: Any) -> bool:
     return False
 
 
-def place_among(t: Any, group: tuple) -> int | None:
+def place_among(t: object, group: tuple) -> int | None:
     """Return where t itself stands among others."""
     for i, s in enumerate(group):
         if s is t:
@@ -481,12 +484,12 @@ def place_among(t: Any, group: tuple) -> int | None:
     return None
 
 
-def is_float(x: Any) -> bool:
+def is_float(x: object) -> TypeGuard[Tensor]:
     """Return whether x is a tensor that can have a derivative."""
     return isinstance(x, Tensor) and x._np_dtype in FLOATS
 
 
-def tensors_in(tree: Any) -> Iterator:
+def tensors_in(tree: object) -> Iterator:
     """Give all tensors in nested tuples, lists, sets and dicts."""
     if isinstance(tree, Tensor):
         yield tree

@@ -9,14 +9,20 @@ output it keeps as a twin without history, for node -> tensor -> node would be a
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..places import Place, user_place
 from .events import slots
 from .frames import current
 from .hooks import Handle, hooks_of
 
+if TYPE_CHECKING:
+    from .frames import Layer
+    from .tensor import Tensor
+
+Edge: TypeAlias = "Node | OutputEdge | Leaf"
 next_number = count().__next__  # creation numbers of nodes and leaves: what is older has the smaller one
 
 
@@ -49,14 +55,14 @@ class InferenceVersion(Version):
 INFERENCE = InferenceVersion()
 
 
-def bottom(t: Any) -> Any:
+def bottom(t: Tensor) -> Any:
     """Return the plain tensor, with an array, under all transforms."""
     while t._layer is not None:
         t = t._value
     return t
 
 
-def memory(t: Any) -> Version:
+def memory(t: Tensor) -> Version:
     """Return the version counter of t's memory, made when first needed (by views, detach and in-place writes)."""
     while t._layer is not None:
         t = t._value
@@ -65,7 +71,7 @@ def memory(t: Any) -> Version:
     return t._ver
 
 
-def version(t: Any) -> int:
+def version(t: Tensor) -> int:
     """Return how often t's memory has been written in place."""
     while t._layer is not None:
         t = t._value
@@ -77,10 +83,11 @@ class Leaf:
     """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
 
     __slots__ = ("__weakref__", "_dtype", "_hooks", "_ref", "_seq", "_shape")
+    _hooks: Any  # Hooks, or None
     _edges, _layer, _saved, _trace, next_functions = (), None, (), None, ()
     backward_on_arrays: Any = None
 
-    def __init__(self, t: Any):
+    def __init__(self, t: Tensor):
         self._ref, self._seq, self._hooks = weakref.ref(t), next_number(), None
         self._shape, self._dtype = tuple(t.shape), t._np_dtype
 
@@ -95,15 +102,15 @@ class Leaf:
         """Return PyTorch's name for the end of an edge."""
         return "AccumulateGrad"
 
-    def __call__(self, *grads: Any) -> tuple:
+    def __call__(self, *grads: Tensor | None) -> tuple:
         """Accumulate a gradient into the tensor's `.grad`."""
         return slots.called(self, grads)
 
-    def register_hook(self, fn: Any) -> Handle:
+    def register_hook(self, fn: Callable) -> Handle:
         """Call `fn((), grad_outputs)` after the gradient was accumulated."""
         return Handle(hooks_of(self).post, fn)
 
-    def register_prehook(self, fn: Any) -> Handle:
+    def register_prehook(self, fn: Callable) -> Handle:
         """Call `fn(grad_outputs)` before the gradient is accumulated; a returned tuple replaces them."""
         return Handle(hooks_of(self).pre, fn)
 
@@ -119,29 +126,29 @@ class OutputEdge:
 
     __slots__ = ("index", "node")
 
-    def __init__(self, node: Any, index: int):
+    def __init__(self, node: Node, index: int):
         self.node, self.index = node, index
 
     _shape = property(lambda edge: edge.node._meta[edge.index][0])
     _dtype = property(lambda edge: edge.node._meta[edge.index][1])
 
 
-def producer(edge: Any) -> Any:
+def producer(edge: Edge | None) -> Any:
     """Return the node at the other end of an edge."""
     return edge.node if type(edge) is OutputEdge else edge
 
 
-def output_index(edge: Any) -> int:
+def output_index(edge: Edge | None) -> int:
     """Return which of the node's outputs an edge leads to."""
     return edge.index if type(edge) is OutputEdge else 0
 
 
-def key(edge: Any) -> tuple:
+def key(edge: Edge) -> tuple:
     """Return an edge as a dictionary key: OutputEdges are made anew each time, their node is not."""
     return producer(edge), output_index(edge)
 
 
-def output_edge(node: Any, index: int) -> Any:
+def output_edge(node: Node, index: int) -> Any:
     """Return the edge that leads to one output of a node."""
     return node if len(node._meta) == 1 else OutputEdge(node, index)
 
@@ -170,9 +177,12 @@ class Node:
     _fn: Any = None  # the Function; set by each subclass
     _layer: Any = None
     _trace: Any = None
+    _hooks: Any  # Hooks, or None
     _edges: Any
     _saved: Any
     _meta: Any
+    _shape: Any  # those of the result where there is one
+    _dtype: Any
     backward_on_arrays: Any = None  # (node, gradient, freed) -> pairs of edge and gradient; written out by fast/
     places: Any = None  # of a written-out node: the positions among the arguments of those that the pairs are for
 
@@ -207,11 +217,11 @@ class Node:
         """Per input of forward whether its gradient is wanted."""
         return tuple([e is not None for e in self._edges])
 
-    def register_hook(self, fn: Any) -> Handle:
+    def register_hook(self, fn: Callable) -> Handle:
         """Call `fn(grad_inputs, grad_outputs)` after this node's backward; a returned tuple replaces grad_inputs."""
         return Handle(hooks_of(self).post, fn)
 
-    def register_prehook(self, fn: Any) -> Handle:
+    def register_prehook(self, fn: Callable) -> Handle:
         """Call `fn(grad_outputs)` before this node's backward; a returned tuple replaces them."""
         return Handle(hooks_of(self).pre, fn)
 
@@ -240,7 +250,7 @@ class FullNode(Node):
 
     __slots__ = ("_edges", "_layer", "_meta", "_saved", "_trace")
 
-    def __init__(self, layer: Any, edges: tuple):
+    def __init__(self, layer: Layer | None, edges: tuple):
         self._layer, self._edges, self._seq = layer, edges, next_number()
         self._saved, self._meta, self._hooks, self._trace = (), (), None, None
 
@@ -248,9 +258,9 @@ class FullNode(Node):
     _dtype = property(lambda node: node._meta[0][1])
 
 
-def name_of(node: Any) -> str:
+def name_of(node: Node | Leaf) -> str:
     """Return a node's name, also where a user has given their ctx an attribute `name`."""
-    return type(node).name(node)
+    return type(node).name(node)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------- what a node keeps
@@ -274,7 +284,7 @@ class Saved:
 
     __slots__ = ("__weakref__", "edge", "index", "tensor", "unpack", "version")
 
-    def __init__(self, tensor: Any, index: int | None = None, edge: Any = None, unpack: Any = None):
+    def __init__(self, tensor: Any, index: int | None = None, edge: Edge | None = None, unpack: Callable | None = None):
         self.tensor, self.index, self.edge, self.unpack, self.version = tensor, index, edge, unpack, 0
         if unpack is None and (tensor._ver is not None or tensor._layer is not None):
             self.version = version(tensor)
@@ -297,7 +307,7 @@ def save(t: Any, index: int | None = None) -> Any:
     return saved
 
 
-def unpack(saved: Any, node: Any) -> Any:
+def unpack(saved: object, node: Node) -> Any:
     """Return the tensor that was saved, as the code that asks has to see it."""
     if type(saved) is not Saved:
         return saved
@@ -316,7 +326,7 @@ def unpack(saved: Any, node: Any) -> Any:
     return with_edge(t if layer is None else layer.box(t), output_edge(node, saved.index))
 
 
-def with_edge(t: Any, edge: Any) -> Any:
+def with_edge(t: Tensor, edge: Edge | None) -> Any:
     """Return a tensor on t's memory with the given history."""
     out = t._alias() if t._layer is None else t
     out._edge, out._tan = edge, t._tan

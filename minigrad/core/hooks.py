@@ -10,12 +10,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .events import slots
 from .frames import current
+
+if TYPE_CHECKING:
+    from .graph import Leaf, Node
+    from .tensor import Tensor
 
 _handle = count().__next__
 
@@ -56,7 +60,7 @@ class Hooks:
         self.accumulated: dict[int, Callable] = {}  # of a leaf, after its `.grad` was filled
 
 
-def hooks_of(node: Any) -> Hooks:
+def hooks_of(node: Node | Leaf) -> Hooks:
     """Return the node's hooks, made when first asked for."""
     if node._hooks is None:
         node._hooks = Hooks()
@@ -65,7 +69,7 @@ def hooks_of(node: Any) -> Hooks:
     return node._hooks
 
 
-def run_tensor_hooks(node: Any, grads: list) -> list:
+def run_tensor_hooks(node: Node | Leaf, grads: list) -> list:
     """Pass the gradients of a node's outputs through their tensor hooks, and retain them where that was asked for."""
     hooks = node._hooks
     for i, fs in hooks.tensor.items():
@@ -83,7 +87,7 @@ def run_tensor_hooks(node: Any, grads: list) -> list:
     return grads
 
 
-def run_pre_hooks(node: Any, grads: list) -> list:
+def run_pre_hooks(node: Node | Leaf, grads: list) -> list:
     """Run the node's own pre-hooks, which see all gradients as a tuple."""
     for hook in list(node._hooks.pre.values()):
         given = copies(grads)
@@ -94,7 +98,7 @@ def run_pre_hooks(node: Any, grads: list) -> list:
     return grads
 
 
-def run_post_hooks(node: Any, inputs: Sequence, outputs: list) -> tuple:
+def run_post_hooks(node: Node | Leaf, inputs: Sequence, outputs: list) -> tuple:
     """Run the node's hooks with the gradients of its inputs and outputs; a returned tuple replaces those of the inputs."""
     places = node.tensor_inputs()
     grads = [inputs[i] for i in places]
@@ -108,14 +112,14 @@ def run_post_hooks(node: Any, inputs: Sequence, outputs: list) -> tuple:
     return tuple([found.get(i) for i in range(len(inputs))])
 
 
-def run_accumulated_hooks(leaf: Any, t: Any) -> None:
+def run_accumulated_hooks(leaf: Leaf, t: Tensor) -> None:
     """Run a leaf's post-accumulate hooks."""
     for hook in list(leaf._hooks.accumulated.values()):
         if (result := call_hook(hook, "tensor", t)) is not None:
             raise slots.problem("accumulated hook returned", "the hook should return None", hook=hook, t=t, got=result)
 
 
-def call_hook(hook: Callable, parameters: str, *args: Any) -> Any:
+def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
     """Call a hook; `parameters` says what hooks of its kind are given."""
     try:
         return hook(*args)
@@ -133,7 +137,7 @@ def kept(given: list, grads: Sequence) -> list:
     return [g if own is None or unchanged(own, g) else own for own, g in zip(given, grads, strict=True)]
 
 
-def unchanged(own: Any, g: Any) -> bool:
+def unchanged(own: Tensor, g: Tensor) -> bool:
     """Whether a hook has left its copy of a gradient alone; it may have written through .data or NumPy, too."""
     low = own
     while low._layer is not None:
@@ -143,7 +147,7 @@ def unchanged(own: Any, g: Any) -> bool:
     return own._layer is not None or np.array_equal(own._a, g._a, equal_nan=True)
 
 
-def replaced(node: Any, hook: Callable, kind: str, result: Any, grads: list) -> list:
+def replaced(node: Node | Leaf, hook: Callable, kind: str, result: object, grads: list) -> list:
     """Return the gradients that a node's hook has returned in place of these, checked."""
     if not isinstance(result, tuple) or len(result) != len(grads):
         sentence = f"the hook has to return a tuple of {len(grads)} gradients"
@@ -154,7 +158,7 @@ def replaced(node: Any, hook: Callable, kind: str, result: Any, grads: list) -> 
     return list(result)
 
 
-def check_result(hook: Callable, result: Any, g: Any, node: Any = None) -> None:
+def check_result(hook: Callable, result: Any, g: Tensor | None, node: Node | Leaf | None = None) -> None:
     """Refuse what a hook has returned if it cannot take the place of this gradient."""
     if not hasattr(result, "_edge"):
         fits = False

@@ -8,21 +8,35 @@ the written tensor's past is the operation; if it is a view, each parent's past 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
 from .events import slots
-from .frames import EAGER, Frame, current
+from .frames import EAGER, Frame, Layer, current
 from .graph import INFERENCE, Leaf, bottom, memory, version
 from .tensor import Box, Tensor, ViewOf, history, move_retained, order_in_memory, wrap
+
+
+class Operation(Protocol):
+    """What a write in place, or a view, asks of a built-in operation (ops/base/primitive.py)."""
+
+    differentiable: bool
+    keeps: frozenset  # the positions of the arguments that backward reads
+    update: Callable | None  # writes into its first argument where only few elements change
+    compute: Callable
+    record: Callable
+    tangents: Callable
+    check_devices: Callable
+    function_name: Callable
+
 
 NO_GRAD = "it was made under no_grad"  # why the history of such a view may not be derived again
 
 
-def link_view(frame: Frame, fn: Any, args: tuple, out: Tensor) -> None:
+def link_view(frame: Frame, fn: type[Operation], args: tuple, out: Tensor) -> None:
     """Note that `out` is the view `fn(*args)` of args[0]: they share the version counter, and out's history follows."""
     parent = args[0]
     if type(out) is Tensor:
@@ -38,7 +52,7 @@ def twin(t: Tensor) -> Tensor:
     return out
 
 
-def inplace(fn: Any, x: Tensor, *others: Any) -> Tensor:
+def inplace(fn: type[Operation], x: Tensor, *others: object) -> Tensor:
     """x <- fn(x, *others), written into x's memory; at every layer x gets a new history.
 
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform only captured.
@@ -49,7 +63,7 @@ def inplace(fn: Any, x: Tensor, *others: Any) -> Tensor:
     return inplace_at(frame, fn, x, others)
 
 
-def inplace_at(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+def inplace_at(frame: Frame, fn: type[Operation], x: Tensor, others: tuple) -> Tensor:
     """Do the same from a given frame outwards."""
     args = (x, *others)
     while frame.layer is not EAGER:
@@ -64,7 +78,9 @@ def inplace_at(frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
     return write(None, frame, fn, x, others, copy, lambda others: write_array(frame, fn, x, others))
 
 
-def write(layer: Any, frame: Frame, fn: Any, x: Tensor, others: tuple, copy: Callable, lower: Callable) -> Tensor:
+def write(
+    layer: Layer | None, frame: Frame, fn: type[Operation], x: Tensor, others: tuple, copy: Callable, lower: Callable
+) -> Tensor:
     """Write into x as `layer` sees it, and renew the histories there; `lower` writes one layer down.
 
     `copy` gives the 'before' of x a value of its own, where backward needs what is about to be overwritten.  `lower` may
@@ -90,18 +106,18 @@ def write(layer: Any, frame: Frame, fn: Any, x: Tensor, others: tuple, copy: Cal
     return x
 
 
-def write_array(frame: Frame, fn: Any, x: Tensor, others: tuple) -> None:
+def write_array(frame: Frame, fn: type[Operation], x: Tensor, others: tuple) -> None:
     """Compute on arrays, check, and write."""
     arrays = [a._a if isinstance(a, Tensor) else a for a in others]
     check_memory(fn, x)
     if len(KINDS) > 1:
         fn.check_devices((x, *others))
-    if fn.update is None:
-        result = fn.compute(x._a, *arrays)
+    result = fn.compute(x._a, *arrays) if fn.update is None else None
+    if result is not None:
         check_result(fn, x, result)
     if frame.dual is not None:
         frame.dual.write(frame, fn, x, others)
-    if fn.update is None:
+    if result is not None:
         np.copyto(x._a, result, casting="unsafe")
     else:  # writes only where something changes
         fn.compute(x._a, *arrays, into=fn.update)
@@ -116,7 +132,7 @@ def shares(a: Tensor, x: Tensor) -> bool:
     return np.may_share_memory(p._a, q._a)
 
 
-def check_writable(frame: Frame, fn: Any, x: Tensor, tracked: bool) -> None:
+def check_writable(frame: Frame, fn: type[Operation], x: Tensor, tracked: bool) -> None:
     """Refuse what would make gradients wrong."""
     if x._ver is INFERENCE and not frame.inference:
         raise slots.problem("inference tensor written", "inference tensors cannot be written outside", fn=fn, x=x)
@@ -130,7 +146,7 @@ def check_writable(frame: Frame, fn: Any, x: Tensor, tracked: bool) -> None:
         raise slots.problem("leaf written", "a leaf that requires grad is written in place", fn=fn, x=x, root=root)
 
 
-def check_memory(fn: Any, x: Tensor) -> None:
+def check_memory(fn: type[Operation], x: Tensor) -> None:
     """Refuse memory in which several elements have one place."""
     if x._a.size and any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
         raise slots.problem("expanded tensor written", "several elements lie at one place in memory", fn=fn, x=x)
@@ -141,14 +157,14 @@ def writable(t: Tensor) -> bool:
     return t._edge is None and t._layer is None and t._ver is not INFERENCE and 0 not in t._a.strides
 
 
-def check_result(fn: Any, x: Tensor, result: np.ndarray) -> None:
+def check_result(fn: type[Operation], x: Tensor, result: np.ndarray) -> None:
     """Refuse a result that does not fit into x: its shape and its kind of dtype."""
     floats = result.dtype in FLOATS and x._a.dtype not in FLOATS
     if result.shape != x._a.shape or floats or x._a.dtype.kind == "b" and result.dtype.kind != "b":
         raise slots.problem("result does not fit", "the result does not fit into the tensor", fn=fn, x=x, result=result)
 
 
-def rebase(layer: Any, x: Tensor) -> None:
+def rebase(layer: Layer | None, x: Tensor) -> None:
     """Give each parent of a written view a new history: itself with that region replaced.
 
     The views' own histories then begin at the parents again, as those of all other views, when somebody asks for them.

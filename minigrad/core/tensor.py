@@ -16,10 +16,10 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.devices import CPU, CUDA, Size, device
-from ..arrays.kinds import near, on_device
+from ..arrays.kinds import Array, near, on_device
 from .events import slots
 from .frames import current
-from .graph import INFERENCE, Leaf, OutputEdge, Version, bottom, output_index, producer, version
+from .graph import INFERENCE, Edge, Leaf, OutputEdge, Version, bottom, output_index, producer, version
 from .hooks import Handle, hooks_of
 
 if TYPE_CHECKING:
@@ -42,10 +42,22 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
-    # _a array | _edge (see above) | _ver version counter or None (never written) | _view ViewOf or None
-    # _tan (dual level, tangent) or None | _grad
-    # __dict__ users may hang notes on a tensor
-    __slots__ = ("__dict__", "__weakref__", "_a", "_edge", "_grad", "_tan", "_ver", "_view")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_a",
+        "_edge",
+        "_grad",
+        "_tan",
+        "_ver",
+        "_view",
+    )  # users may hang notes on it
+    _a: Array
+    _edge: Edge | None
+    _ver: Version | None  # None: never written
+    _view: ViewOf | None
+    _tan: tuple | None  # dual level and tangent
+    _grad: Tensor | None
     __array_priority__ = 1000
     _layer: Any = None
     __hash__ = object.__hash__
@@ -227,12 +239,12 @@ class Box(Tensor):
 
     __slots__ = ("_extra", "_layer", "_value")
 
-    def __init__(self, layer: Any, value: Any, extra: Any = None):
+    def __init__(self, layer: Any, value: Tensor, extra: Any = None):
         self._layer, self._value, self._extra = layer, value, extra
         self._edge = self._ver = self._view = self._tan = self._grad = None
 
     @property
-    def _a(self):
+    def _a(self):  # type: ignore[override]
         raise slots.problem("box has no array", "a tensor inside a transform has no memory", box=self)
 
     shape = property(lambda t: Size(t._layer.shape(t)))
@@ -267,7 +279,7 @@ class ViewOf:
 
     __slots__ = ("args", "fixed", "fn", "parent", "seen", "version")
 
-    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Any, version: int, fixed: str | None = None):
+    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Edge | None, version: int, fixed: str | None = None):
         self.parent, self.fn, self.args, self.seen, self.version, self.fixed = parent, fn, args, seen, version, fixed
 
 
@@ -332,7 +344,7 @@ def retains(t: Tensor) -> bool:
     return hooks is not None and output_index(t._edge) in hooks.retained
 
 
-def move_retained(old: Any, edge: Any) -> None:
+def move_retained(old: Edge | None, edge: Edge | None) -> None:
     """Let retain_grad follow a tensor that was written in place from its old history to the new one."""
     hooks = None if old is None else producer(old)._hooks
     ref = None if hooks is None else hooks.retained.pop(output_index(old), None)

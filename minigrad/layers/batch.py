@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.events import slots
 from ..core.frames import Frame, push, use
-from ..core.function import check_structure
+from ..core.function import Function, check_structure
 from ..core.graph import version
 from ..core.inplace import inplace_at
 from ..core.tensor import Box, Tensor
@@ -43,7 +43,7 @@ class Batch(Transform):
                 return True
         return False
 
-    def adopt(self, value: Tensor) -> Tensor:
+    def adopt(self, value: Tensor) -> Any:
         """What is made inside is the same for all examples."""
         return value
 
@@ -67,11 +67,11 @@ class Batch(Transform):
             "outside of vmap",
         )
 
-    def dim(self, a: Any) -> int | None:
+    def dim(self, a: object) -> int | None:
         """The batch dimension of a value, None for what is the same in all examples."""
         return a._extra if self.owns(a) else None
 
-    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+    def process(self, frame: Frame, cls: type[Function], args: tuple) -> Any:
         """Run the operation's rule one layer down."""
         mine = [type(a) is Box and a._layer is self for a in args]
         values = [a._value if own else a for a, own in zip(args, mine)]
@@ -99,7 +99,7 @@ class Batch(Transform):
         """Raise what the operation says to one example, if it refuses that: in the shapes that the user sees."""
         cls.compute(*[np.zeros(a._sizes, a._np_dtype) if isinstance(a, Tensor) else a for a in args])
 
-    def elementwise(self, frame: Frame, f: Any, *groups: Any) -> Any:
+    def elementwise(self, frame: Frame, f: Callable, *groups: tuple) -> Any:
         """The batch dimension in front of all, the ranks made equal behind it, and f one layer down, once.
 
         Tensors of several dtypes are left to the rules of the single operations, which know how those meet.
@@ -114,15 +114,15 @@ class Batch(Transform):
             out = f(*lowered)
         return tuple([self.boxed(o, rank) for o in out]) if type(out) is tuple else self.boxed(out, rank)
 
-    def lifted(self, a: Any, rank: int) -> Any:
+    def lifted(self, a: object, rank: int) -> Any:
         """A tensor one layer down, its batch dimension in front of `rank` others."""
         return lift(a._value, a._extra, rank) if type(a) is Box and a._layer is self else a
 
-    def boxed(self, value: Any, rank: int) -> Any:
+    def boxed(self, value: Tensor | None, rank: int) -> Any:
         """A result with its batch dimension in front, which it has if a batched tensor took part."""
         return value if value is None or len(value._sizes) <= rank else Box(self, value, 0)
 
-    def info(self, cls: Any) -> SimpleNamespace:
+    def info(self, cls: type[Function]) -> SimpleNamespace:
         """What a rule is told besides its arguments."""
         info = self.infos.get(cls)
         if info is None:
@@ -130,7 +130,7 @@ class Batch(Transform):
             self.infos[cls] = info
         return info
 
-    def rule(self, cls: Any) -> Callable:
+    def rule(self, cls: type[Function]) -> Callable:
         """How this user's Function runs on batches."""
         if cls.vmap is None:  # with a rule of its own it may have the combined form: its ctx is made below
             self.separate(cls)
@@ -153,7 +153,7 @@ class Batch(Transform):
             )
         return lambda *args: slots.call_method(cls, "vmap", *args)
 
-    def returned(self, cls: Any, value: Any, dim: Any, written: list) -> Any:
+    def returned(self, cls: type[Function], value: object, dim: object, written: list) -> Any:
         """An output of a user's rule: the argument that it has written to, else a box with the batch dimension, checked."""
         if not isinstance(value, Tensor):
             return value
@@ -172,7 +172,7 @@ class Batch(Transform):
         same = [a for a in written if self.owns(a) and a._value is value and a._extra == dim]
         return same[0] if same else Box(self, value, dim)
 
-    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+    def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """The write happens below, on the value with its batch dimension."""
         if not self.owns(x):
             part = "" if x._base is None else f"(part of one of shape {tuple(x._base.shape)}) "
@@ -199,12 +199,12 @@ class Batch(Transform):
         return x
 
 
-def refused(cls: Any, what: str, fix: str, kind: type[Exception] = RuntimeError) -> Exception:
+def refused(cls: type[Function], what: str, fix: str, kind: type[Exception] = RuntimeError) -> Exception:
     """The error for what a user's vmap staticmethod has returned, at the line where it did."""
     return error(kind, f"{cls.__name__}.vmap", what, fix, returned_at(cls.vmap), [f"applied at {user_place()}"])
 
 
-def checked_pair(cls: Any, result: Any) -> tuple:
+def checked_pair(cls: type[Function], result: object) -> tuple:
     """(outputs, their batch dimensions), as a user's rule has to return them; one output becomes a tuple of none."""
     if not (type(result) is tuple and len(result) == 2):
         raise refused(
@@ -230,20 +230,19 @@ def checked_pair(cls: Any, result: Any) -> tuple:
     return tuple(out), tuple(dims)
 
 
-def described(result: Any) -> str:
+def described(result: object) -> str:
     """What was returned, in a few words."""
     return f"a tuple of {len(result)}" if type(result) is tuple else f"a {type(result).__name__}"
 
 
-def meet(o: Any, dim: int | None, x_dim: int, rank: int) -> Any:
+def meet(o: object, dim: int | None, x_dim: int, rank: int) -> Any:
     """An operand of an in-place write, with its batch dimension where the written tensor has its own."""
     if not isinstance(o, Tensor):
         return o
     if dim is None:
         return o if o.ndim <= rank - x_dim else o.unsqueeze(o.ndim - (rank - x_dim))
-    o = o.movedim(dim, 0) if dim else o
-    o = o.reshape(o.shape[:1] + (1,) * (rank + 1 - o.ndim) + o.shape[1:]) if o.ndim <= rank else o
-    return o.movedim(0, x_dim) if x_dim else o
+    t = lift(o, dim, rank)
+    return t.movedim(0, x_dim) if x_dim else t
 
 
 def batched(f: Callable, args: tuple, dims: tuple, size: int, randomness: str = "error") -> Any:

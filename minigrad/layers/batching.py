@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.tensor import Tensor
 
+if TYPE_CHECKING:
+    from .batch import Batch
 
-def front(a: Any, dim: int | None, size: int) -> Any:
+
+def front(a: object, dim: int | None, size: int) -> Any:
     """A tensor with its batch dimension in front; one that has none is repeated there."""
     if not isinstance(a, Tensor):
         return a
@@ -26,7 +29,7 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
     return a.reshape(sizes[:1] + (1,) * missing + sizes[1:]) if missing else a
 
 
-def in_front(layer: Any, o: Any) -> Any:
+def in_front(layer: Batch, o: object) -> Any:
     """A result with its batch dimension in front; what is the same for all examples is repeated."""
     if not isinstance(o, Tensor):
         return o

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..core.frames import Frame, current, use
+from ..core.function import Ctx, Function
 from ..core.graph import Node, Saved, output_index, producer
 from ..core.inplace import twin
 from ..core.tensor import Tensor, laid_out_in, order_in_memory
@@ -18,7 +19,7 @@ from ..core.tensor import Tensor, laid_out_in, order_in_memory
 class Level:
     """One open dual level; compared by identity."""
 
-    def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Any = None) -> None:
+    def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Ctx | None = None) -> None:
         """Give the outputs of `cls(*args)` their tangents, if an argument has one."""
         tangents = [tangent_of(a, self) for a in args]
         if any(t is not None for t in tangents):
@@ -33,7 +34,7 @@ class Level:
         """Return the tangent that t carries at this level."""
         return tangent_of(t, self)
 
-    def write(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> None:
+    def write(self, frame: Frame, fn: type[Function], x: Tensor, others: tuple) -> None:
         """Make x's tangent that of the result: x is about to be written in place by fn."""
         tangents = [tangent_of(a, self) for a in (x, *others)]
         if all(t is None for t in tangents):
@@ -52,7 +53,7 @@ class Level:
             return None if t is None else (self, t.clone())
 
 
-def tangent_of(a: Any, level: Any) -> Tensor | None:
+def tangent_of(a: object, level: Level) -> Tensor | None:
     """Return the tangent that a carries at this level; a view has the view of its base's tangent, if the base has one."""
     if not isinstance(a, Tensor) or a._layer is not None:
         return None

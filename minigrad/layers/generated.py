@@ -7,32 +7,37 @@ An outer vmap wraps the generated Function once more, so rules nest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from ..core.engine import fit_shape
 from ..core.events import slots
 from ..core.frames import push
-from ..core.function import Function, as_tuple
+from ..core.function import Ctx, Function, as_tuple
 from ..core.tensor import Box, Tensor
 from .batching import in_front
 
+if TYPE_CHECKING:
+    from .batch import Batch
 
-def generated_rule(batch: Any, info: Any, in_dims: tuple, *args: Any) -> tuple:
+
+def generated_rule(batch: type, info: SimpleNamespace, in_dims: tuple, *args: object) -> tuple:
     """The vmap rule: apply the batched Function."""
     cls = batched_function(info.function, batch(info.batch_size, info.randomness), in_dims)
     out = cls.apply(*args)
     return out, cls.out_dims if isinstance(out, (tuple, list)) else cls.out_dims[0]
 
 
-def batched_function(cls: type[Function], layer: Any, in_dims: tuple) -> Any:
+def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
     """The Function that does for a whole batch what `cls` does for one example."""
 
     def boxed(values: tuple, dims: tuple) -> tuple:
         """Single examples of the values."""
         return tuple([a if d is None or a is None else Box(layer, a, d) for a, d in zip(values, dims, strict=True)])
 
-    def under(name: str, ctx: Any, args: tuple, dims: tuple) -> Any:
+    def under(name: str, ctx: Ctx, args: tuple, dims: tuple) -> Any:
         """A method that reads what was saved on single examples; its results have the batch dimension in front."""
         saved = ctx.saved_tensors
         with push(layer):
@@ -53,7 +58,7 @@ def batched_function(cls: type[Function], layer: Any, in_dims: tuple) -> Any:
 
         @staticmethod
         @wraps(own(cls.forward))  # errors name the user's arguments
-        def forward(*args: Any) -> Any:
+        def forward(*args: object) -> Any:  # type: ignore[override]
             examples = boxed(args, in_dims)
             Batched.shapes = tuple([a._sizes if isinstance(a, Tensor) else None for a in examples])
             with push(layer):
@@ -66,7 +71,7 @@ def batched_function(cls: type[Function], layer: Any, in_dims: tuple) -> Any:
             return tuple(found) if isinstance(out, (tuple, list)) else found[0]
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+        def setup_context(ctx: Ctx, inputs: tuple, output: object) -> None:
             outs = boxed(as_tuple(output), Batched.out_dims)
             with push(layer):
                 slots.call_method(
@@ -81,12 +86,12 @@ def batched_function(cls: type[Function], layer: Any, in_dims: tuple) -> Any:
 
         @staticmethod
         @wraps(cls.backward)
-        def backward(ctx: Any, *grads: Any) -> tuple:
+        def backward(ctx: Ctx, *grads: Tensor | None) -> tuple:  # type: ignore[override]
             out = under("backward", ctx, grads, Batched.out_dims)
             return tuple([back(g, d) for g, d in zip(out, in_dims)]) + out[len(in_dims) :]
 
         @staticmethod
-        def jvp(ctx: Any, *tangents: Any) -> Any:
+        def jvp(ctx: Ctx, *tangents: Tensor | None) -> Any:
             out, dims = under("jvp", ctx, tangents, in_dims), Batched.out_dims
             return tuple([t if t is None else t.movedim(0, d) for t, d in zip(out, dims)]) + out[len(dims) :]
 
@@ -95,17 +100,17 @@ def batched_function(cls: type[Function], layer: Any, in_dims: tuple) -> Any:
     return Batched
 
 
-def strip(layer: Any, tensors: tuple) -> tuple:
+def strip(layer: Batch, tensors: tuple) -> tuple:
     """Tensors as one layer down has them, and their batch dimensions."""
     return tuple([layer.inner(t) for t in tensors]), tuple([layer.dim(t) for t in tensors])
 
 
-def own(forward: Any) -> Any:
+def own(forward: Callable) -> Any:
     """Return the user's own forward."""
     return getattr(forward, "plain", forward)
 
 
-def reduced(ctx: Any, grads: tuple, shapes: tuple) -> tuple:
+def reduced(ctx: Ctx, grads: tuple, shapes: tuple) -> tuple:
     """Return one example's gradients summed down to the shapes of its inputs, as the engine does with those of plain calls."""
     while isinstance(ctx, Example):
         ctx = ctx._ctx
@@ -114,7 +119,7 @@ def reduced(ctx: Any, grads: tuple, shapes: tuple) -> tuple:
     return tuple([fitted.get(i, g) for i, g in enumerate(grads)])
 
 
-def back(g: Any, dim: int | None) -> Any:
+def back(g: Tensor | None, dim: int | None) -> Any:
     """A gradient with its batch dimension where the input had it; summed where the input was the same for all."""
     if g is None:
         return None
@@ -124,7 +129,7 @@ def back(g: Any, dim: int | None) -> Any:
 class Example:
     """The user's ctx as the methods for one example see it: the same attributes, and what was saved of that example."""
 
-    def __init__(self, ctx: Any, saved: tuple):
+    def __init__(self, ctx: Ctx, saved: tuple):
         self._ctx, self.saved_tensors = ctx, saved
 
     def __getattr__(self, name: str) -> Any:

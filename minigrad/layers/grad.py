@@ -10,7 +10,7 @@ from typing import Any
 from ..core import engine
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, current, push, use
-from ..core.function import among, as_returned, as_tuple, attach, is_float
+from ..core.function import Function, among, as_returned, as_tuple, attach, is_float
 from ..core.graph import Leaf
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, history
@@ -31,7 +31,7 @@ class Grad(Transform):
         b._edge = Leaf(b)
         return b
 
-    def tracks(self, frame: Frame, a: Any) -> bool:
+    def tracks(self, frame: Frame, a: object) -> bool:
         """Whether what is computed from a has to be remembered."""
         return frame.grad and self.owns(a) and history(a) is not None
 
@@ -42,7 +42,7 @@ class Grad(Transform):
         if not cls.primitive:
             return self.custom(self.separate(cls), args, values, edges, frame)
         low = apply_at(frame.parent, cls, values)
-        out = tuple([Box(self, o) for o in low]) if isinstance(low, tuple) else Box(self, low)
+        out: Any = tuple([Box(self, o) for o in low]) if isinstance(low, tuple) else Box(self, low)
         if cls.view and self.owns(args[0]):
             link_view(frame, cls, args, out)
         if cls.differentiable and any([e is not None for e in edges]):
@@ -71,7 +71,7 @@ class Grad(Transform):
             if self.owns(a) and history(a) is not None:
                 self.cut = how, a._sizes, user_place()
 
-    def custom(self, cls: Any, args: tuple, values: tuple, edges: tuple, frame: Frame) -> Any:
+    def custom(self, cls: type[Function], args: tuple, values: tuple, edges: tuple, frame: Frame) -> Any:
         """Run a user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""
         needs = tuple([e is not None for e in edges])
         ctx, self.opaque = cls.Node(self, needs), True
@@ -86,12 +86,12 @@ class Grad(Transform):
                 raise captured(self, f"{cls.__name__} (mark_dirty)", d)
         return as_returned(low, attach(ctx, args, values, lows, any(needs), outs, edges))
 
-    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+    def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write below; here x gets its new history."""
         if not self.owns(x):
             raise captured(self, fn.function_name() + "_", x)
 
-        def copy(before: Any) -> None:
+        def copy(before: Box) -> None:
             with use(frame.parent):
                 before._value = x._value.clone()
 
@@ -105,11 +105,11 @@ class Grad(Transform):
 class Tape(Grad):
     """Records under no_grad too: what a linear map does to tangents is no derivative, which no_grad would stop."""
 
-    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+    def process(self, frame: Frame, cls: type[Function], args: tuple) -> Any:
         """As if gradients were on here."""
         return super().process(frame.but(grad=True), cls, args)
 
-    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+    def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """The same for writes."""
         return super().inplace(frame.but(grad=True), fn, x, others)
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..arrays.dtypes import FLOATS
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
-from ..core.function import among, as_tuple, is_float
+from ..core.function import Function, among, as_tuple, is_float
 from ..core.graph import version
 from ..core.inplace import inplace_at, shares
 from ..core.tensor import Box, Tensor, ViewOf, layers_of
@@ -29,15 +29,15 @@ class Jvp(Transform):
         """A value of the layer below with its tangent."""
         return Box(self, value, tangent)
 
-    def tangent(self, a: Any) -> Tensor | None:
+    def tangent(self, a: object) -> Tensor | None:
         """The tangent one layer down."""
-        if not self.owns(a):
-            return None
-        if a._view is not None and a._view.fn is not None and (base := self.tangent(a._view.parent)) is not None:
-            self.derive(a, base)
-        return a._extra
+        if self.owns(a):
+            if a._view is not None and a._view.fn is not None and (base := self.tangent(a._view.parent)) is not None:
+                self.derive(a, base)
+            return a._extra
+        return None
 
-    def tangent_to_view(self, a: Any) -> None:
+    def tangent_to_view(self, a: Tensor) -> None:
         """Lay a's tangent out in memory as a is, if a is no view: each view of a has the view of it."""
         if self.owns(a) and a._extra is not None and (a._view is None or a._view.fn is None):
             a._extra = laid_out_like(a._value, a._extra)
@@ -71,10 +71,11 @@ class Jvp(Transform):
             outs = tuple([self.output(o, among(o, values), args, values, cls.__name__) for o in lows])
             self.renew(frame, cls, args, outs, results)
         if cls.primitive and cls.view and self.owns(args[0]):
-            outs[0]._view, outs[0]._tan = ViewOf(args[0], cls, args[1:], None, version(outs[0])), tangents[0]
+            view: Any = outs[0]
+            view._view, view._tan = ViewOf(args[0], cls, args[1:], None, version(view)), tangents[0]
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
 
-    def context(self, cls: Any, values: tuple, tangents: list, low: Any) -> Any:
+    def context(self, cls: type[Function], values: tuple, tangents: list, low: object) -> Any:
         """The ctx of a user's Function, set up for its jvp."""
         if cls.primitive:
             return None
@@ -82,16 +83,16 @@ class Jvp(Transform):
         slots.call_method(cls, "setup_context", ctx, values, low)
         return ctx
 
-    def renew(self, frame: Frame, cls: Any, args: tuple, outs: tuple, tangents: list) -> None:
+    def renew(self, frame: Frame, cls: type[Function], args: tuple, outs: tuple, tangents: list) -> None:
         """Give the outputs of a user's Function their tangents; an input that it has changed in place is one of them."""
         with use(frame.parent):
             for o, t in zip(outs, tangents, strict=True):
                 if among(o, args):
                     self.write_tangent(o, t)
-                elif is_float(o):
+                elif is_float(o) and self.owns(o):
                     o._extra = t
 
-    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+    def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write value and tangent below."""
         name = fn.function_name() + "_"
         if not self.owns(x):
@@ -108,7 +109,7 @@ class Jvp(Transform):
             self.write_tangent(x, result)
         return x
 
-    def kept(self, a: Any, x: Any) -> Any:
+    def kept(self, a: object, x: Tensor) -> Any:
         """A value or tangent as it is before x and its tangent are written to."""
         written = [t for t in (x._value, x._extra) if t is not None]
         return a.clone() if isinstance(a, Tensor) and any([shares(a, t) for t in written]) else a
@@ -120,7 +121,7 @@ class Jvp(Transform):
                 raise slots.problem("fixed view written", "the view cannot be written", fn=name, x=x)
             x = view.parent
 
-    def write_tangent(self, x: Any, t: Tensor | None) -> None:
+    def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
         """x's tangent becomes t, in the memory that the tangents of its base and its views share."""
         if is_float(x) and (t is not None or self.tangent(x) is not None):
             self.buffer(x, t).copy_(0.0 if t is None else t)

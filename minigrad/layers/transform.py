@@ -5,11 +5,12 @@ around the values of the layer below; grad.py, jvp.py and batch.py say what it d
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from ..core.frames import Layer
+from ..core.function import Function
 from ..core.graph import bottom
 from ..core.tensor import Box, Tensor, ViewOf
 from ..errors import error
@@ -21,11 +22,11 @@ class Transform(Layer):
     name = "transform"
     transparent = False
 
-    def owns(self, a: Any) -> bool:
+    def owns(self, a: object) -> TypeGuard[Box]:
         """Whether a is a box of this layer."""
         return type(a) is Box and a._layer is self
 
-    def inner(self, a: Any) -> Any:
+    def inner(self, a: object) -> Any:
         """The value one layer down; what is no box of this layer has been captured from there, or is no tensor."""
         return a._value if type(a) is Box and a._layer is self else a
 
@@ -33,7 +34,7 @@ class Transform(Layer):
         """A value of the layer below as this layer sees it."""
         return Box(self, value)
 
-    def adopt(self, value: Tensor) -> Box:
+    def adopt(self, value: Tensor) -> Any:
         """A tensor made inside: all of them belong to the layer, so that buffers can be written to."""
         return self.box(value)
 
@@ -49,7 +50,7 @@ class Transform(Layer):
         """A constant of this layer and of those below."""
         return self.box(t._value.detach())
 
-    def separate(self, cls: Any) -> Any:
+    def separate(self, cls: type[Function]) -> Any:
         """A user's Function, which has to have the separate form.  Raises RuntimeError for the combined one."""
         if cls.combined:
             raise error(
@@ -70,7 +71,7 @@ class Transform(Layer):
         """The value, for item(), `if` and tolist()."""
         return t._value
 
-    def output(self, value: Any, dirty: bool, args: tuple, values: tuple, name: str) -> Any:
+    def output(self, value: object, dirty: bool, args: tuple, values: tuple, name: str) -> Any:
         """One output of a custom Function: the box that was written to, else a new one.
 
         Where it lies in an input's memory, a write to it would change the input without its history: this is noted.
@@ -88,7 +89,7 @@ class Transform(Layer):
         return out
 
 
-def separate_form(cls: Any) -> str:
+def separate_form(cls: type[Function]) -> str:
     """The code to write in place of a combined forward, or of the forward_extended of a NestedIOFunction."""
     nested = getattr(cls, "_nested", None)
     own = cls.forward if nested is None else nested.forward_extended

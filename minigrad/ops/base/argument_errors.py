@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,14 @@ from ...core.tensor import Tensor
 from ...errors import MinigradError, error
 from ...kernels.select import NUMERIC
 
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
 OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")  # as NumPy says it
 KINDS = (IndexError, TypeError, NotImplementedError)
 
 
-def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
+def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
     """The error to raise when `cls.impl(*arrays)` has raised `cause`."""
     stranded = (
         getattr(cause, "stranded", False) and len({on_device(a) for a in arrays if isinstance(a, np.ndarray)}) > 1
@@ -31,7 +34,7 @@ def failed(cls: Any, arrays: tuple, cause: Exception) -> Exception:
     return told
 
 
-def explanation(cls: Any, arrays: tuple, cause: Exception) -> Any:
+def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
     """What is told about an exception that NumPy or Python has raised."""
     name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
     if cls.elementwise and isinstance(cause, TypeError):
@@ -71,7 +74,7 @@ def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
     return error(RuntimeError, who, what, f"move one of them: {other}.cuda(), or the other one with .cpu()")
 
 
-def no_tensor(name: str, given: Any, also: str = "") -> tuple[str, str]:
+def no_tensor(name: str, given: object, also: str = "") -> tuple[str, str]:
     """What is wrong, and what to do, where something else stands in a tensor's place."""
     what = f"argument {name!r} must be Tensor{also}, not {type(given).__name__}"
     if given is None:
@@ -84,7 +87,7 @@ def described(named: dict[str, Any]) -> str:
     return ", ".join(f"{name} {describe(a)}" for name, a in named.items())
 
 
-def check_keepdim(cls: Any, arrays: tuple) -> None:
+def check_keepdim(cls: type[Primitive], arrays: tuple) -> None:
     """Raise TypeError where a second dimension has come in the place of keepdim: x.sum(0, 1)."""
     given = arrays[cls.names.index("keepdim")]
     if not isinstance(given, (bool, np.bool_)):
@@ -96,7 +99,7 @@ def check_keepdim(cls: Any, arrays: tuple) -> None:
 OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a tensor in `x + y`
 
 
-def refused(name: str, x: Tensor, other: Any) -> Any:
+def refused(name: str, x: Tensor, other: object) -> Any:
     """The answer to an operator beside something else: NotImplemented, so that Python asks there.
 
     Tuples and lists that hold tensors have nothing sensible to say, except that an integer may repeat them, so they are a

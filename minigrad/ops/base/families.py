@@ -26,16 +26,17 @@ Under vmap an operation gets its tensors with the batch dimension in front, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ...arrays import dtypes, halves
-from ...arrays.kinds import KINDS, on_device, zeros
+from ...arrays.kinds import KINDS, Array, on_device, zeros
 from ...core.frames import OFF, ON, current
-from ...core.graph import unpack
+from ...core.graph import Node, unpack
 from ...core.tensor import Tensor, laid_out_in, wrap
 from ...kernels import formula, select
 from ...layers.batching import lift
@@ -59,7 +60,6 @@ class Pointwise(Primitive):
     accepts = "biuf"  # the kinds of dtypes (NumPy's letters: bool, signed, unsigned, float) that it computes with
     advice = ""  # what to say about the others
     masks = 0  # how many of the first operands are conditions: bools that take no part in the promotion of dtypes
-    statics = 0  # how many of the last parameters are plain settings, not operands
     defaults: tuple = ()  # of those settings
     domain: tuple = (-2.0, 2.0)  # where the function is tested
     samples: tuple = ()  # calls to test it with, where the usual shapes do not do
@@ -73,7 +73,7 @@ class Pointwise(Primitive):
     differs = ""  # in what from PyTorch's (registry.Entry)
 
     @staticmethod
-    def simple(*operands: Any) -> bool:
+    def simple(*operands: object) -> bool:
         """Whether the gradients by these operands are so simple that NumPy's loops are faster than a fused kernel."""
         return False
 
@@ -89,11 +89,11 @@ class Pointwise(Primitive):
         return (*operands, *cls.names[n:])
 
     @classmethod
-    def impl(cls, *args: Any) -> Any:
+    def impl(cls, *args: object) -> Any:
         return select.forward(cls, args)
 
     @classmethod
-    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
+    def write_short(cls, a: np.ndarray, *others: object) -> bool:
         """NumPy's function, or the formula; large arrays have their kernels (kernels/select.py)."""
         if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or a.size >= select.FUSE_FROM or halves.is_half(a):
             return False
@@ -109,14 +109,14 @@ class Pointwise(Primitive):
         return True
 
     @classmethod
-    def keeps_number(cls, node: Any) -> bool:
+    def keeps_number(cls, node: Node) -> bool:
         """A number that a formula reads is kept like a tensor, as in PyTorch: `x * 2` cannot run backward twice."""
         read = {n for i, e in enumerate(node._edges) if e is not None for n in cls.reads.get(i, ())}
         operands = cls.names[: len(cls.names) - cls.statics]
         return any(n in read and isinstance(s, (int, float)) for n, s in zip(operands, node._saved))
 
     @classmethod
-    def operand(cls, j: int, bound: tuple, n_args: int, g: Any) -> Any:
+    def operand(cls, j: int, bound: tuple, n_args: int, g: Tensor | Array) -> Any:
         """The value of an operand, as a float.
 
         Numbers become 0-d tensors: x / 0.0 is an infinity, not an exception.  So do integers, as in the forward: int8 has
@@ -135,7 +135,8 @@ class Pointwise(Primitive):
         d = super().evaluate(i, bound, n_args, grads)
         return d if d is None or "g" in cls.reads[cls.parameter(i)] else times(grads[0], d)
 
-    def backward(ctx: Any, *grads: Any) -> tuple:
+    @staticmethod
+    def backward(ctx: Node, *grads: Tensor | None) -> tuple:
         """All wanted partials in one pass over memory where that pays, else the formulas on tensors."""
         cls, edges, frame = ctx._fn, ctx._edges, current()
         bound = tuple([unpack(s, ctx) for s in ctx._alive()])
@@ -156,7 +157,7 @@ class Pointwise(Primitive):
         )
 
     @classmethod
-    def arrays(cls, gs: Any, bound: tuple) -> list | None:
+    def arrays(cls, gs: Sequence, bound: tuple) -> list | None:
         """The wanted gradients, whose formulas find what they read, on small arrays; None for large ones: see backward."""
         g, partials, found = gs[0], array_formulas(cls), []
         if g.size >= select.FUSE_FROM or partials is None:
@@ -184,7 +185,7 @@ class Pointwise(Primitive):
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         """Each output element depends on one element of each input: the same formulas, with tangents for gradients."""
         frame = current()
-        total = frame.layer.elementwise(frame, cls.slopes, primals, tangents, outs)
+        total = frame.layer.elementwise(frame, cls.slopes, primals, tuple(tangents), outs)
         if total is None:
             return None
         total = total if total._np_dtype == outs[0]._np_dtype else total.to(outs[0].dtype)
@@ -199,7 +200,8 @@ class Pointwise(Primitive):
                 total = term if total is None else added(total, term, tangents)
         return total
 
-    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+    @staticmethod
+    def vmap(info: SimpleNamespace, in_dims: tuple, *args: object) -> tuple:
         """The batch dimension in front, the ranks made equal behind it; dtypes meet as those of single examples do."""
         cls, pairs = info.function, list(zip(args, in_dims))
         rank = max([a.ndim - (d is not None) for a, d in pairs if isinstance(a, Tensor)])
@@ -210,12 +212,12 @@ class Pointwise(Primitive):
         return cls.apply(*values), 0
 
 
-def stand_in(a: Any, dim: int | None) -> Any:
+def stand_in(a: object, dim: int | None) -> Any:
     """An array with as many dimensions as one example of a batched tensor has, which is what decides about dtypes."""
     return np.empty((1,) * (a.ndim - (dim is not None)), a._np_dtype) if isinstance(a, Tensor) else a
 
 
-def added(total: Any, term: Any, tangents: tuple) -> Any:
+def added(total: Tensor, term: Tensor, tangents: tuple) -> Any:
     """total + term; in total's own memory where that is nobody else's."""
     a, b = (t._a if type(t) is Tensor and t._edge is None and t._view is None else None for t in (total, term))
     if a is None or b is None or a.shape != b.shape or a.dtype is not b.dtype or a.base is not None:
@@ -237,7 +239,7 @@ def array_formulas(cls: type[Pointwise]) -> tuple | None:
     return tuple([forms.get(i) for i in range(len(cls.names))])
 
 
-def times(g: Any, d: Any) -> Any:
+def times(g: Tensor | Array, d: Tensor | Array | float) -> Any:
     """g * d, of tensors or arrays, sparing the multiplication by one; 0 is 0 also where g is infinite."""
     if type(d) is not int or d not in (-1, 0, 1):
         return g * d
@@ -256,7 +258,7 @@ class Reduce(Primitive):
     layout = row_major
 
     @classmethod
-    def term(cls, bound: tuple, n_args: int, g: Any) -> Any:
+    def term(cls, bound: tuple, n_args: int, g: Tensor | Array) -> Any:
         """g times the partial by each element."""
         d = Primitive.evaluate.__func__(cls, 0, bound, n_args, (g,))
         return d if "g" in cls.reads[0] else times(g, d)
@@ -287,7 +289,7 @@ class Reduce(Primitive):
     batch = lambda x, dims, keepdim, *rest: (x, tuple([d + 1 for d in dims]), keepdim, *rest)
 
 
-def spread(d: Any, shape: tuple) -> np.ndarray:
+def spread(d: Array, shape: tuple) -> Array:
     """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
     if d.shape == shape:
         return d
@@ -315,10 +317,11 @@ class ViewScatter(Primitive):
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
         return (ShapeOf(args[0].shape), ShapeOf(args[1].shape), *args[2:])
 
-    def backward(ctx: Any, g: Tensor) -> tuple:
+    @staticmethod
+    def backward(ctx: Node, *grads: Any) -> tuple:
         """The view gets its region of g; the rest goes on to what the base was before."""
         _, _, fn, args, order = ctx._alive()
-        g, for_base, for_view = laid_out_in(order, g), None, None
+        g, for_base, for_view = laid_out_in(order, *grads), None, None
         if ctx._edges[0] is not None:
             for_base = g.clone()
             fn.apply(for_base, *args).zero_()

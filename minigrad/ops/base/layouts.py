@@ -6,9 +6,12 @@ order of the operands, as in PyTorch.  On a GPU kernels write their results row 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
 
 
 def row_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -48,7 +51,7 @@ def ordered(out: np.ndarray, order: list[int]) -> np.ndarray:
     return out if moved.flags.c_contiguous else moved.copy().transpose([order.index(d) for d in range(out.ndim)])
 
 
-def arranged(cls: Any, raw: Any, operands: tuple) -> Any:
+def arranged(cls: type[Primitive], raw: Any, operands: tuple) -> Any:
     """Return what impl gave, as the operation's `layout` has it."""
     if type(raw) is tuple:
         return tuple([arranged(cls, r, operands) for r in raw])

@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,11 @@ import numpy as np
 from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, of_numpy
 from ...arrays.errstate import listen, restore
-from ...arrays.kinds import KINDS, as_array, on_device
+from ...arrays.kinds import KINDS, Array, as_array, on_device
 from ...core.engine import called
 from ...core.events import slots
-from ...core.frames import EAGER, Frame, apply_at, current
-from ...core.function import Function, describe, node_made
+from ...core.frames import EAGER, Frame, Layer, apply_at, current
+from ...core.function import Function, as_tuple, describe, node_made
 from ...core.graph import INFERENCE, FullNode, Node, Saved, bottom, output_edge, save, unpack
 from ...core.inplace import link_view
 from ...core.tensor import Box, Tensor, history, levels, wrap
@@ -95,6 +96,7 @@ class Primitive(Function):
     # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
     # derivative is zeros and not None: so it is in PyTorch where the backward is a kernel that takes the operand
     tied = False
+    statics = 0  # how many of the last parameters are plain settings, not operands
     elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
     names: tuple = ()  # impl's parameters
     variadic: int | None = None  # the position from which all arguments share the last name
@@ -114,9 +116,9 @@ class Primitive(Function):
     operator = ""  # the method of Tensor that Python's operator calls
     name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)
 
-    def __init_subclass__(cls, **options: Any):
+    def __init_subclass__(cls, **options: object):
         super().__init_subclass__(**options)
-        cls.namespaces, cls.apply = [], classmethod(first_apply)
+        cls.namespaces, cls.apply = [], classmethod(first_apply)  # type: ignore[assignment]
         cls.name = cls.__dict__.get("name") or re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
         for name, f in list(cls.__dict__.items()):
             if inspect.isfunction(f) and (name in STATIC or f.__name__ == "<lambda>"):
@@ -156,7 +158,7 @@ class Primitive(Function):
         return cls.names
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
+    def apply(cls, *args: Any) -> Any:  # type: ignore[override]
         """Run the operation on tensors, arrays and plain values."""
         frame = current()
         return cls.eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
@@ -188,7 +190,7 @@ class Primitive(Function):
     @classmethod
     def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:
         """Tensors around the arrays that impl gave, with their history, and what else the frame asks for."""
-        out = tuple([as_tensor(r) for r in raw]) if type(raw) is tuple else as_tensor(raw)
+        out: Any = tuple([as_tensor(r) for r in raw]) if type(raw) is tuple else as_tensor(raw)
         if cls.view:
             link_view(frame, cls, args, out)
         if frame.grad and cls.differentiable:
@@ -207,11 +209,11 @@ class Primitive(Function):
         return out
 
     @classmethod
-    def record(cls, layer: Any, args: tuple, out: Any, edges: tuple | None = None) -> None:
+    def record(cls, layer: Layer | None, args: tuple, out: Tensor | tuple, edges: tuple | None = None) -> None:
         """Give `out` (one tensor, or a tuple) the node of `cls(*args)` as its history, as `layer` sees it."""
         if edges is None:
             edges = tuple([history(a) if isinstance(a, Tensor) and a._layer is layer else None for a in args])
-        node, outs = cls.Node(layer, edges), out if type(out) is tuple else (out,)
+        node, outs = cls.Node(layer, edges), as_tuple(out)
         node._meta = describe(outs)
         for i, (o, (_, dtype)) in enumerate(zip(outs, node._meta)):
             if dtype in FLOATS:
@@ -220,7 +222,7 @@ class Primitive(Function):
         node_made(node)
 
     @classmethod
-    def compute(cls, *arrays: Any, into: Callable | None = None) -> Any:
+    def compute(cls, *arrays: Array, into: Callable | None = None) -> Any:
         """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
         if "keepdim" in cls.names:
             argument_errors.check_keepdim(cls, arrays)
@@ -244,7 +246,7 @@ class Primitive(Function):
             raise argument_errors.failed(cls, arrays, e) from None
 
     @classmethod
-    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
+    def write_short(cls, a: np.ndarray, *others: object) -> bool:
         """Write the result into the first operand, of arrays that need no conversion (core/inplace.write_plain).
 
         False, with nothing written, where it has to look at them, or the result does not fit.
@@ -292,12 +294,13 @@ class Primitive(Function):
         return f(*values)
 
     @classmethod
-    def operand(cls, j: int, bound: tuple, n_args: int, g: Any) -> Any:
+    def operand(cls, j: int, bound: tuple, n_args: int, g: Tensor | Array) -> Any:
         """The value of argument j as a formula gets it."""
         return bound[j] if j < n_args else None
 
     # ------------------------------------------------------------------ the rules that the engine and the layers call
-    def backward(ctx: Any, *grads: Any) -> tuple:
+    @staticmethod
+    def backward(ctx: Node, *grads: Tensor | None) -> tuple:
         """One gradient per tracked argument."""
         cls, n = ctx._fn, len(ctx._edges)
         bound, grads = widened_tensors([unpack(s, ctx) for s in ctx._alive()]), widened_tensors(grads)
@@ -318,11 +321,10 @@ class Primitive(Function):
             return [None] * len(outs)
         dtype = None if cls.view else half_among(outs)
         if dtype is not None:
-            primals, tangents, outs = (widened_tensors(values) for values in (primals, tangents, outs))
+            primals, outs, tangents = widened_tensors(primals), widened_tensors(outs), list(widened_tensors(tangents))
         result = cls.pushforward(primals, list(tangents), outs)
-        result = list(result) if isinstance(result, tuple) else [result]
-        result = result if dtype is None else narrowed_tensors(result, dtype)
-        return [own(t, cls, tangents) for t in result]
+        found = as_tuple(result) if dtype is None else narrowed_tensors(as_tuple(result), dtype)
+        return [own(t, cls, tangents) for t in found]
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -330,12 +332,13 @@ class Primitive(Function):
         tracked = [i for i, t in enumerate(tangents) if t is not None and cls.parameter(i) in cls.formulas]
         n = len(primals)
 
-        def pull_back(*grads: Any) -> tuple:
+        def pull_back(*grads: Tensor) -> tuple:
             return tuple([cls.evaluate(i, primals + outs, n, grads) for i in tracked])
 
         return transpose(pull_back, outs, tuple([tangents[i] for i in tracked]))
 
-    def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
+    @staticmethod
+    def vmap(info: SimpleNamespace, in_dims: tuple, *args: object) -> tuple:
         """Every tensor with the batch dimension in front, and `batch` to say what that changes."""
         cls = info.function
         if cls.batch is None:
@@ -355,11 +358,11 @@ class Primitive(Function):
         return "" if re.search(r" (if|for) ", words) else words
 
 
-def first_apply(cls: Any, *args: Any) -> Any:
+def first_apply(cls: Any, *args: object) -> Any:
     """Have the operation written out at its first call, where it can be."""
     if slots.accelerate is None or not slots.accelerate(cls):
         cls.apply = classmethod(Primitive.apply.__func__)
-    return cls.apply(*args)
+    return cls.apply(*args)  # type: ignore[operator]
 
 
 def half_among(tensors: Sequence) -> np.dtype | None:
@@ -385,7 +388,7 @@ def read_by(cls: type[Primitive], tracked: tuple, n_outputs: int) -> tuple:
     return arguments, tuple([f"out{k}" in names or k == 0 and "out" in names for k in range(n_outputs)])
 
 
-def as_tensor(raw: Any) -> Tensor:
+def as_tensor(raw: object) -> Tensor:
     """A result of impl as a tensor."""
     return wrap(as_array(raw))
 

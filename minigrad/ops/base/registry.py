@@ -16,7 +16,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import errors
 from ...arrays import dtypes
@@ -27,6 +27,9 @@ from ...core.tensor import Tensor
 from ...errors import MinigradError, error, warn
 from ...kernels import formula
 from . import argument_errors
+
+if TYPE_CHECKING:
+    from .families import Pointwise
 
 
 @dataclass
@@ -58,7 +61,7 @@ CODES: dict[
 def op(
     *samples: str,
     name: str | None = None,
-    method: Any = True,
+    method: bool | Callable = True,
     inplace: bool = False,
     out: bool = False,
     torch: str = "",
@@ -66,7 +69,7 @@ def op(
     differentiable: bool = True,
     differs: str = "",
     aliases: tuple = (),
-    **options: Any,
+    **options: object,
 ) -> Callable:
     """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self."""
 
@@ -100,7 +103,12 @@ def op(
 
 
 def choice(
-    *samples: str, cls: Any, inplace: bool = True, in_formulas: bool = True, aliases: tuple = (), **settings: Any
+    *samples: str,
+    cls: type[Pointwise],
+    inplace: bool = True,
+    in_formulas: bool = True,
+    aliases: tuple = (),
+    **settings: Any,
 ) -> Callable:
     """Enter a function that returns (class, arguments): the Pointwise operation that a call means.
 
@@ -111,7 +119,7 @@ def choice(
 
     def enter(f: Callable) -> Callable:
         @functools.wraps(f)
-        def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        def function(*args: object, out: object = None, **kwargs: object) -> Any:
             try:
                 chosen, operands, *write = f(*args, **kwargs)
                 if any(write):
@@ -262,7 +270,7 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
         return f
 
     @functools.wraps(f)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         target = None
         try:
             if not kwargs:
@@ -283,7 +291,7 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
     return named(function, name)
 
 
-def write_out(name: str, result: Any, out: Any) -> Any:
+def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
     """Write a result, or several, into the tensors given as `out=`; they are resized where they have another shape."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
@@ -329,12 +337,12 @@ def check_cast(name: str, result: Tensor, target: Tensor) -> None:
         )
 
 
-def functions(*classes: Any) -> tuple:
+def functions(*classes: type[Pointwise]) -> tuple:
     """The public functions of Pointwise classes, in order, each entered into the table."""
     return tuple([function_of(cls) for cls in classes])
 
 
-def function_of(cls: Any) -> Callable:
+def function_of(cls: type[Pointwise]) -> Callable:
     """`sin(input, *, out=None)` from `class Sin(Pointwise)`: the operands under PyTorch's names, the settings as declared."""
     n = len(cls.names) - cls.statics
     operands = cls.known_as()[:n]
@@ -408,12 +416,12 @@ def in_place(name: str, entry: Entry) -> Callable:
     """The method `name_`: the same operation, its result written into self."""
     if entry.choose is not None:
 
-        def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
             fn, operands = entry.choose(self, *args, **kwargs)[:2]
             return inplace(fn, *operands)
     elif entry.cls is None or entry.cls.kind == "bool":
 
-        def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
             # the operation may keep its input for backward, which the write must not change
             x = self.clone() if current().grad and self.requires_grad else self
             result = entry.function(x, *args, **kwargs)
@@ -422,7 +430,7 @@ def in_place(name: str, entry: Entry) -> Callable:
     else:
         signature, n = inspect.signature(entry.function), len(entry.cls.names)
 
-        def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
             if kwargs or len(args) != n - 1:
                 bound = signature.bind(self, *args, **kwargs)
                 bound.apply_defaults()
