@@ -13,8 +13,9 @@ from typing import Any
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
-from . import forward_ad, grad
+from . import forward_ad
 from .grad_mode import enable_grad, set_grad_enabled
+from .gradients import grad
 
 __all__ = [
     "hessian",
