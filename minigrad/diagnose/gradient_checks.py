@@ -329,11 +329,10 @@ def bad_tangents(cls: Any, result: Any, outs: tuple, i: int) -> Exception:
     """Return the error for what is not one tangent per output, of its shape and dtype."""
     tangents = as_tuple(result)
     if len(tangents) != len(outs):
-        given = f"{len(tangents)} tangent{'s' * (len(tangents) != 1)}"
         return refused_tangents(
             cls,
             RuntimeError,
-            f"returned {given}, but forward has {len(outs)} output{'s' * (len(outs) != 1)}",
+            f"returned {counted(len(tangents), 'tangent')}, but forward has {counted(len(outs), 'output')}",
             f"return {', '.join([f'tangent_{i}' for i in range(len(outs))])}",
         )
     o, t = outs[i], tangents[i]

@@ -21,7 +21,7 @@ from ..core.engine import BackwardRun, behind, running
 from ..core.graph import Leaf, Saved, bottom, name_of, next_number, producer
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..places import PACKAGE, Place, user_place
+from ..places import PACKAGE, Place, noted, user_place
 from .debug import Notes, anomaly
 
 
@@ -132,10 +132,7 @@ def of_graph(events: dict, graph: Iterable) -> Event | None:
 
 def forward_place(node: Any) -> Place | None:
     """Where the node was made, if that was noted, or can be told by a number that was none there."""
-    known = node._trace
-    for e in (*made.inf.values(), *made.nan.values()):
-        known = known or (e.place if is_of(e, node) else None)
-    return known
+    return node._trace or next((e.place for e in (*made.inf.values(), *made.nan.values()) if is_of(e, node)), None)
 
 
 def is_of(event: Event, node: Any) -> bool:
@@ -231,7 +228,7 @@ def check_nan(node: Any, outs: tuple) -> None:
                 f"shape {tuple(o.shape)}",
                 advice(fn_name, place),
                 place,
-                notes=[f"backward was called at {at}"] if (at := user_place()) else [],
+                notes=noted("backward was called", user_place()),
             )
 
 

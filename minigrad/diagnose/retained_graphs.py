@@ -15,7 +15,7 @@ from typing import Any
 from ..core.engine import behind, on_paths
 from ..core.graph import Freed, name_of, next_number, producer
 from ..errors import warn
-from ..places import Place, user_place
+from ..places import Place, noted, user_place
 
 ROUNDS = 10  # so many have to grow before it is told
 
@@ -80,8 +80,7 @@ def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
     else:
         what += f", and is entered through the result of {name_of(old[-1])}, of shape {old[-1]._meta[0][0]}"
         fix = "detach the state that goes on from round to round, h = h.detach(), and leave out retain_graph=True"
-    notes = [] if old[-1]._trace is None else [f"{name_of(old[-1])}: made at {old[-1]._trace}"]
-    warn("growing-graph", who, what, fix, notes=notes)
+    warn("growing-graph", who, what, fix, notes=noted(f"{name_of(old[-1])}: made", old[-1]._trace))
 
 
 def spent(edge: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
+from ..ops.join import stack
 
 
 def functional_call(
@@ -117,8 +118,6 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
     >>> parameters["weight"].shape
     minigrad.Size([3, 1, 2])
     """
-    from ..ops.join import stack
-
     if not models:
         raise error(RuntimeError, "stack_module_state", "expected at least one model, got none")
     if len({type(m) for m in models}) > 1:

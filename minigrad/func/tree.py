@@ -96,11 +96,6 @@ def described(x: Any) -> str:
     return f"a tuple of {len(x)}" if isinstance(x, tuple) else f"a {type(x).__name__}"
 
 
-def counted(items: Any, what: str) -> str:
-    """How many there are, in words."""
-    return f"{len(items)} {what}{'s' * (len(items) != 1)}"
-
-
 def shown(spec: Any) -> str:
     """The structure of a tree, * standing for each leaf: (*, [*, *])."""
     return repr(rebuild(spec, [STAR] * spec.num_leaves))
