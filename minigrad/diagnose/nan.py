@@ -280,8 +280,6 @@ def advice(name: str, place: Place | None, forward: bool = False) -> str:
     """What to do about a NaN, or an infinity, that the operation of this name makes, in its forward pass or in backward."""
     table = {**REMEDIES, **FORWARD} if forward else REMEDIES
     text = next((text.format(name) for names, text in table.items() if name in names), "")
-    return (
-        f"{text}{'. ' if text else ''}{FINDING[0].upper() + FINDING[1:] if text else FINDING}"
-        if place is None
-        else text
-    )
+    if place is not None:
+        return text
+    return f"{text}. {FINDING[0].upper()}{FINDING[1:]}" if text else FINDING

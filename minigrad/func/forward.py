@@ -7,13 +7,13 @@ from typing import Any
 
 from ..core.frames import push
 from ..core.tensor import Tensor
-from ..diagnose.wording import counted
 from ..errors import error
 from ..layers.grad import Tape, transpose
 from ..layers.jvp import Jvp
 from .reverse import pull
 from .tree import (
     check_function,
+    counted,
     described,
     flatten,
     inputs,

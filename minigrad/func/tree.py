@@ -96,6 +96,11 @@ def described(x: Any) -> str:
     return f"a tuple of {len(x)}" if isinstance(x, tuple) else f"a {type(x).__name__}"
 
 
+def counted(n: int, what: str) -> str:
+    """How many there are, in words."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
 def shown(spec: Any) -> str:
     """The structure of a tree, * standing for each leaf: (*, [*, *])."""
     return repr(rebuild(spec, [STAR] * spec.num_leaves))

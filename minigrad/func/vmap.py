@@ -10,11 +10,10 @@ import optree
 
 from ..core.frames import push
 from ..core.tensor import Box, Tensor
-from ..diagnose.wording import counted
 from ..errors import error
 from ..layers.batch import Batch
 from ..ops.join import cat
-from .tree import check_function, flatten, rebuild, shown
+from .tree import check_function, counted, flatten, rebuild, shown
 
 RANDOMNESS = ("error", "different", "same")
 

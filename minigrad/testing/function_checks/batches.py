@@ -71,18 +71,12 @@ def examples(array: np.ndarray, size: int, salt: int = 0) -> list[np.ndarray]:
     return [np.roll(array.reshape(-1), b).reshape(array.shape) for b in range(size)]
 
 
-def batched_args(case: Case, in_dims: dict[int, int], size: int) -> tuple[list[Case], list[np.ndarray]]:
-    """The cases of the single examples, and the batched arrays in the order of in_dims."""
-    parts = {i: examples(case.arrays[i], size) for i in in_dims}
-    singles = [case.replaced({i: part[b] for i, part in parts.items()}) for b in range(size)]
-    return singles, [np.stack(parts[i], dim) for i, dim in in_dims.items()]
-
-
 def compare_with_loop(case: Case, in_dims: dict[int, int], last: bool, size: int) -> None:
     """One position against the loop."""
-    singles, arrays = batched_args(case, in_dims, size)
+    parts = {i: examples(case.arrays[i], size) for i in in_dims}
+    singles = [case.replaced({i: part[b] for i, part in parts.items()}) for b in range(size)]
     loops = [list(one.outputs().values()) for one in singles]
-    tensors = [case.library.tensor(a) for a in arrays]
+    tensors = [case.library.tensor(np.stack(parts[i], dim)) for i, dim in in_dims.items()]
     out_dims = tuple(o.ndim * last for o in loops[0])
     dims = ", ".join(f"{case.names[i]}: {d}" for i, d in in_dims.items())
     at = f"under vmap with in_dims {{{dims}}} and a batch of {size}"

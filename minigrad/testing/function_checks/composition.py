@@ -149,13 +149,17 @@ class Over:
         for name in (inner, outer):
             x = batch(x) if name == "vmap" else x
         if inner:
-            g = self.transform(inner, self.f)
-            f = (
-                g
-                if outer == "vmap"
-                else lambda t: (v := g(t), (v * self.case.library.tensor(weights(v.shape, 3))).sum())[1]
-            )
+            f = self.transform(inner, f) if outer == "vmap" else self.summed(self.transform(inner, f))
         return self.case.library.array(self.transform(outer, f)(self.case.library.tensor(x)))
+
+    def summed(self, f: Callable) -> Callable:
+        """What f gives as a scalar."""
+
+        def scalar(x: Any) -> Any:
+            v = f(x)
+            return (v * self.case.library.tensor(weights(v.shape, 3))).sum()
+
+        return scalar
 
     # ---------------------------------------------------------------------- in plain code
     def value(self, x: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ...core.function import as_tuple
@@ -43,29 +44,25 @@ def threads(case: Case) -> str:
     cases = [case, case.changed(lambda a: a * 1.25)]
     differentiable = case.backward and case.wanted and case.tracked
     alone = [one.gradients() if differentiable else one.outputs() for one in cases]
-    meet, errors = threading.Barrier(2), []
-    found: list[Any] = [None, None]
+    meet = threading.Barrier(2)
 
-    def work(k: int) -> None:
+    def work(one: Case) -> dict:
         try:
-            args = cases[k].inputs()
-            outs = cases[k].apply(args)
+            args = one.inputs()
+            outs = one.apply(args)
             meet.wait(60)
-            pulled = lambda: cases[k].pulled(cases[k].total(outs), args, case.wanted)
-            found[k] = pulled() if differentiable else cases[k].outputs()
-        except Exception as e:
-            errors.append(e)
+            return one.pulled(one.total(outs), args, one.wanted) if differentiable else one.outputs()
+        except Exception:
             meet.abort()
+            raise
 
-    runs = [threading.Thread(target=work, args=(k,)) for k in range(2)]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join()
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(work, one) for one in cases]
+    errors = [e for run in runs if (e := run.exception()) is not None]
     if errors:
         raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
-    for k in range(2):
-        compare_threads(case, alone[k], found[k])
+    for numbers, run in zip(alone, runs):
+        compare_threads(case, numbers, run.result())
     return "two, forward and backward"
 
 
