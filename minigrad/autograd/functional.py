@@ -13,8 +13,12 @@ from typing import Any
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
-from . import forward_ad, grad
+from ..func.tree import zeros
+from ..ops.create import eye
+from ..ops.join import stack
+from . import forward_ad
 from .grad_mode import enable_grad, set_grad_enabled
+from .gradients import grad
 
 __all__ = [
     "hessian",
@@ -61,10 +65,10 @@ def jvp(
         _, inputs = fresh(inputs, create_graph, "jvp")
         vectors = weights(v, inputs, create_graph, "jvp", "the input to the user-provided function is")
         several, outputs = evaluate(func, inputs, strict, "jvp")
-        probes = tuple([zeros_like(o, True) for o in outputs])
+        probes = tuple([o.new_zeros(o.shape, requires_grad=True) for o in outputs])
         pulled = pull(outputs, inputs, probes, True, strict, "jvp")
     with set_grad_enabled(create_graph or current().grad):
-        found = pull(pulled, probes, vectors, create_graph, strict, "jvp", like=outputs)
+        found = pull(pulled, probes, vectors, create_graph, strict, "jvp")
     return finish(several, outputs, create_graph), finish(several, found, create_graph)
 
 
@@ -115,10 +119,8 @@ def hessian(
     nested, inputs = as_tensors(inputs, "inputs", "hessian")
 
     def gradient(*xs: Tensor) -> tuple:
-        if outer_jacobian_strategy == "forward-mode":
-            xs = tuple(
-                [x.requires_grad_() for x in xs]
-            )  # else jacobian detaches them, and detached they have no tangent
+        if outer_jacobian_strategy == "forward-mode":  # else jacobian detaches them: then they have no tangent
+            xs = tuple([x.requires_grad_() for x in xs])
         found = jacobian(lambda *a: one_element(func(*a), "hessian"), xs, create_graph=True, strict=strict)
         return tuple([g.reshape(x.shape) for g, x in zip(found, xs)])
 
@@ -177,13 +179,11 @@ def rows(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
 
 def rows_at_once(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
     """All rows as one batch of gradients."""
-    n = out.numel()
-    if not out.requires_grad or n == 0:
+    if not out.requires_grad or out.numel() == 0:
         return rows(out, inputs, create_graph, strict)
-    units = eye(n, out).reshape((n, *out.shape))
-    found = grad(out, inputs, units, True, create_graph, allow_unused=True, is_grads_batched=True)
-    found = [zeros_like(x).expand((n, *x.shape)) if g is None else g for g, x in zip(found, inputs)]
-    return tuple([g.reshape((*out.shape, *x.shape)) for g, x in zip(found, inputs)])
+    found = grad(out, inputs, units(out), True, create_graph, allow_unused=True, is_grads_batched=True)
+    shapes = [(*out.shape, *x.shape) for x in inputs]
+    return tuple([x.new_zeros(s) if g is None else g.reshape(s) for g, x, s in zip(found, inputs, shapes)])
 
 
 def columns(func: Callable, inputs: Tensors) -> Any:
@@ -192,15 +192,12 @@ def columns(func: Callable, inputs: Tensors) -> Any:
     blocks, several = [], False
     for k, x in enumerate(inputs):
         block = []
-        for unit in eye(x.numel(), x) if x.numel() else []:
+        for unit in units(x) if x.numel() else []:
             with forward_ad.dual_level():
-                args = [
-                    forward_ad.make_dual(y.detach(), unit.reshape(y.shape)) if j == k else y.detach()
-                    for j, y in enumerate(inputs)
-                ]
+                args = [forward_ad.make_dual(y.detach(), unit) if j == k else y.detach() for j, y in enumerate(inputs)]
                 several, results = as_tensors(func(*args), "outputs of the user-provided function", "jacobian")
                 duals = [forward_ad.unpack_dual(r) for r in results]
-                block.append([zeros_like(d.primal) if d.tangent is None else d.tangent for d in duals])
+                block.append([zeros(d.primal) if d.tangent is None else d.tangent for d in duals])
         blocks.append(block)
     if not any(blocks):
         several, results = as_tensors(func(*inputs), "outputs of the user-provided function", "jacobian")
@@ -250,7 +247,6 @@ def pull(
     strict: bool,
     who: str,
     keep: bool | None = None,
-    like: tuple | None = None,
 ) -> tuple:
     """The gradients of outputs weighted by vectors; zeros where there is no dependence, RuntimeError if `strict`."""
     vectors = vectors or (None,) * len(outputs)
@@ -276,7 +272,7 @@ def pull(
                     "mode when create_graph=True",
                     "leave strict=True out",
                 )
-    return tuple([zeros_like(x) if g is None else g for g, x in zip(found, like or inputs)])
+    return tuple([zeros(x) if g is None else g for g, x in zip(found, inputs)])
 
 
 def fresh(inputs: Any, create_graph: bool, who: str) -> tuple[bool, tuple]:
@@ -334,7 +330,7 @@ def weights(v: Any, like: tuple, create_graph: bool, who: str, which: str) -> tu
                 f"the vector v can only be None if {which} a single Tensor with a single element",
                 "pass v",
             )
-        return (ones_like(like[0]),)
+        return (like[0].new_ones(like[0].shape),)
     _, vectors = as_tensors(v, "vector v", who)
     if len(vectors) != len(like):
         raise error(
@@ -379,25 +375,11 @@ def finish(nested: bool, tensors: tuple, create_graph: bool) -> Any:
     return found if nested else found[0]
 
 
-def zeros_like(t: Tensor, requires_grad: bool = False) -> Tensor:
-    """Zeros in t's shape and dtype."""
-    return t.new_zeros(t.shape, requires_grad=requires_grad)
-
-
-def ones_like(t: Tensor) -> Tensor:
-    """Ones in t's shape and dtype."""
-    return t.new_ones(t.shape)
-
-
-def eye(n: int, like: Tensor) -> Tensor:
-    """The unit vectors, in the dtype of `like`."""
-    from ..ops.create import eye
-
-    return eye(n, dtype=like.dtype, device=like.device)
+def units(t: Tensor) -> Tensor:
+    """For each element of t the tensor of its shape that is 1 there alone, stacked."""
+    return eye(t.numel(), dtype=t.dtype, device=t.device).reshape((t.numel(), *t.shape))
 
 
 def stacked(parts: list, like: Tensor) -> Tensor:
     """Tensors as the rows of one; without any, zero rows like `like`."""
-    from ..ops.join import stack
-
     return stack(parts) if parts else like.new_zeros((0, *like.shape))

@@ -1,7 +1,6 @@
 """Checks of derivatives against finite differences: gradcheck for the first, gradgradcheck for the second.
 
-The Jacobians come from jacobians.py; here they are compared, and a difference is described: both Jacobians, where they
-differ most, and what such a difference usually comes from.
+The Jacobians come from numeric_jacobians.py; here they are compared.  disagreement.py says what a difference looks like.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import host
-from ..core.function import is_float
-from ..core.tensor import Tensor, wrap
+from ..core.function import as_tuple, is_float
+from ..core.tensor import Tensor
 from ..errors import error, warn
-from . import grad
+from ..func import jvp, vmap
+from ..func.tree import check_function
 from .disagreement import GradcheckError, Settings, mismatch, not_a_function, suspects
+from .gradients import grad
 from .numeric_jacobians import (
-    as_tuple,
     beside,
     by_backward,
     by_forward,
@@ -27,6 +27,7 @@ from .numeric_jacobians import (
     differentiable,
     forward_jacobian,
     numerical,
+    pulled,
 )
 
 
@@ -65,41 +66,11 @@ def gradcheck(
         raise error(
             AssertionError, "gradcheck", "expected at least one of check_forward_ad and check_backward_ad to be True"
         )
-    if check_batched_grad and not check_backward_ad or check_batched_forward_grad and not check_forward_ad:
-        raise error(
-            AssertionError,
-            "gradcheck",
-            "a batched check needs the check of the same mode",
-            "set check_backward_ad or check_forward_ad",
-        )
-    from ..func.tree import check_function  # the transforms come after autograd
-
     check_function("gradcheck", func, "gradcheck(f, x)")
-    inputs = as_tuple(inputs)
-    check_inputs(inputs)
-    settings = Settings(eps, atol, rtol, nondet_tol)
-    compare = compare_fast if fast_mode else compare_all
-    try:
-        if not differentiable(func, inputs):
-            check_constant(func, inputs, settings)
-            return True
-        if check_backward_ad:
-            compare(func, inputs, settings, "backward")
-            check_multiplied(func, inputs, nondet_tol)
-        if check_forward_ad:
-            compare(func, inputs, settings, "forward")
-        if check_batched_grad:
-            compare_batched(func, inputs)
-        if check_batched_forward_grad:
-            compare_batched_forward(func, inputs)
-    except GradcheckError as e:
-        if not raise_exception:
-            return False
-        if (unsteady := not_a_function(func, inputs)) is not None:
-            raise unsteady from None
-        e.notes += tuple(suspects(func, inputs, ("backward", "jvp") if check_forward_ad else ("backward",)))
-        raise
-    return True
+    modes = {"backward": check_backward_ad, "forward": check_forward_ad}
+    batched = {"backward": check_batched_grad, "forward": check_batched_forward_grad}
+    settings = Settings(eps, atol, rtol, nondet_tol, fast_mode)
+    return agree(func, as_tuple(inputs), settings, modes, batched, raise_exception)
 
 
 def gradgradcheck(
@@ -140,13 +111,7 @@ def gradgradcheck(
     inputs = as_tuple(inputs)
     check_inputs(inputs)
     if grad_outputs is None:
-        random = np.random.default_rng()
-        outs = [o for _, o in differentiable(func, inputs)]
-        weights = tuple([beside(o, random.standard_normal(o.shape).astype(o._np_dtype)).requires_grad_() for o in outs])
-        if gen_non_contig_grad_outputs:
-            weights = tuple([wrap(np.repeat(w._a[..., None], 2, -1)[..., 0]).requires_grad_() for w in weights])
-    else:
-        weights = as_tuple(grad_outputs)
+        grad_outputs = random_weights(func, inputs, gen_non_contig_grad_outputs)
     n, wanted = len(inputs), [isinstance(x, Tensor) and x.requires_grad for x in inputs]
 
     def gradients(*args: Any) -> tuple:
@@ -155,29 +120,47 @@ def gradgradcheck(
         found = grad(outs, [x for x, want in zip(xs, wanted) if want], args[n:], create_graph=True, allow_unused=True)
         return tuple([g for g in found if g is not None])
 
+    modes, batched = {"backward": check_rev_over_rev, "forward": check_fwd_over_rev}, {"backward": check_batched_grad}
+    settings = Settings(eps, atol, rtol, nondet_tol, fast_mode)
     try:
-        return gradcheck(
-            gradients,
-            (*inputs, *weights),
-            eps=eps,
-            atol=atol,
-            rtol=rtol,
-            raise_exception=raise_exception,
-            nondet_tol=nondet_tol,
-            check_undefined_grad=check_undefined_grad,
-            check_grad_dtypes=check_grad_dtypes,
-            check_batched_grad=check_batched_grad,
-            check_forward_ad=check_fwd_over_rev,
-            check_backward_ad=check_rev_over_rev,
-            fast_mode=fast_mode,
-            masked=masked,
-        )
+        return agree(gradients, (*inputs, *as_tuple(grad_outputs)), settings, modes, batched, raise_exception)
     except GradcheckError as e:
         e.operation = "gradgradcheck"
         e.notes += (
             f"here outputs are the gradients by the inputs, and inputs from {n} on those that backward was given",
         )
         raise
+
+
+def random_weights(func: Callable, inputs: tuple, gaps: bool) -> list[Tensor]:
+    """Random gradients for the outputs, with gaps between their elements in memory if asked for."""
+    random, found = np.random.default_rng(), []
+    for _, o in differentiable(func, inputs):
+        a = random.standard_normal(o.shape).astype(o._np_dtype)
+        found.append(beside(o, np.repeat(a[..., None], 2, -1)[..., 0] if gaps else a).requires_grad_())
+    return found
+
+
+def agree(func: Callable, inputs: tuple, settings: Settings, modes: dict, batched: dict, raise_exception: bool) -> bool:
+    """gradcheck in these modes, for single derivatives and for batches of them."""
+    if any(wanted and not modes[mode] for mode, wanted in batched.items()):
+        raise error(
+            AssertionError,
+            "gradcheck",
+            "a batched check needs the check of the same mode",
+            "set check_backward_ad or check_forward_ad",
+        )
+    check_inputs(inputs)
+    try:
+        compare(func, inputs, settings, modes, batched)
+    except GradcheckError as e:
+        if not raise_exception:
+            return False
+        if (unsteady := not_a_function(func, inputs)) is not None:
+            raise unsteady from None
+        e.notes += tuple(suspects(func, inputs, ("backward", "jvp") if modes["forward"] else ("backward",)))
+        raise
+    return True
 
 
 def check_inputs(inputs: tuple) -> None:
@@ -207,6 +190,19 @@ def check_inputs(inputs: tuple) -> None:
 
 
 # ---------------------------------------------------------------------- comparisons
+def compare(func: Callable, inputs: tuple, settings: Settings, modes: dict, batched: dict) -> None:
+    """All that was asked for; GradcheckError where something differs."""
+    if not differentiable(func, inputs):
+        check_constant(func, inputs, settings)
+        return
+    for mode in [mode for mode, wanted in modes.items() if wanted]:
+        (compare_fast if settings.fast else compare_all)(func, inputs, settings, mode)
+        if mode == "backward":
+            check_multiplied(func, inputs, settings.nondet_tol)
+    for mode in [mode for mode, wanted in batched.items() if wanted]:
+        (compare_batched if mode == "backward" else compare_batched_forward)(func, inputs)
+
+
 def check_constant(func: Callable, inputs: tuple, settings: Settings) -> None:
     """No output requires grad: then no output may move."""
     for k, o in enumerate(as_tuple(func(*inputs))):
@@ -289,9 +285,9 @@ def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -
             if mode == "forward":
                 a = b = float(pushed[k] @ v.reshape(-1))
             else:
-                a, b = [along(grad(o, [x], beside(o, v), True, allow_unused=True)[0], u) for _ in range(2)]
+                a, b = [float(pulled(o, [x], v)[0] @ u.reshape(-1)) for _ in range(2)]
             # the tolerance for a sum over all elements, weighted by u and v
-            allowed = Settings(settings.eps, settings.atol * float(u.sum()) * float(v.sum()), settings.rtol, 0.0)
+            allowed = Settings(settings.eps, settings.atol * float(u.sum()) * float(v.sum()), settings.rtol, 0.0, True)
             if not allowed.close(a, n) or abs(a - b) > settings.nondet_tol:
                 compare_all(func, inputs, settings, mode)
                 raise error(
@@ -303,20 +299,15 @@ def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -
                 )
 
 
-def along(g: Tensor | None, u: np.ndarray) -> float:
-    """The component of a gradient along u."""
-    return 0.0 if g is None else float((host(g.detach()._a) * u).sum())
-
-
 def compare_batched(func: Callable, inputs: tuple) -> None:
     """A batch of gradients through backward under vmap has to be what a loop gives."""
     random = np.random.default_rng(0)
     targets = [x for _, x in checked(inputs)]
     for k, o in differentiable(func, inputs):
-        weights = beside(o, random.standard_normal((2, *o.shape)).astype(o._np_dtype))
-        expected = [grad(o, targets, wrap(w), True, allow_unused=True) for w in weights._a]
+        weights = random.standard_normal((2, *o.shape)).astype(o._np_dtype)
+        expected = [pulled(o, targets, w) for w in weights]
         try:
-            found = grad(o, targets, weights, True, allow_unused=True, is_grads_batched=True)
+            found = grad(o, targets, beside(o, weights), True, allow_unused=True, is_grads_batched=True)
         except RuntimeError as e:
             raise error(
                 GradcheckError,
@@ -325,21 +316,18 @@ def compare_batched(func: Callable, inputs: tuple) -> None:
                 "give the custom Functions inside a vmap rule, or generate_vmap_rule = True",
             ) from e
         for j, g in enumerate(found):
-            loop = [np.zeros(tuple(targets[j].shape)) if e[j] is None else host(e[j]._a) for e in expected]
-            if not np.allclose(np.zeros_like(np.stack(loop)) if g is None else host(g._a), np.stack(loop)):
+            loop = np.reshape([e[j] for e in expected], (2, *targets[j].shape))
+            if not np.allclose(0 if g is None else host(g._a), loop):
                 raise error(
                     GradcheckError,
                     "gradcheck",
-                    f"For output {k} and input {j}: batched gradients {g} are not those of a loop, "
-                    f"{np.stack(loop).tolist()}",
+                    f"For output {k} and input {j}: batched gradients {g} are not those of a loop, {loop.tolist()}",
                     "look at the vmap rules of the custom Functions inside",
                 )
 
 
 def compare_batched_forward(func: Callable, inputs: tuple) -> None:
     """A batch of tangents through forward mode under vmap has to be what a loop gives."""
-    from ..func import jvp, vmap
-
     random = np.random.default_rng(0)
     for i, x in checked(inputs):
         tangents = random.standard_normal((2, *x.shape)).astype(x._np_dtype)

@@ -145,9 +145,8 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         tensors = [t for t in tensors if t.requires_grad]
     nodes = [weakref.ref(producer(history(t))) for t in tensors if t.requires_grad]  # weakly: they hold the hooks
     n, lock = len(tensors), threading.Lock()
-    runs: weakref.WeakKeyDictionary = (
-        weakref.WeakKeyDictionary()
-    )  # run of the engine -> gradients so far, how many are to come
+    # run of the engine -> gradients so far, how many are to come
+    runs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
     def arrived(i: int, grad: Tensor) -> None:
         run: Any = running.get()

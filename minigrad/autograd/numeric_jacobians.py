@@ -5,19 +5,14 @@ They stand as arrays of shape (input elements, output elements).  gradcheck.py c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..core.function import is_float
+from ..core.function import as_tuple, is_float
 from ..core.tensor import Tensor, wrap
-from . import forward_ad, grad
-
-
-def as_tuple(x: Any) -> tuple:
-    """One thing or several, as a tuple."""
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+from . import forward_ad
+from .gradients import grad
 
 
 def checked(inputs: tuple) -> list[tuple[int, Tensor]]:
@@ -32,11 +27,20 @@ def differentiable(func: Callable, inputs: tuple) -> list[tuple[int, Tensor]]:
 
 def floats(func: Callable, inputs: tuple) -> dict[int, np.ndarray]:
     """The values of all floating-point outputs, as copies: an output may be an input's memory."""
-    return {
-        i: o.detach().cpu()._a.astype(np.float64).reshape(-1)
-        for i, o in enumerate(as_tuple(func(*inputs)))
-        if is_float(o)
-    }
+    return {i: numbers(o) for i, o in enumerate(as_tuple(func(*inputs))) if is_float(o)}
+
+
+def numbers(t: Tensor) -> np.ndarray:
+    """A copy of a tensor's values, in a row."""
+    return t.detach().cpu()._a.astype(np.float64).reshape(-1)
+
+
+def units(t: Tensor) -> Iterator[np.ndarray]:
+    """For each element of a tensor the array of its shape that is 1 there alone."""
+    for place in np.ndindex(tuple(t.shape)):
+        unit = np.zeros(tuple(t.shape), t._np_dtype)
+        unit[place] = 1
+        yield unit
 
 
 def beside(x: Tensor, a: np.ndarray) -> Tensor:
@@ -46,13 +50,8 @@ def beside(x: Tensor, a: np.ndarray) -> Tensor:
 
 def numerical(func: Callable, inputs: tuple, x: Tensor, eps: float) -> dict[int, np.ndarray]:
     """Per output the Jacobian by x from central differences."""
-    columns: list[dict] = []
-    for place in np.ndindex(x._a.shape):
-        unit = np.zeros(x._a.shape, x._a.dtype)
-        unit[place] = 1
-        columns.append(difference(func, inputs, x, unit, eps))
-    outs = floats(func, inputs)
-    return {i: np.stack([c[i] for c in columns]) if columns else np.zeros((0, v.size)) for i, v in outs.items()}
+    found = [difference(func, inputs, x, unit, eps) for unit in units(x)]
+    return {i: np.reshape([d[i] for d in found], (x.numel(), v.size)) for i, v in floats(func, inputs).items()}
 
 
 def difference(func: Callable, inputs: tuple, x: Tensor, direction: np.ndarray, eps: float) -> dict[int, np.ndarray]:
@@ -84,14 +83,14 @@ def sides(
 def by_backward(out: Tensor, inputs: tuple) -> dict[int, np.ndarray]:
     """Per input the Jacobian of one output, row by row."""
     targets = checked(inputs)
-    jacobians = {i: np.zeros((x.numel(), out.numel())) for i, x in targets}
-    for k, place in enumerate(np.ndindex(tuple(out.shape))):
-        unit = np.zeros(tuple(out.shape), out._np_dtype)
-        unit[place] = 1
-        for (i, _), g in zip(targets, grad(out, [x for _, x in targets], beside(out, unit), True, allow_unused=True)):
-            if g is not None:
-                jacobians[i][:, k] = g.detach().cpu()._a.reshape(-1)
-    return jacobians
+    rows = [pulled(out, [x for _, x in targets], unit) for unit in units(out)]
+    return {i: np.reshape([row[j] for row in rows], (out.numel(), x.numel())).T for j, (i, x) in enumerate(targets)}
+
+
+def pulled(out: Tensor, targets: list, weight: np.ndarray) -> list[np.ndarray]:
+    """The gradients by the targets of an output weighted so, each in a row; zeros where there is none."""
+    found = grad(out, targets, beside(out, weight), True, allow_unused=True)
+    return [np.zeros(x.numel()) if g is None else numbers(g) for x, g in zip(targets, found)]
 
 
 def by_forward(func: Callable, inputs: tuple, i: int, tangent: np.ndarray) -> dict[int, np.ndarray]:
@@ -103,15 +102,11 @@ def by_forward(func: Callable, inputs: tuple, i: int, tangent: np.ndarray) -> di
         for k, o in enumerate(as_tuple(func(*args))):
             if is_float(o):
                 t = forward_ad.unpack_dual(o).tangent
-                results[k] = np.zeros(o.numel()) if t is None else t.detach().cpu()._a.astype(np.float64).reshape(-1)
+                results[k] = np.zeros(o.numel()) if t is None else numbers(t)
     return results
 
 
 def forward_jacobian(func: Callable, inputs: tuple, i: int, x: Tensor) -> dict[int, np.ndarray]:
     """Per output the Jacobian by input i, column by column."""
-    rows = []
-    for place in np.ndindex(tuple(x.shape)):
-        unit = np.zeros(tuple(x.shape), x._np_dtype)
-        unit[place] = 1
-        rows.append(by_forward(func, inputs, i, unit))
+    rows = [by_forward(func, inputs, i, unit) for unit in units(x)]
     return {k: np.stack([r[k] for r in rows]) for k in rows[0]} if rows else {}

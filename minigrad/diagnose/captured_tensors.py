@@ -136,11 +136,8 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
         check_names(cls)
         cls._checked = True
     guard = Guard(cls, args, ctx._needs, frame.dual)
-    marks = (
-        [debug.fingerprint(bottom(a)._a) if need else None for a, need in zip(args, ctx._needs)]
-        if debug.mode.on
-        else ()
-    )
+    watched = zip(args, ctx._needs) if debug.mode.on else ()
+    marks = [debug.fingerprint(bottom(a)._a) if need else None for a, need in watched]
     with use(frame):
         returned = run_plain(Frame(guard, False, None, frame.inference, frame.but(grad=False, dual=None)), ctx, args)
     guard.look_back(ctx, as_tuple(returned), first)

@@ -11,7 +11,7 @@ from ..core.engine import behind
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
-from ..places import PACKAGE, Place, user_place
+from ..places import PACKAGE, Place, noted, user_place
 from .debug import Notes
 from .report import explains
 from .user_methods import name_of_running_method
@@ -51,20 +51,17 @@ FIXES = {
 def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
     """Remember why results are not tracked: the history ends here, did so before, or has never begun."""
     untracked = [t for t in outs if getattr(t, "_edge", t) is None and t._layer is None]
-    if untracked:
-        note_end(name, user_place(), [a for a in args if hasattr(a, "_edge")], untracked, grad)
-
-
-def note_end(name: str, place: Place | None, given: list, outs: list, grad: bool) -> None:
-    """The same for an operation, at the user's line, whose results are not tracked."""
+    if not untracked:
+        return
+    place, given = user_place(), [a for a in args if hasattr(a, "_edge")]
     tracked = next((t for t in given if t._edge is not None), None)
     end = next((e for t in given if (e := _ends.get(t))), None)
     if tracked is not None:
-        why, fix = (f"the result, of {outs[0].dtype}, has no derivative", "keep results floating-point")
+        why, fix = (f"the result, of {untracked[0].dtype}, has no derivative", "keep results floating-point")
         why, fix = NO_GRAD if not grad else (why, FIXES.get(name, fix))
         end = End(name, place, f"{why}; it was given a tensor of shape {tuple(tracked.shape)} that requires grad", fix)
         remember(end, [t._edge for t in given if t._edge is not None])
-    for t in outs:
+    for t in untracked:
         if end is not None:
             _ends[t] = end
         else:
@@ -117,7 +114,7 @@ def not_tracked(what: str, t: Tensor, i: int) -> Exception:
     """Return the error for a tensor without history that is to be differentiated."""
     said = f"element {i} of tensors does not require grad and does not have a grad_fn"
     if (end := end_of(t)) is not None:
-        notes = [f"{what} was called at {place}"] if (place := user_place()) else []
+        notes = noted(f"{what} was called", user_place())
         return error(RuntimeError, what, f"{said}: {end.name} {end.why}", end.fix, end.place, notes=notes)
     fix = (
         "set requires_grad=True on an input before computing, and do not compute under no_grad(); if it is a gradient, "

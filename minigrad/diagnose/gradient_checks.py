@@ -90,12 +90,8 @@ def of_argument(node: Any, i: int) -> str:
 
 def nothing(node: Ctx) -> None:
     """backward has returned None: warn if it says `return` nowhere.  Written out, None is a gradient of zero."""
-    if (
-        len(node._edges) != 1
-        or not node._needs[0]
-        or users_code(node._fn.backward) is None
-        or returns(node._fn.backward)
-    ):
+    method = node._fn.backward
+    if len(node._edges) != 1 or not node._needs[0] or users_code(method) is None or returns(method):
         return
     warn(
         "backward-returns-nothing",
@@ -317,9 +313,8 @@ def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
 
 def tracked(t: Any) -> bool:
     """Whether somebody follows a tensor: it has a history, or a tangent, as some transform around sees it."""
-    return t is not None and any(
-        [history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in levels(t)]
-    )
+    seen = () if t is None else levels(t)
+    return any([history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in seen])
 
 
 def refused_tangents(cls: Any, kind: type[Exception], what: str, fix: str) -> Exception:
@@ -332,29 +327,19 @@ def bad_tangents(cls: Any, result: Any, outs: tuple, i: int) -> Exception:
     """Return the error for what is not one tangent per output, of its shape and dtype."""
     tangents = as_tuple(result)
     if len(tangents) != len(outs):
-        given = f"{len(tangents)} tangent{'s' * (len(tangents) != 1)}"
-        return refused_tangents(
-            cls,
-            RuntimeError,
-            f"returned {given}, but forward has {len(outs)} output{'s' * (len(outs) != 1)}",
-            f"return {', '.join([f'tangent_{i}' for i in range(len(outs))])}",
-        )
+        what = f"returned {counted(len(tangents), 'tangent')}, but forward has {counted(len(outs), 'output')}"
+        fix = f"return {', '.join(f'tangent_{i}' for i in range(len(outs)))}"
+        return refused_tangents(cls, RuntimeError, what, fix)
     o, t = outs[i], tangents[i]
     if not isinstance(t, Tensor):
-        return refused_tangents(
-            cls,
-            TypeError,
-            f"tangent {i} is of type {type(t).__name__}, expected a tensor or None",
-            "return a tensor: minigrad.from_numpy(...) of an array, x_t.new_tensor(...) of a number",
-        )
-    return refused_tangents(
-        cls,
-        RuntimeError,
-        f"tangent {i} has shape {tuple(t.shape)} and {t.dtype}, but its output has shape {tuple(o.shape)} and {o.dtype}",
-        f"convert it: tangent.to({o.dtype})"
-        if t.shape == o.shape
-        else "return a tangent of the output's shape and dtype",
-    )
+        what = f"tangent {i} is of type {type(t).__name__}, expected a tensor or None"
+        fix = "return a tensor: minigrad.from_numpy(...) of an array, x_t.new_tensor(...) of a number"
+        return refused_tangents(cls, TypeError, what, fix)
+    given, own = (f"shape {tuple(x.shape)} and {x.dtype}" for x in (t, o))
+    fix = "return a tangent of the output's shape and dtype"
+    if t.shape == o.shape:
+        fix = f"convert it: tangent.to({o.dtype})"
+    return refused_tangents(cls, RuntimeError, f"tangent {i} has {given}, but its output has {own}", fix)
 
 
 @explains("tangent modified")

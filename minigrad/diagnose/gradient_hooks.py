@@ -11,9 +11,10 @@ from typing import Any
 from ..core.graph import Freed, name_of
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..places import Place, defined_at
+from ..places import Place, defined_at, noted
 from . import debug
 from .report import explains
+from .wording import counted
 
 OFTEN = 3  # the same hook so many times on one tensor was registered in a loop
 BRANCHES = (ast.Return, ast.For, ast.While, ast.Yield, ast.Lambda, ast.FunctionDef)  # where a name may be read later on
@@ -23,11 +24,6 @@ EFFECTS = ("backward", "register_", "retain_")  # methods of tensors that are ca
 def named(hook: Any) -> str:
     """Return what a hook is called in messages."""
     return getattr(hook, "__name__", type(hook).__name__)
-
-
-def counted(n: int) -> str:
-    """Say how many gradients."""
-    return f"{n} gradient{'' if n == 1 else 's'}"
 
 
 @explains("hook not callable")
@@ -95,7 +91,7 @@ def warn_if_late(who: str, node: Any, t: Tensor) -> None:
             f"backward has gone through the graph of this result of {name_of(node)}, of shape {tuple(t.shape)}, and freed it, "
             "so no gradient will come here",
             f"call {who} before backward",
-            notes=[f"freed by backward at {freed.place}"] if freed.place else [],
+            notes=noted("freed by backward", freed.place),
         )
 
 
@@ -137,9 +133,11 @@ def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) ->
     """Return the error for what is no tuple of as many gradients."""
     fix = "return a tuple with one gradient, or None, for each: (g1, g2)"
     if not isinstance(got, tuple):
-        what = f"returned {type(got).__name__}, expected a tuple of {counted(len(grads))} for {name_of(node)}"
+        what = (
+            f"returned {type(got).__name__}, expected a tuple of {counted(len(grads), 'gradient')} for {name_of(node)}"
+        )
         return error(TypeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
-    what = f"returned {counted(len(got))} for {name_of(node)}, expected {len(grads)}"
+    what = f"returned {counted(len(got), 'gradient')} for {name_of(node)}, expected {len(grads)}"
     return error(RuntimeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..core.graph import name_of
 from ..core.tensor import Tensor, history
 from ..errors import error, warn
+from ..places import noted
 from .report import explains
 from .retained_graphs import spent
 
@@ -94,12 +95,11 @@ def warn_if_kept(fn: Any, before: Tensor, others: tuple) -> None:
         return
     node = spent(before._edge) or spent(loss._edge)
     if node is not None:
-        place = node._saved.place
         warn(
             "kept-graph",
             name_of_write(fn),
             f"a result of shape {tuple(loss.shape)} that requires grad is added to a running total, which keeps the graphs "
             f"of all rounds and cannot be differentiated, for what {name_of(node)} saved there is freed",
             "add the number: total += loss.item(), or total += loss.detach()",
-            notes=[f"freed by backward at {place}"] if place else [],
+            notes=noted("freed by backward", node._saved.place),
         )

@@ -8,7 +8,7 @@ from ..core.frames import current
 from ..core.graph import name_of
 from ..core.tensor import Box, Tensor, levels
 from ..errors import MinigradRuntimeError, error, warn
-from ..places import callee, user_frame
+from ..places import callee, noted, user_frame
 from .report import explains
 
 READABLE = "use minigrad's operations instead, or compute it outside of the transform"
@@ -166,7 +166,6 @@ def view_detached(t: Tensor) -> Exception:
 @explains("grad of non-leaf")
 def grad_of_non_leaf(t: Any) -> None:
     """Warn of reading .grad of a result: it is never filled, which is seldom what was meant."""
-    made = t.grad_fn._trace
     warn(
         "grad-of-non-leaf",
         "grad",
@@ -174,5 +173,5 @@ def grad_of_non_leaf(t: Any) -> None:
         "backward does not fill it",
         "read the .grad of the leaf, or call .retain_grad() on the result before backward. A parameter is updated by "
         "`with minigrad.no_grad(): w -= lr * w.grad`, and made from other tensors by (a / b).requires_grad_()",
-        notes=[] if made is None else [f"the operation was at {made}"],
+        notes=noted("the operation was", t.grad_fn._trace),
     )

@@ -72,7 +72,9 @@ def look_at_graph(roots: Sequence) -> None:
             reached.add(node)
             stack += [producer(e) for i, e in enumerate(node._edges) if e is not None and not flat(node, i)]
     for leaf in leaves - reached:
-        node = next(n for n in nodes & reached if any(flat(n, i) and leaf in below(e) for i, e in enumerate(n._edges)))
+        node = next(
+            n for n in nodes & reached if any(flat(n, i) and leaf in behind([e])[1] for i, e in enumerate(n._edges))
+        )
         name = node._fn.function_name()
         warn(
             "zero-gradient",
@@ -91,8 +93,3 @@ def flat(node: Any, i: int) -> bool:
         return False
     f = fn.formulas.get(fn.parameter(i))
     return f is not None and not fn.reads[fn.parameter(i)] and f() == 0
-
-
-def below(edge: Any) -> set:
-    """All leaves behind an edge."""
-    return behind([edge])[1]

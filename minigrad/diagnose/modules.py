@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 from weakref import ref
 
@@ -12,8 +13,6 @@ from ..places import user_frame, user_place
 
 def no_forward(module: Any) -> Exception:
     """The error for a module that is called and has no forward."""
-    from difflib import get_close_matches  # only here: it takes time to import
-
     near = get_close_matches("forward", [n for n in vars(type(module)) if n != "forward" and n[0] != "_"], 1)
     return error(
         NotImplementedError,

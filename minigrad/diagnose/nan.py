@@ -21,7 +21,7 @@ from ..core.engine import BackwardRun, behind, running
 from ..core.graph import Leaf, Saved, bottom, name_of, next_number, producer
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..places import PACKAGE, Place, user_place
+from ..places import PACKAGE, Place, noted, user_place
 from .debug import Notes, anomaly
 
 
@@ -134,10 +134,7 @@ def of_graph(events: dict, graph: Iterable) -> Event | None:
 
 def forward_place(node: Any) -> Place | None:
     """Where the node was made, if that was noted, or can be told by a number that was none there."""
-    known = node._trace
-    for e in (*made.inf.values(), *made.nan.values()):
-        known = known or (e.place if is_of(e, node) else None)
-    return known
+    return node._trace or next((e.place for e in (*made.inf.values(), *made.nan.values()) if is_of(e, node)), None)
 
 
 def is_of(event: Event, node: Any) -> bool:
@@ -233,7 +230,7 @@ def check_nan(node: Any, outs: tuple) -> None:
                 f"shape {tuple(o.shape)}",
                 advice(fn_name, place),
                 place,
-                notes=[f"backward was called at {at}"] if (at := user_place()) else [],
+                notes=noted("backward was called", user_place()),
             )
 
 
@@ -285,8 +282,6 @@ def advice(name: str, place: Place | None, forward: bool = False) -> str:
     """What to do about a NaN, or an infinity, that the operation of this name makes, in its forward pass or in backward."""
     table = {**REMEDIES, **FORWARD} if forward else REMEDIES
     text = next((text.format(name) for names, text in table.items() if name in names), "")
-    return (
-        f"{text}{'. ' if text else ''}{FINDING[0].upper() + FINDING[1:] if text else FINDING}"
-        if place is None
-        else text
-    )
+    if place is not None:
+        return text
+    return f"{text}. {FINDING[0].upper()}{FINDING[1:]}" if text else FINDING

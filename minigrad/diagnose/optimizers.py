@@ -28,12 +28,9 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
     Raises TypeError for what is no iterable, ValueError for an iterator that has nothing left.
     """
     if isinstance(params, Tensor) or is_module(params) or not isinstance(params, Iterable):
-        what = (
-            f"the method {params.__name__}, which was not called"
-            if callable(params) and hasattr(params, "__name__")
-            else ""
-        )
-        what = what or ("a tensor" if isinstance(params, Tensor) else type(params).__name__)
+        what = "a tensor" if isinstance(params, Tensor) else type(params).__name__
+        if callable(params) and hasattr(params, "__name__"):
+            what = f"the method {params.__name__}, which was not called"
         fix = "pass a list: [tensor]" if isinstance(params, Tensor) else "pass model.parameters()"
         raise error(TypeError, who, f"params argument should be an iterable of tensors or dicts, but got {what}", fix)
     frame: Any = getattr(params, "gi_frame", params)

@@ -7,7 +7,7 @@ more than the one before.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from ..core.engine import behind, on_paths
 from ..core.graph import Freed, name_of, next_number, producer
 from ..errors import warn
-from ..places import Place, user_place
+from ..places import Place, noted, user_place
 
 ROUNDS = 10  # so many have to grow before it is told
 
@@ -31,7 +31,7 @@ class Line:
         self.rounds: deque[tuple[int, int]] = deque(maxlen=ROUNDS + 1)
 
 
-_lines: dict[Place, Line] = {}
+_lines: defaultdict[Place | None, Line] = defaultdict(Line)
 
 
 def note_retained(who: str, roots: Sequence, wanted: set | None) -> Place | None:
@@ -42,8 +42,7 @@ def note_retained(who: str, roots: Sequence, wanted: set | None) -> Place | None
     place = user_place()
     if place is None:
         return None
-    if (line := _lines.get(place)) is None:
-        line = _lines[place] = Line()
+    line = _lines[place]
     rounds = line.rounds
     root = producer(roots[0])._seq if len(roots) == 1 else max(producer(e)._seq for e in roots)
     if rounds and root < rounds[-1][0]:  # computed before the last call: nothing was added since
@@ -58,8 +57,8 @@ def note_retained(who: str, roots: Sequence, wanted: set | None) -> Place | None
 
 def last_round(place: Place | None) -> int:
     """The creation number at the last call but one of a line that keeps its graph; 0 if there was none."""
-    line = _lines.get(place) if place is not None else None
-    return line.rounds[-2][0] if line is not None and len(line.rounds) > 1 else 0
+    rounds = _lines[place].rounds if place in _lines else ()
+    return rounds[-2][0] if len(rounds) > 1 else 0
 
 
 def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
@@ -80,8 +79,7 @@ def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
     else:
         what += f", and is entered through the result of {name_of(old[-1])}, of shape {old[-1]._meta[0][0]}"
         fix = "detach the state that goes on from round to round, h = h.detach(), and leave out retain_graph=True"
-    notes = [] if old[-1]._trace is None else [f"{name_of(old[-1])}: made at {old[-1]._trace}"]
-    warn("growing-graph", who, what, fix, notes=notes)
+    warn("growing-graph", who, what, fix, notes=noted(f"{name_of(old[-1])}: made", old[-1]._trace))
 
 
 def spent(edge: Any) -> Any:

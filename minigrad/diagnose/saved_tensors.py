@@ -12,7 +12,7 @@ from ..arrays.memory import storage
 from ..core.engine import behind, running
 from ..core.graph import Leaf, bottom, name_of, producer, version
 from ..errors import error
-from ..places import Place
+from ..places import Place, noted
 from . import debug
 from .report import explains
 from .retained_graphs import last_round
@@ -66,7 +66,7 @@ def modified_unseen(node: Any, saved: Any) -> Exception:
 
 def saved_at(node: Any) -> list[str]:
     """A note where a node's operation was called, if that is known."""
-    return [] if node._trace is None else [f"its forward call was at {node._trace}"]
+    return noted("its forward call was", node._trace)
 
 
 @explains("freed")
@@ -74,7 +74,7 @@ def freed(node: Any) -> Exception:
     """The error for asking a node for what an earlier backward has freed."""
     first, pending = node._saved, running.get()
     notes = [
-        *([f"what it saved was freed by the first backward at {first.place}"] if first.place else []),
+        *noted("what it saved was freed by the first backward", first.place),
         *saved_at(node),
     ]
     nodes = () if pending is None else behind(pending.roots)[0]
@@ -98,8 +98,8 @@ def freed(node: Any) -> Exception:
     else:
         old = max((n for n in nodes if n._seq < first.at), key=lambda n: n._seq)
         what += f": the new operations were applied to an old result of {name_of(old)}, of shape {old._meta[0][0]}"
-        if old is not node and old._trace is not None:
-            notes.append(f"{name_of(old)}: made at {old._trace}")
+        if old is not node:
+            notes += noted(f"{name_of(old)}: made", old._trace)
         fix = (
             f"{CARRIED}; else compute that result anew inside the loop, or specify retain_graph=True in the first call"
         )

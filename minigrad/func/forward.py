@@ -73,8 +73,8 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
         raise error(
             RuntimeError,
             who,
-            f"expected tangents of the same structure as the primals: there are {counted(flat, 'primal')}, nested as "
-            f"{shown(spec)}, and {counted(given, 'tangent')}, nested as {shown(given_spec)}",
+            f"expected tangents of the same structure as the primals: there are {counted(len(flat), 'primal')}, nested as "
+            f"{shown(spec)}, and {counted(len(given), 'tangent')}, nested as {shown(given_spec)}",
             "pass one tangent for each primal, in a tuple; minigrad.zeros_like(x) for one that does not move",
         )
     for i, (p, t) in enumerate(zip(flat, given)):

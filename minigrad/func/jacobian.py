@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -38,11 +39,10 @@ def jacrev(
         outs, out_spec = flatten(value)
         found = vmap(lambda *rows: pull(rebuild(out_spec, rows)), chunk_size=chunk_size)(*bases(outs))
         rows, in_spec = flatten(found)
-        start, blocks = 0, []
-        for o in outs:
+        blocks = []
+        for o, start in spans(outs):
             part = [shaped(some(g, 0, start, o.numel()), (*o.shape, *g.shape[1:])) for g in rows]
             blocks.append(unwrap(rebuild(in_spec, part), argnums))
-            start += o.numel()
         result = rebuild(out_spec, blocks)
         return (result, aux[0]) if has_aux else result
 
@@ -80,12 +80,8 @@ def jacfwd(func: Callable, argnums: int | tuple = 0, has_aux: bool = False, *, r
 
 def by_input(columns: Tensor, ins: list) -> list:
     """Columns of shape (elements of all inputs, *output.shape) as one block of shape output.shape + input.shape per input."""
-    start, found = 0, []
-    for i in ins:
-        block = some(columns, 0, start, i.numel()).movedim(0, -1)
-        found.append(shaped(block, (*columns.shape[1:], *i.shape)))
-        start += i.numel()
-    return found
+    blocks = [some(columns, 0, start, i.numel()).movedim(0, -1) for i, start in spans(ins)]
+    return [shaped(block, (*columns.shape[1:], *i.shape)) for block, i in zip(blocks, ins)]
 
 
 def hessian(func: Callable, argnums: int | tuple = 0) -> Callable:
@@ -108,12 +104,16 @@ def choose(who: str, func: Callable, argnums: Any, args: tuple, kwargs: dict) ->
 
 def bases(tensors: list) -> list:
     """For tensors of n elements in all: for each of them the n directions in which exactly one element of all is 1."""
-    total, start, found = sum([t.numel() for t in tensors]), 0, []
-    for t in tensors:
+    total, found = sum([t.numel() for t in tensors]), []
+    for t, start in spans(tensors):
         rows = some(eye(total, dtype=t.dtype, device=t.device), 1, start, t.numel())
         found.append(shaped(rows, (total, *t.shape)))
-        start += t.numel()
     return found
+
+
+def spans(tensors: list) -> list[tuple[Tensor, int]]:
+    """Each of some tensors, with the number of elements in those before it."""
+    return list(zip(tensors, accumulate([t.numel() for t in tensors], initial=0)))
 
 
 def some(t: Tensor, dim: int, start: int, n: int) -> Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..core.function import as_tuple
 from ..core.tensor import Tensor
 from ..errors import error
+from ..ops.join import stack
 
 
 def functional_call(
@@ -29,35 +31,25 @@ def functional_call(
     >>> minigrad.func.functional_call(net, weights, (minigrad.tensor([1., 2.]),))
     tensor([3.])
     """
-    dicts = (
-        parameter_and_buffer_dicts
-        if isinstance(parameter_and_buffer_dicts, (tuple, list))
-        else (parameter_and_buffer_dicts,)
-    )
     given: dict[str, Tensor] = {}
-    for d in dicts:
+    for d in as_tuple(parameter_and_buffer_dicts):
         if repeated := set(given) & set(d):
             raise error(
                 ValueError, "functional_call", f"{sorted(repeated)[0]!r} appears in several of the dictionaries"
             )
         given.update(d)
-    own = {
-        **dict(module.named_parameters(remove_duplicate=False)),
-        **dict(module.named_buffers(remove_duplicate=False)),
-    }
+    own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
     check_names(module, given, own, strict)
     if tie_weights:
         given = tied(given, own)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    swapped = []
+    places = [place_of(module, name) for name in given]
+    before = [store[name] for store, name in places]
     try:
-        for name, t in given.items():
-            swapped.append((*place_of(module, name), t))
-            swap(swapped, -1)
+        put(places, given.values())
         return module(*args, **(kwargs or {}))
     finally:
-        for i in range(len(swapped) - 1, -1, -1):
-            swap(swapped, i)
+        put(places, before)
 
 
 def check_names(module: Any, given: dict, own: dict, strict: bool) -> None:
@@ -99,11 +91,10 @@ def place_of(module: Any, name: str) -> tuple:
     return (module._parameters if last in module._parameters else module._buffers), last
 
 
-def swap(swapped: list, i: int) -> None:
-    """Exchange what stands in the module with what is noted."""
-    store, name, t = swapped[i]
-    swapped[i] = (store, name, store[name])
-    store[name] = t
+def put(places: list, tensors: Iterable) -> None:
+    """Put tensors into their places in the module."""
+    for (store, name), t in zip(places, tensors):
+        store[name] = t
 
 
 def stack_module_state(models: Sequence) -> tuple[dict, dict]:
@@ -117,8 +108,6 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
     >>> parameters["weight"].shape
     minigrad.Size([3, 1, 2])
     """
-    from ..ops.join import stack
-
     if not models:
         raise error(RuntimeError, "stack_module_state", "expected at least one model, got none")
     if len({type(m) for m in models}) > 1:

@@ -96,9 +96,9 @@ def described(x: Any) -> str:
     return f"a tuple of {len(x)}" if isinstance(x, tuple) else f"a {type(x).__name__}"
 
 
-def counted(items: Any, what: str) -> str:
+def counted(n: int, what: str) -> str:
     """How many there are, in words."""
-    return f"{len(items)} {what}{'s' * (len(items) != 1)}"
+    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def shown(spec: Any) -> str:

@@ -42,8 +42,9 @@ def vmap(
         dims = dims_like(flat, spec, in_dims, args, func)
         size = batch_size(flat, dims, func)
         if chunk_size is None or chunk_size >= size:
-            return run(func, flat, spec, dims, size, out_dims, randomness, kwargs)
-        return chunked(func, flat, spec, dims, size, out_dims, randomness, kwargs, chunk_size)
+            return run(func, kwargs, spec, dims, out_dims, randomness, flat, size)
+        at_once = functools.partial(run, func, kwargs, spec, dims, out_dims, randomness)
+        return chunked(at_once, flat, dims, size, chunk_size, out_dims, func)
 
     return wrapper
 
@@ -60,7 +61,7 @@ def check_chunk_size(who: str, chunk_size: Any) -> None:
 
 
 def run(
-    func: Callable, flat: list, spec: Any, dims: list, size: int, out_dims: Any, randomness: str, kwargs: dict
+    func: Callable, kwargs: dict, spec: Any, dims: list, out_dims: Any, randomness: str, flat: list, size: int
 ) -> Any:
     """All examples at once."""
     with push(Batch(size, randomness)) as layer:
@@ -70,23 +71,13 @@ def run(
     return rebuild(out_spec, [lower(layer, i, len(outs), o, d, func) for i, (o, d) in enumerate(zip(outs, places))])
 
 
-def chunked(
-    func: Callable,
-    flat: list,
-    spec: Any,
-    dims: list,
-    size: int,
-    out_dims: Any,
-    randomness: str,
-    kwargs: dict,
-    step: int,
-) -> Any:
-    """A number of examples at a time, joined at the end."""
+def chunked(at_once: Callable, flat: list, dims: list, size: int, step: int, out_dims: Any, func: Callable) -> Any:
+    """A number of examples `at_once`, joined at the end."""
     parts, out_spec = [], None
     for start in range(0, size, step):
         n = min(step, size - start)
         part = [a if d is None else a.narrow(d, start, n) for a, d in zip(flat, dims)]
-        outs, out_spec = flatten(run(func, part, spec, dims, n, out_dims, randomness, kwargs))
+        outs, out_spec = flatten(at_once(part, n))
         parts.append(outs)
     places = out_places(out_dims, rebuild(out_spec, parts[0]), out_spec, func)
     return rebuild(out_spec, [os[0] if d is None else cat(os, d) for *os, d in zip(*parts, places)])
@@ -119,7 +110,7 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
             ValueError,
             "vmap",
             f"vmap({name_of(func)}, in_dims={in_dims!r}): in_dims is not compatible with the structure of the inputs: the "
-            f"function was called with {counted(args, 'argument')}, nested as {shown(spec)}",
+            f"function was called with {counted(len(args), 'argument')}, nested as {shown(spec)}",
             f"give each argument an entry: in_dims={tuple([0] * len(args))!r}",
         ) from None
     return [
@@ -194,9 +185,7 @@ def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
     try:
         return broadcast_prefix(out_dims, result)
     except ValueError:
-        outputs = (
-            "one output" if spec.is_leaf() else f"{counted(flatten(result)[0], 'output')}, nested as {shown(spec)}"
-        )
+        outputs = "one output" if spec.is_leaf() else f"{counted(spec.num_leaves, 'output')}, nested as {shown(spec)}"
         raise error(
             ValueError,
             "vmap",
@@ -234,7 +223,7 @@ def lower(layer: Batch, i: int, n: int, o: Any, d: Any, func: Callable) -> Any:
             IndexError,
             "vmap",
             f"vmap({name_of(func)}): out_dim {d!r} is out of range for output {i}, which has "
-            f"{counted(value._sizes, 'dimension')} with that of the batch, shape {tuple(value.shape)}",
+            f"{counted(value.ndim, 'dimension')} with that of the batch, shape {tuple(value.shape)}",
             "pass out_dims=0, or another of its dimensions",
         )
     return value if place == d else value.movedim(place, d)

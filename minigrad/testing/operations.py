@@ -15,6 +15,7 @@ from ..core.tensor import Tensor
 from ..kernels import formula
 from ..ops.base.primitive import Primitive
 from ..ops.base.registry import TABLE, Entry
+from .samples import call
 
 # The files of operations in the order in which a reader wants them; what is not named here follows.
 READING = """pointwise elementary rounding compare logic activation reduce order statistics quantiles scan softmax shape join
@@ -85,8 +86,6 @@ def computes(entry: Entry) -> str:
 def example(entry: Entry) -> str:
     """A call of the operation and the shape of what it gives: its first sample, which the tests run as well."""
     import minigrad
-
-    from .samples import call
 
     if not entry.samples:
         return ""

@@ -7,13 +7,14 @@ arguments are kept as arrays (`Data`), so that every run starts from new tensors
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arrays.dtypes import FLOATS
+from ...core.function import as_tuple
 from .library import Library
 
 EPS = 1e-6  # of central differences in float64
@@ -26,18 +27,14 @@ class Data(NamedTuple):
 
     array: np.ndarray
 
-    @property
-    def floats(self) -> bool:
-        """Whether it can have a gradient."""
-        return self.array.dtype in FLOATS
-
 
 class Case:
     """A Function and its arguments."""
 
     def __init__(self, library: Library, function: Any, args: Sequence, wanted: Iterable[int] | None = None):
         self.library, self.function, self.args = library, function, tuple(args)
-        floats = [i for i, a in enumerate(self.args) if isinstance(a, Data) and a.floats]
+        self.arrays = {i: a.array for i, a in enumerate(self.args) if isinstance(a, Data)}  # of the tensors, by place
+        floats = [i for i, a in self.arrays.items() if a.dtype in FLOATS]
         self.wanted = floats if wanted is None else [i for i in floats if i in wanted]
         self.broken: dict[str, str] = {}  # rows that fail or cannot run, and the row that is to blame
         self.traits: set[str] = set()  # what they found: "random", "in place"
@@ -53,15 +50,20 @@ class Case:
         data = [Data(library.array(a)) if i in tensors else a for i, a in enumerate(args)]
         return cls(library, function, data, needs or None)
 
-    def but(self, args: Sequence) -> Case:
-        """The same with other arguments."""
+    def replaced(self, arrays: dict[int, np.ndarray]) -> Case:
+        """The same with other tensors at some places."""
+        args = [Data(np.asarray(arrays[i])) if i in arrays else a for i, a in enumerate(self.args)]
         case = Case(self.library, self.function, args, self.wanted)
         case.broken, case.traits = self.broken, self.traits
         return case
 
+    def changed(self, change: Callable[[np.ndarray], np.ndarray], floats: bool = True) -> Case:
+        """The same with each floating-point tensor changed, or each tensor."""
+        return self.replaced({i: change(a) for i, a in self.arrays.items() if a.dtype in FLOATS or not floats})
+
     def cast(self, dtype: Any) -> Case:
         """The same with floating-point tensors of this dtype."""
-        return self.but([Data(converted(a.array, dtype)) if isinstance(a, Data) and a.floats else a for a in self.args])
+        return self.changed(lambda a: converted(a, dtype))
 
     # ---------------------------------------------------------------------- what the Function is
     @property
@@ -72,12 +74,17 @@ class Case:
     @cached_property
     def tensors(self) -> list[int]:
         """The places of the tensors among the arguments."""
-        return [i for i, a in enumerate(self.args) if isinstance(a, Data)]
+        return list(self.arrays)
 
     @cached_property
     def separate(self) -> bool:
         """Whether forward and setup_context are two methods."""
         return self.library.owns(self.function, "setup_context")
+
+    @property
+    def owner(self) -> str:
+        """The method that has the ctx on the way forward."""
+        return "setup_context" if self.separate else "forward"
 
     @cached_property
     def backward(self) -> str:
@@ -115,7 +122,12 @@ class Case:
     def inputs(self, needs: Iterable[int] | None = None) -> list:
         """Fresh arguments; those at `needs` (all wanted ones) require grad."""
         needs = self.wanted if needs is None else list(needs)
-        return [self.library.tensor(a.array, i in needs) if isinstance(a, Data) else a for i, a in enumerate(self.args)]
+        made = {i: self.library.tensor(a, i in needs) for i, a in self.arrays.items()}
+        return [made.get(i, a) for i, a in enumerate(self.args)]
+
+    def inputs_with(self, tensors: dict[int, Any]) -> list:
+        """Fresh arguments, with these tensors in their places."""
+        return [tensors.get(i, a) for i, a in enumerate(self.inputs(()))]
 
     def apply(self, args: Sequence, function: Any = None, clone: bool = False) -> tuple:
         """The outputs as a tuple; from clones of the tensors where forward changes them, as leaves may not be."""
@@ -124,16 +136,22 @@ class Case:
         given = [a.clone() if clone and isinstance(a, self.library.Tensor) else a for a in args]
         return as_tuple((function or self.function).apply(*given))
 
-    def outputs(self, args: Sequence) -> list[Any]:
-        """The outputs' numbers; None for what is no tensor."""
+    def outputs(self) -> dict[int, np.ndarray]:
+        """The numbers of the outputs that are tensors, by place."""
         with self.library.module.no_grad():
-            outs = self.apply(args)
-        return [self.library.array(o) if isinstance(o, self.library.Tensor) else None for o in outs]
+            outs = self.apply(self.inputs(()))
+        return {k: self.library.array(o) for k, o in enumerate(outs) if isinstance(o, self.library.Tensor)}
 
     @cached_property
     def tracked(self) -> list[int]:
         """The places of the outputs that have a gradient."""
         return [k for k, o in enumerate(self.apply(self.inputs())) if getattr(o, "requires_grad", False)]
+
+    def tracked_outputs(self) -> tuple[list, list]:
+        """Fresh arguments, and the tracked outputs of one call with them."""
+        args = self.inputs()
+        outs = self.apply(args)
+        return args, [outs[k] for k in self.tracked]
 
     def total(self, outs: Sequence) -> Any:
         """A scalar that depends on each element of each tracked output in another way."""
@@ -144,29 +162,36 @@ class Case:
         """The gradient of `total` by each input, by backward in plain code; zeros where there is none."""
         needs = self.wanted if needs is None else list(needs)
         args = self.inputs(needs)
-        found = self.library.grad(self.total(self.apply(args, function)), [args[i] for i in needs])
-        return {i: self.filled(g, i) for i, g in zip(needs, found)}
+        return self.pulled(self.total(self.apply(args, function)), args, needs)
+
+    def pulled(
+        self, outs: Any, args: list, places: list[int], seeds: Sequence | None = None, keep: bool = False
+    ) -> dict[int, np.ndarray]:
+        """The gradients of outputs, weighted by seeds, by the arguments at `places`; zeros where there is none."""
+        given = None if seeds is None else [self.library.tensor(s) for s in seeds]
+        found = self.library.grad(outs, [args[i] for i in places], given, retain_graph=keep)
+        return {i: self.filled(g, i) for i, g in zip(places, found)}
 
     def filled(self, gradient: Any, i: int) -> np.ndarray:
         """A gradient's numbers; zeros for None."""
-        return np.zeros_like(self.args[i].array) if gradient is None else self.library.array(gradient)
+        return np.zeros_like(self.arrays[i]) if gradient is None else self.library.array(gradient)
 
     # ---------------------------------------------------------------------- finite differences
     def moved(self, i: int, step: np.ndarray) -> Case:
         """The case with a step added to argument i."""
-        return self.but([*self.args[:i], Data(self.args[i].array + step), *self.args[i + 1 :]])
+        return self.replaced({i: self.arrays[i] + step})
 
     def slopes(self, i: int, element: tuple) -> tuple[list, list]:
         """Per tracked output its slopes to the right and to the left of one element of argument i."""
-        unit = np.zeros_like(self.args[i].array)
+        unit = np.zeros_like(self.arrays[i])
         unit[element] = EPS
-        ends = [case.outputs(case.inputs(())) for case in (self.moved(i, unit), self, self.moved(i, -unit))]
+        ends = [case.outputs() for case in (self.moved(i, unit), self, self.moved(i, -unit))]
         after, here, before = [[end[k] for k in self.tracked] for end in ends]
         return [(a - h) / EPS for a, h in zip(after, here)], [(h - b) / EPS for h, b in zip(here, before)]
 
     def numerical_gradient(self, i: int) -> np.ndarray:
         """The gradient of `total` by argument i, by central differences."""
-        found = np.zeros_like(self.args[i].array)
+        found = np.zeros_like(self.arrays[i])
         for element in np.ndindex(found.shape):
             right, left = self.slopes(i, element)
             found[element] = sum(
@@ -179,20 +204,15 @@ class Case:
         """The call as code to paste."""
         prefix, lines, words = self.library.name, [], []
         for i, (name, a) in enumerate(zip(self.names, self.args)):
-            if isinstance(a, Data):
-                lines.append(f"{name} = {tensor_code(prefix, a.array, i in self.wanted)}")
-            words.append(name if isinstance(a, Data) else repr(a))
+            if i in self.arrays:
+                lines.append(f"{name} = {tensor_code(prefix, self.arrays[i], i in self.wanted)}")
+            words.append(name if i in self.arrays else repr(a))
         return "\n".join([*lines, f"{self.name}.apply({', '.join(words)})"])
 
 
 def converted(array: np.ndarray, dtype: Any) -> np.ndarray:
     """Numbers in another dtype; float32 becomes the float64 that is written alike, 0.1 and not 0.10000000149."""
     return (array.astype(str) if array.dtype == np.float32 else array).astype(dtype)
-
-
-def as_tuple(x: Any) -> tuple:
-    """What a method returned, as a tuple."""
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
 def weights(shape: Iterable[int], salt: int = 0) -> np.ndarray:
@@ -220,12 +240,10 @@ def tensor_code(prefix: str, array: np.ndarray, needs: bool = False) -> str:
     >>> tensor_code("torch", np.array([1.0, 2.5]), True)
     'torch.tensor([1.0, 2.5], dtype=torch.float64, requires_grad=True)'
     """
-    if array.size == 0:
-        return f"{prefix}.zeros({tuple(array.shape)}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
-    if array.size > 64:
-        words = f"{prefix}.rand({tuple(array.shape)}" if array.dtype in FLOATS else f"{prefix}.zeros({array.shape}"
-        return f"{words}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
-    return f"{prefix}.tensor({array.tolist()}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
+    made = f"tensor({array.tolist()}"
+    if array.size == 0 or array.size > 64:
+        made = f"{'rand' if array.size and array.dtype in FLOATS else 'zeros'}({array.shape}"
+    return f"{prefix}.{made}, dtype={prefix}.{array.dtype}{', requires_grad=True' * needs})"
 
 
 def short(array: Any) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...layers.transform import separate_form
-from .batches import examples, need_rule
-from .case import EPS, Case, Data, close, short, weights
+from .batches import examples, need_no_chance, need_rule
+from .case import EPS, Case, close, short, weights
 from .form import need_backward, need_gradient, need_jvp
 from .outcome import Absent, Fault
 
@@ -41,8 +41,7 @@ def composed(case: Case, outer: str) -> str:
     """All compositions with this one outside; says which are left out, and why."""
     if not case.separate:
         raise Absent("forward takes ctx, and the transforms need it apart", separate_form(case.function))
-    if "random" in case.traits:
-        raise Absent("forward draws random numbers")
+    need_no_chance(case)
     claim(case, outer)
     done, missing = [], {}
     for inner in ("", *ORDER):
@@ -116,21 +115,24 @@ def called(outer: str, inner: str) -> str:
     return f"{outer} of {inner}" if inner else outer
 
 
+def batch(x: np.ndarray) -> np.ndarray:
+    """The argument and others of its kind."""
+    return np.stack(examples(x, SIZE))
+
+
 class Over:
     """Transforms of x -> total, x being argument i of the case."""
 
     def __init__(self, case: Case, i: int, stride: float = 1):
         self.stride = stride  # how much larger than usual steps are: where this shows, there is a corner
         self.case, self.i, self.func = case, i, case.library.module.func
-        self.x = case.args[i].array
+        self.x = case.arrays[i]
         self.direction = weights(self.x.shape, 5)
 
     # ---------------------------------------------------------------------- with transforms
     def f(self, x: Any) -> Any:
         """The scalar of the argument."""
-        args = self.case.inputs(())
-        args[self.i] = x
-        return self.case.total(self.case.apply(args))
+        return self.case.total(self.case.apply(self.case.inputs_with({self.i: x})))
 
     def transform(self, name: str, f: Callable) -> Callable:
         """A transform of a function of one tensor to a scalar, as such a function again."""
@@ -145,30 +147,29 @@ class Over:
         """The composition's numbers, at the argument or at a batch of it."""
         x, f = self.x, self.f
         for name in (inner, outer):
-            x = np.stack(examples(Data(x), SIZE)) if name == "vmap" else x
+            x = batch(x) if name == "vmap" else x
         if inner:
-            g = self.transform(inner, self.f)
-            f = (
-                g
-                if outer == "vmap"
-                else lambda t: (v := g(t), (v * self.case.library.tensor(weights(v.shape, 3))).sum())[1]
-            )
+            f = self.transform(inner, f) if outer == "vmap" else self.summed(self.transform(inner, f))
         return self.case.library.array(self.transform(outer, f)(self.case.library.tensor(x)))
 
-    # ---------------------------------------------------------------------- in plain code
-    def at(self, x: np.ndarray) -> Case:
-        """The case with another argument."""
-        return self.case.but([*self.case.args[: self.i], Data(x), *self.case.args[self.i + 1 :]])
+    def summed(self, f: Callable) -> Callable:
+        """What f gives as a scalar."""
 
+        def scalar(x: Any) -> Any:
+            v = f(x)
+            return (v * self.case.library.tensor(weights(v.shape, 3))).sum()
+
+        return scalar
+
+    # ---------------------------------------------------------------------- in plain code
     def value(self, x: np.ndarray) -> np.ndarray:
         """The scalar itself."""
-        case = self.at(x)
-        outs = case.outputs(case.inputs(()))
+        outs = self.case.replaced({self.i: x}).outputs()
         return np.asarray(sum(float((outs[k] * weights(outs[k].shape, k)).sum()) for k in self.case.tracked))
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Its gradient, by one backward."""
-        case = self.at(x)
+        case = self.case.replaced({self.i: x})
         return case.gradients([self.i])[self.i] if case.backward else case.numerical_gradient(self.i)
 
     def curved(self, x: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -181,13 +182,10 @@ class Over:
         """What the composition is to give."""
         first = self.first(inner) if inner else self.value
         if outer == "vmap":
-            batch = np.stack(examples(Data(self.x), SIZE))
-            if inner == "vmap":
-                batch = np.stack(examples(Data(batch), SIZE))
-            return np.stack([first(x) for x in batch])
+            return np.stack([first(x) for x in batch(batch(self.x) if inner == "vmap" else self.x)])
         if not inner:
             return self.first(outer)(self.x)
-        x = np.stack(examples(Data(self.x), SIZE)) if inner == "vmap" else self.x
+        x = batch(self.x) if inner == "vmap" else self.x
         slope = self.slope(inner, x)
         return np.asarray((slope * weights(x.shape, 5)).sum()) if outer == "jvp" else slope
 

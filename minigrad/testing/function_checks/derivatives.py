@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -41,29 +41,30 @@ def gradients(case: Case) -> str:
 
 def backward_slopes(case: Case, i: int) -> dict[tuple, float]:
     """By (element of argument i, output, element of it): the derivative that backward gives."""
-    args = case.inputs()
-    outs = case.apply(args)
+    args, outs = case.tracked_outputs()
     found = {}
-    for k in case.tracked:
-        for place in sample(tuple(outs[k].shape)):
-            unit = np.zeros(tuple(outs[k].shape))
-            unit[place] = 1
-            (g,) = case.library.grad(outs[k], [args[i]], case.library.tensor(unit), retain_graph=True)
-            numbers = case.filled(g, i)
+    for k, o in zip(case.tracked, outs):
+        for place, unit in units(tuple(o.shape)):
+            numbers = case.pulled([o], args, [i], [unit], keep=True)[i]
             found |= {(element, k, place): float(numbers[element]) for element in sample(numbers.shape)}
     return found
 
 
 def forward_slopes(case: Case, i: int) -> dict[tuple, float]:
     """The same, as jvp gives it."""
-    shape = case.args[i].array.shape
     found = {}
-    for element in sample(shape):
-        unit = np.zeros(shape)
-        unit[element] = 1
+    for element, unit in units(case.arrays[i].shape):
         for k, tangent in zip(case.tracked, pushed(case, {i: unit}, case.tracked)):
             found |= {(element, k, place): float(tangent[place]) for place in sample(tangent.shape)}
     return found
+
+
+def units(shape: tuple) -> Iterator[tuple]:
+    """Elements of an array, each with the array that is 1 there alone."""
+    for element in sample(shape):
+        unit = np.zeros(shape)
+        unit[element] = 1
+        yield element, unit
 
 
 def compare(case: Case, i: int, slopes: dict[tuple, float], method: str) -> None:
@@ -71,7 +72,7 @@ def compare(case: Case, i: int, slopes: dict[tuple, float], method: str) -> None
 
     Where forward has a corner, anything between its slopes on the two sides is right.
     """
-    measured = {element: case.slopes(i, element) for element in sample(case.args[i].array.shape)}
+    measured = {element: case.slopes(i, element) for element in sample(case.arrays[i].shape)}
     worst, gap = None, 0.0
     for (element, k, place), a in slopes.items():
         right, left = (float(side[case.tracked.index(k)][place]) for side in measured[element])
@@ -98,8 +99,7 @@ def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> Fault:
     """The fault for a derivative, with what it looks like."""
     element, k, place, a, n = worst
     name = case.names[i]
-    where = f"{name}[{', '.join(map(str, element))}]" if element else name
-    of = f"output {k}" + (f"[{', '.join(map(str, place))}]" if place else "")
+    where, of = indexed(name, element), indexed(f"output {k}", place)
     numbers = {
         "argument": name, "position": i, "index": list(element), "output": k, "analytical": a, "numerical": n
     }  # fmt: skip
@@ -108,12 +108,21 @@ def wrong(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> Fault:
     return Fault(f"{gives}{what}", remedy, method, numbers=numbers if method != "jvp" else None)
 
 
+def indexed(name: str, element: tuple) -> str:
+    """An element of a tensor, in words.
+
+    >>> indexed("x", (0, 1)), indexed("x", ())
+    ('x[0, 1]', 'x')
+    """
+    return f"{name}[{', '.join(map(str, element))}]" if element else name
+
+
 def diagnosis(case: Case, i: int, slopes: dict, method: str, worst: tuple) -> tuple[str, str]:
     """What a wrong derivative looks like, and the remedy."""
     k, a, n = worst
     name, what = case.names[i], "gradient" if method != "jvp" else "tangent"
     factor = "grad_output" if method != "jvp" else f"tangent_{name}"
-    if method != "jvp" and case.args[i].array.size <= MOST and (other := swapped(case, i, a, n)):
+    if method != "jvp" and case.arrays[i].size <= MOST and (other := swapped(case, i)):
         order = ", ".join(f"grad_{m}" for m in case.names)
         return f", and that of {other} is swapped with it", f"return {order}  # in the order of forward's arguments"
     if method != "jvp" and close(*scaled(case, i)) and any(slopes.values()):
@@ -139,28 +148,19 @@ def incoming(case: Case, k: int) -> str:
     return names[k + 1] if k + 1 < len(names) else "grad_output"
 
 
-def swapped(case: Case, i: int, a: float, n: float) -> str:
+def swapped(case: Case, i: int) -> str:
     """The other argument whose gradient stands in the place of this one's, if there is one."""
-    for j in case.wanted:
-        if j != i and case.args[j].array.shape == case.args[i].array.shape:
-            found = case.gradients()
-            if close(found[i], case.numerical_gradient(j), RTOL, ATOL) and close(
-                found[j], case.numerical_gradient(i), RTOL, ATOL
-            ):
-                return case.names[j]
-    return ""
+    found, fits = case.gradients(), lambda g, j: close(g, case.numerical_gradient(j), RTOL, ATOL)
+    alike = [j for j in case.wanted if j != i and case.arrays[j].shape == case.arrays[i].shape]
+    return next((case.names[j] for j in alike if fits(found[i], j) and fits(found[j], i)), "")
 
 
 def scaled(case: Case, i: int) -> tuple[np.ndarray, np.ndarray]:
     """The gradient of argument i, and the one for twice the incoming gradients."""
-    args = case.inputs()
-    outs = [case.apply(args)[k] for k in case.tracked]
-    found = []
-    for scale in (1.0, 2.0):
-        seeds = [case.library.tensor(scale * weights(o.shape, k)) for k, o in enumerate(outs)]
-        (g,) = case.library.grad(outs, [args[i]], seeds, retain_graph=True)
-        found.append(case.filled(g, i))
-    return found[0], found[1]
+    args, outs = case.tracked_outputs()
+    seeds = [weights(o.shape, k) for k, o in enumerate(outs)]
+    once, twice = (case.pulled(outs, args, [i], [scale * s for s in seeds], keep=True)[i] for scale in (1.0, 2.0))
+    return once, twice
 
 
 def jvp(case: Case) -> str:
@@ -175,7 +175,7 @@ def jvp(case: Case) -> str:
 
 def check_sum(case: Case) -> None:
     """Tangents for all inputs at once have to give the sum of what each gives alone, where None stands for the others."""
-    directions = {i: weights(case.args[i].array.shape, i) for i in case.wanted}
+    directions = {i: weights(case.arrays[i].shape, i) for i in case.wanted}
     alone = [pushed(case, {i: direction}, case.tracked) for i, direction in directions.items()]
     for k, found, *parts in zip(case.tracked, pushed(case, directions, case.tracked), *alone):
         if not close(found, sum(parts[1:], parts[0])):
@@ -203,7 +203,7 @@ def second_derivatives(case: Case) -> str:
     except Exception as e:  # a plain backward works, as other rows have found: this is no silent mistake
         case.traits.add("first derivatives only")
         raise Absent(f"backward refuses it: {str(e).splitlines()[0]}", ONCE) from None
-    inputs = [*args_of(args, case), *seeds]
+    inputs = [*(args[i] for i in case.wanted), *seeds]
     names = [*(case.names[i] for i in case.wanted), *(f"grad_output {k}" for k in range(len(seeds)))]
     for i, g in found.items():
         total = (g * case.library.tensor(weights(g.shape))).sum()
@@ -220,33 +220,24 @@ def second_derivatives(case: Case) -> str:
     return "of backward, by inputs and incoming gradients"
 
 
-def args_of(args: list, case: Case) -> list:
-    """The wanted ones among fresh arguments."""
-    return [args[i] for i in case.wanted]
-
-
 def graph_of_gradients(case: Case) -> tuple[list, list, dict[int, Any]]:
     """Inputs, incoming gradients and, by input, the gradient as a tensor with its history."""
-    args = case.inputs()
-    outs = [case.apply(args)[k] for k in case.tracked]
+    args, outs = case.tracked_outputs()
     seeds = [case.library.tensor(weights(o.shape, k), True) for k, o in enumerate(outs)]
-    found = case.library.grad(outs, args_of(args, case), seeds, create_graph=True)
+    found = case.library.grad(outs, [args[i] for i in case.wanted], seeds, create_graph=True)
     return args, seeds, {i: g for i, g in zip(case.wanted, found) if g is not None}
 
 
 def gradient_of(case: Case, i: int, seeds: list[np.ndarray]) -> float:
     """A weighted sum of the gradient of argument i, by a first-order backward."""
-    args = case.inputs()
-    outs = [case.apply(args)[k] for k in case.tracked]
-    (g,) = case.library.grad(outs, [args[i]], [case.library.tensor(s) for s in seeds])
-    return float((case.filled(g, i) * weights(case.args[i].array.shape)).sum())
+    args, outs = case.tracked_outputs()
+    return float((case.pulled(outs, args, [i], seeds)[i] * weights(case.arrays[i].shape)).sum())
 
 
 def moved_gradients(case: Case, i: int, seeds: list[np.ndarray]) -> list[Column]:
     """Per wanted argument, then per incoming gradient, how the gradient of argument i moves with its elements."""
     by_input = [
-        column(case.args[j].array.shape, lambda step, j=j: gradient_of(case.moved(j, step), i, seeds))
-        for j in case.wanted
+        column(case.arrays[j].shape, lambda step, j=j: gradient_of(case.moved(j, step), i, seeds)) for j in case.wanted
     ]
     return by_input + [
         column(s.shape, lambda step, k=k: gradient_of(case, i, [*seeds[:k], seeds[k] + step, *seeds[k + 1 :]]))
@@ -257,10 +248,8 @@ def moved_gradients(case: Case, i: int, seeds: list[np.ndarray]) -> list[Column]
 def column(shape: tuple, f: Callable[[np.ndarray], float]) -> Column:
     """The slopes of f on the two sides of 0 along each element; nothing where f jumps, and has no derivative."""
     here, found = f(np.zeros(shape)), {}
-    for element in sample(shape):
-        unit = np.zeros(shape)
-        unit[element] = EPS
-        after, before = f(unit), f(-unit)
+    for element, unit in units(shape):
+        after, before = f(EPS * unit), f(-EPS * unit)
         if abs(after - before) < 0.1 * (1 + abs(here)):
             found[element] = (after - here) / EPS, (here - before) / EPS
     return found
@@ -268,8 +257,7 @@ def column(shape: tuple, f: Callable[[np.ndarray], float]) -> Column:
 
 def second_wrong(case: Case, of: str, by: str, element: tuple, a: float, n: float, cut: bool) -> Fault:
     """The fault for a second derivative."""
-    where = f"{by}[{', '.join(map(str, element))}]" if element else by
-    says = f"differentiating the gradient of {of} by {where} gives {a:.6g}, differences of backward give {n:.6g}"
+    says = f"differentiating the gradient of {of} by {indexed(by, element)} gives {a:.6g}, differences of backward give {n:.6g}"
     if cut:
         return Fault(
             f"{says}: its history is cut, so the second derivative is silently 0",
@@ -317,7 +305,7 @@ def unused_outputs(case: Case) -> str:
         outs = case.apply(args, function)
         weight = case.library.tensor(weights(outs[k].shape, k))
         try:
-            found = case.library.grad((outs[k] * weight).sum(), args_of(args, case))
+            found = case.pulled((outs[k] * weight).sum(), args, case.wanted)
         except Exception as e:
             if len(case.tracked) > 1 and any(g is None for c in calls[-1:] for g in c.args):
                 raise Fault(
@@ -327,21 +315,20 @@ def unused_outputs(case: Case) -> str:
                     place=place_of_error(e),
                 ) from e
             raise
-        for i, g in zip(case.wanted, found):
-            compare_used(case, i, k, case.filled(g, i))
+        for i, g in found.items():
+            compare_used(case, i, k, g)
     return f"{len(case.tracked)} output{'s' * (len(case.tracked) != 1)}"
 
 
 def compare_used(case: Case, i: int, k: int, found: np.ndarray) -> None:
     """The gradient from one output against that with zeros for the others."""
-    args = case.inputs()
-    outs = [case.apply(args)[j] for j in case.tracked]
+    args, outs = case.tracked_outputs()
     seeds = [weights(o.shape, j) * (j == k) for j, o in zip(case.tracked, outs)]
-    (g,) = case.library.grad(outs, [args[i]], [case.library.tensor(s) for s in seeds])
-    if not close(found, case.filled(g, i)):
+    with_zeros = case.pulled(outs, args, [i], seeds)[i]
+    if not close(found, with_zeros):
         raise Fault(
             f"with output {k} alone in use, the gradient of {case.names[i]} is {short(found)}, but "
-            f"{short(case.filled(g, i))} with zeros for the other outputs",
+            f"{short(with_zeros)} with zeros for the other outputs",
             "if grad_output is not None:  # None stands for zeros",
             case.backward,
             "None",

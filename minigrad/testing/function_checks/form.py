@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import FLOATS
-from .case import Case, Data, as_tuple
-from .forward_mode import duals
+from ...core.function import as_tuple
+from .case import Case
+from .forward_mode import push
 from .outcome import Absent, Fault
 from .probe import Call, probed
 
@@ -54,13 +55,13 @@ def forward(case: Case) -> str:
     """forward runs, and returns tensors: one, or several in a flat tuple."""
     outs = case.apply(case.inputs(()))
     for k, o in enumerate(outs):
-        if not isinstance(o, case.library.Tensor) and nested(case, o):
+        if not isinstance(o, case.library.Tensor) and case.library.tensors_in(o):
             raise Fault(
                 f"output {k} is a {type(o).__name__} that contains tensors, which are not tracked there",
                 "return (*tensors,)  # flat, and put them together again outside",
                 "forward",
             )
-    found = [o for o in outs if isinstance(o, case.library.Tensor)]
+    found = case.library.tensors_in(outs)
     if not found:
         raise Fault(
             f"forward returns {type(outs[0]).__name__}, no tensor",
@@ -68,12 +69,6 @@ def forward(case: Case) -> str:
             "forward",
         )
     return ", ".join(f"{tuple(o.shape)} {o.dtype}".replace(f"{case.library.name}.", "") for o in found)
-
-
-def nested(case: Case, value: Any) -> bool:
-    """Whether there are tensors in a structure."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return any(isinstance(part, case.library.Tensor) or nested(case, part) for part in parts)
 
 
 def gradients_returned(case: Case) -> str:
@@ -106,41 +101,38 @@ def check_gradients(case: Case, call: Call) -> list[str]:
     if len(found) < n or any(g is not None for g in found[n:]):
         raise Fault(
             f"backward returns {len(found)} gradient{'s' * (len(found) != 1)}, but forward takes {n}: {listed}",
-            "return "
-            + ", ".join(f"grad_{m}" if isinstance(a, Data) else "None" for m, a in zip(case.names, case.args)),
+            "return " + ", ".join(f"grad_{m}" if i in case.arrays else "None" for i, m in enumerate(case.names)),
             name,
         )
-    for i, (g, a) in enumerate(zip(found, case.args)):
-        if g is None:
-            continue
+    for i, g in [(i, g) for i, g in enumerate(found[:n]) if g is not None]:
         if not isinstance(g, case.library.Tensor):
             raise Fault(
                 f"the gradient of {case.names[i]} is a {type(g).__name__}, no tensor",
                 f"{case.library.name}.as_tensor(...)  # a tensor, or None",
                 name,
             )
-        if not isinstance(a, Data):
+        if i not in case.arrays:
             raise Fault(
-                f"backward returns a gradient for {case.names[i]}, which is no tensor but {a!r}",
+                f"backward returns a gradient for {case.names[i]}, which is no tensor but {case.args[i]!r}",
                 f"return ..., None  # in place {i}, for {case.names[i]}",
                 name,
             )
-        notes += check_shape(case, i, g, a.array) if a.floats else []
+        notes += check_shape(case, i, g) if case.arrays[i].dtype in FLOATS else []
     return notes
 
 
-def check_shape(case: Case, i: int, g: Any, like: np.ndarray) -> list[str]:
+def check_shape(case: Case, i: int, g: Any) -> list[str]:
     """Whether a gradient has its input's shape; that it can be summed to it is worth a note."""
-    shape, name = tuple(g.shape), case.names[i]
-    if shape != like.shape:
-        if not expands(like.shape, shape):
-            raise Fault(
-                f"the gradient of {name} has shape {shape}, but {name} has shape {like.shape}",
-                f"grad_{name} = ...  # of the shape {like.shape} of {name}",
-                case.backward,
-            )
-        return [f"the gradient of {name} has shape {shape} and is summed to {like.shape}"]
-    return []
+    shape, own, name = tuple(g.shape), case.arrays[i].shape, case.names[i]
+    if shape == own:
+        return []
+    if not expands(own, shape):
+        raise Fault(
+            f"the gradient of {name} has shape {shape}, but {name} has shape {own}",
+            f"grad_{name} = ...  # of the shape {own} of {name}",
+            case.backward,
+        )
+    return [f"the gradient of {name} has shape {shape} and is summed to {own}"]
 
 
 def expands(small: tuple, large: tuple) -> bool:
@@ -175,14 +167,10 @@ def tangents_returned(case: Case) -> None:
     need_jvp(case)
     function, calls = probed(case)
     try:
-        with case.library.module.autograd.forward_ad.dual_level():
-            outs = case.apply(duals(case), function)
-    except Exception:
+        push(case, function)
+    finally:  # what the library says of a wrong result is said better here
         for call in [c for c in calls if c.method == "jvp"]:
-            check_tangents(case, call, len(case.outputs(case.inputs(()))))
-        raise
-    for call in [c for c in calls if c.method == "jvp"]:
-        check_tangents(case, call, len(outs))
+            check_tangents(case, call)
 
 
 def need_jvp(case: Case) -> None:
@@ -193,22 +181,20 @@ def need_jvp(case: Case) -> None:
         raise Absent("no floating-point input")
 
 
-def check_tangents(case: Case, call: Call, n: int) -> None:
+def check_tangents(case: Case, call: Call) -> None:
     """Fault for what a call of jvp returned."""
-    found = as_tuple(call.returned)
+    found, outs, n = as_tuple(call.returned), case.outputs(), len(case.apply(case.inputs(())))
     if len(found) != n:
         raise Fault(
             f"jvp returns {len(found)} tangent{'s' * (len(found) != 1)}, but forward has {n} output{'s' * (n != 1)}",
             "return " + ", ".join(f"tangent_{k}" for k in range(n)),
             "jvp",
         )
-    for k, (t, o) in enumerate(zip(found, case.outputs(case.inputs(())))):
-        if t is not None and not isinstance(t, case.library.Tensor):
+    for k, t in [(k, t) for k, t in enumerate(found) if t is not None]:
+        if not isinstance(t, case.library.Tensor):
             raise Fault(f"tangent {k} is a {type(t).__name__}, no tensor", "return a tensor, or None", "jvp")
-        if t is None or o is None or o.dtype not in FLOATS:
-            continue
-        dtype = str(t.dtype).rpartition(".")[2]
-        if tuple(t.shape) != o.shape or dtype != str(o.dtype):
+        o, dtype = outs.get(k), str(t.dtype).rpartition(".")[2]
+        if o is not None and o.dtype in FLOATS and (tuple(t.shape) != o.shape or dtype != str(o.dtype)):
             raise Fault(
                 f"tangent {k} has shape {tuple(t.shape)} and {dtype}, but output {k} has {o.shape} and {o.dtype}",
                 f"return a tangent of the shape {o.shape} and dtype {o.dtype} of output {k}",

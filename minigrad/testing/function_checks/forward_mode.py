@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,17 @@ def duals(case: Case, directions: dict[int, np.ndarray] | None = None) -> list:
     """Fresh arguments with tangents, inside a dual level; by default one for each wanted argument."""
     make = case.library.module.autograd.forward_ad.make_dual
     if directions is None:
-        directions = {i: weights(case.args[i].array.shape, i) for i in case.wanted}
+        directions = {i: weights(case.arrays[i].shape, i) for i in case.wanted}
     return [
-        make(x, case.library.tensor(directions[i].astype(case.args[i].array.dtype))) if i in directions else x
+        make(x, case.library.tensor(directions[i].astype(case.arrays[i].dtype))) if i in directions else x
         for i, x in enumerate(case.inputs(()))
     ]
+
+
+def push(case: Case, function: Any) -> None:
+    """One pass of tangents through the probed function."""
+    with case.library.module.autograd.forward_ad.dual_level():
+        case.apply(duals(case), function)
 
 
 def pushed(case: Case, directions: dict[int, np.ndarray], places: Iterable[int]) -> list[np.ndarray]:

@@ -38,6 +38,17 @@ class Library:
         """A tensor's own memory."""
         return tensor.detach().numpy(force=True)  # PyTorch's zero tensors have no memory otherwise
 
+    def overlap(self, t: Any, other: Any) -> bool:
+        """Whether two tensors share memory."""
+        return np.shares_memory(self.array_view(t), self.array_view(other))
+
+    def tensors_in(self, value: Any) -> list:
+        """The tensors in nested tuples, lists and dicts."""
+        if isinstance(value, self.Tensor):
+            return [value]
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+        return [t for part in parts for t in self.tensors_in(part)]
+
     def grad(self, outputs: Any, inputs: list, weights: Any = None, **options: Any) -> list:
         """Gradients by the inputs; None for those that the outputs do not depend on."""
         return list(self.module.autograd.grad(outputs, inputs, weights, allow_unused=True, **options))

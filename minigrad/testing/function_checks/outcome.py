@@ -13,6 +13,7 @@ from ...places import Place
 SIGNS = {"holds": "✓", "fails": "✗", "not defined": "·", "left out": "–"}
 
 
+@dataclass(eq=False)
 class Fault(Exception):
     """What a row finds wrong: the message with its numbers, the remedy as code, and where to look.
 
@@ -20,28 +21,24 @@ class Fault(Exception):
     is known.  `numbers` is where forward and backward disagree, `kind` what smaller inputs have to show as well.
     """
 
-    def __init__(
-        self,
-        message: str,
-        remedy: str,
-        method: str = "backward",
-        pattern: str = "",
-        numbers: dict | None = None,
-        kind: str = "",
-        place: Place | None = None,
-    ):
-        super().__init__(message)
-        self.message, self.remedy, self.method = message, remedy, method
-        self.pattern, self.numbers, self.place = pattern, numbers, place
-        self.kind = kind or re.sub(r"[-+\d.e]+|\(.*?\)|\[.*?\]", "", message)
+    message: str
+    remedy: str
+    method: str = "backward"
+    pattern: str = ""
+    numbers: dict | None = None
+    kind: str = ""
+    place: Place | None = None
+
+    def __post_init__(self):
+        self.kind = self.kind or re.sub(r"[-+\d.e]+|\(.*?\)|\[.*?\]", "", self.message)
 
 
+@dataclass(eq=False)
 class Absent(Exception):
     """The Function does not claim what a row is about; the remedy says what to add to have it."""
 
-    def __init__(self, message: str, remedy: str = ""):
-        super().__init__(message)
-        self.message, self.remedy = message, remedy
+    message: str
+    remedy: str = ""
 
 
 @dataclass

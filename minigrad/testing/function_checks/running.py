@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-
-from .case import Case, Data, as_tuple, close, short
+from ...core.function import as_tuple
+from .batches import need_no_chance
+from .case import Case, close, short
 from .outcome import Absent, Fault
 
 
 def determinism(case: Case) -> str:
     """Run again from the same random numbers, forward gives the same; it says here whether it draws any."""
-    first, second = case.outputs(case.inputs(())), case.outputs(case.inputs(()))
-    for k, (a, b) in enumerate(zip(first, second)):
-        if a is not None and not close(a, b):
+    first, second = case.outputs(), case.outputs()
+    for k, a in first.items():
+        if not close(a, second[k]):
             raise Fault(
-                f"output {k} is {short(b)} at the second call with the same inputs and random numbers, {short(a)} at the "
-                "first: forward depends on something that is no argument",
+                f"output {k} is {short(second[k])} at the second call with the same inputs and random numbers, {short(a)} at "
+                "the first: forward depends on something that is no argument",
                 f"{case.name}.apply(..., state)  # pass it as an argument",
                 "forward",
                 r"global|next\(|append|\+=|cls\.|" + rf"{case.name}\.|time",
@@ -29,53 +30,40 @@ def determinism(case: Case) -> str:
     return "draws random numbers: the other rows start them anew at each call"
 
 
-def draws(case: Case, first: list) -> bool:
+def draws(case: Case, first: dict) -> bool:
     """Whether forward gives other numbers when the random numbers go on."""
     with case.library.module.no_grad():
         outs = as_tuple(case.function.apply(*case.inputs(())))
-    numbers = [case.library.array(o) for o in outs if isinstance(o, case.library.Tensor)]
-    return not all(close(a, b) for a, b in zip([f for f in first if f is not None], numbers))
+    numbers = [case.library.array(o) for o in case.library.tensors_in(outs)]
+    return not all(close(a, b) for a, b in zip(first.values(), numbers))
 
 
 def threads(case: Case) -> str:
     """Two threads, each with its inputs, both forward before either goes backward, get what one alone gets."""
-    if "random" in case.traits:  # the two would take their numbers from one row, in an order that changes
-        raise Absent("forward draws random numbers")
-    cases = [case, case.but([Data(a.array * 1.25) if isinstance(a, Data) and a.floats else a for a in case.args])]
+    need_no_chance(case)
+    cases = [case, case.changed(lambda a: a * 1.25)]
     differentiable = case.backward and case.wanted and case.tracked
-    alone = [one.gradients() if differentiable else outputs(one) for one in cases]
-    meet, errors = threading.Barrier(2), []
-    found: list[Any] = [None, None]
+    alone = [one.gradients() if differentiable else one.outputs() for one in cases]
+    meet = threading.Barrier(2)
 
-    def work(k: int) -> None:
+    def work(one: Case) -> dict:
         try:
-            args = cases[k].inputs()
-            outs = cases[k].apply(args)
+            args = one.inputs()
+            outs = one.apply(args)
             meet.wait(60)
-            if not differentiable:
-                found[k] = outputs(cases[k])
-                return
-            grads = case.library.grad(cases[k].total(outs), [args[i] for i in case.wanted])
-            found[k] = {i: cases[k].filled(g, i) for i, g in zip(case.wanted, grads)}
-        except Exception as e:
-            errors.append(e)
+            return one.pulled(one.total(outs), args, one.wanted) if differentiable else one.outputs()
+        except Exception:
             meet.abort()
+            raise
 
-    runs = [threading.Thread(target=work, args=(k,)) for k in range(2)]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join()
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(work, one) for one in cases]
+    errors = [e for run in runs if (e := run.exception()) is not None]
     if errors:
         raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
-    for k in range(2):
-        compare_threads(case, alone[k], found[k])
+    for numbers, run in zip(alone, runs):
+        compare_threads(case, numbers, run.result())
     return "two, forward and backward"
-
-
-def outputs(case: Case) -> dict[int, np.ndarray]:
-    """The outputs' numbers by place."""
-    return {k: o for k, o in enumerate(case.outputs(case.inputs(()))) if o is not None}
 
 
 def compare_threads(case: Case, alone: dict, found: Any) -> None:
@@ -86,7 +74,7 @@ def compare_threads(case: Case, alone: dict, found: Any) -> None:
                 f"with another call between its forward and its backward, the gradient of {case.names[i]} is "
                 f"{short(found[i])}; alone it is {short(g)}: two calls share what should be on ctx",
                 "ctx.n = n  # and ctx.save_for_backward(x): what belongs to one call stands on its ctx",
-                "setup_context" if case.separate else "forward",
+                case.owner,
                 r"global|cls\.|\w+\[.*\] =|append|" + rf"{case.name}\.",
             )
 
@@ -98,31 +86,31 @@ def compiled(case: Case) -> str:
     if not case.function.is_traceable:
         raise Absent("is_traceable is not set", "is_traceable = True  # if all methods are made of minigrad operations")
     fast = case.library.module.compile(lambda *tensors: as_tuple(case.function.apply(*with_tensors(case, tensors))))
-    other = case.but([Data(a.array * -1.25) if isinstance(a, Data) and a.floats else a for a in case.args])
-    for one in (case, other, case):  # what was compiled for one input has to be right for another
+    for one in (
+        case,
+        case.changed(lambda a: a * -1.25),
+        case,
+    ):  # what was compiled for one input has to be right for another
         compare_compiled(one, fast)
     return "values and gradients, also of other inputs than it was compiled for"
 
 
 def with_tensors(case: Case, tensors: tuple) -> list:
     """The arguments with these in the places of the tensors."""
-    args = case.inputs(())
-    for i, t in zip(case.tensors, tensors):
-        args[i] = t.clone() if "in place" in case.traits else t
-    return args
+    own = [t.clone() if "in place" in case.traits else t for t in tensors]
+    return case.inputs_with(dict(zip(case.tensors, own)))
 
 
 def compare_compiled(case: Case, fast: Any) -> None:
     """The compiled function against the eager one, at one input."""
     args = case.inputs()
-    plain = case.outputs(case.inputs(()))
+    plain = case.outputs()
     try:
         outs = fast(*[args[i] for i in case.tensors])
         found = {f"output {k}": (plain[k], case.library.array(outs[k]), "forward") for k in case.tracked}
         if case.backward and case.wanted and case.tracked:
-            grads = case.library.grad(case.total(outs), [args[i] for i in case.wanted])
-            for i, g in zip(case.wanted, grads):
-                found[f"the gradient of {case.names[i]}"] = case.gradients()[i], case.filled(g, i), case.backward
+            for i, g in case.pulled(case.total(outs), args, case.wanted).items():
+                found[f"the gradient of {case.names[i]}"] = case.gradients()[i], g, case.backward
     except Exception as e:
         raise Fault(
             f"is_traceable is set, but compiling fails: {str(e).splitlines()[0]}",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ...arrays.dtypes import FLOATS
-from .case import Case, Data
+from .case import Case
 from .outcome import Fault
 
 SECONDS = 3.0  # for one failure
@@ -34,23 +34,19 @@ def smallest(case: Case, fault: Fault, find: Callable[[Case], Fault | None]) -> 
 
 def candidates(case: Case) -> Iterator[Case]:
     """Cases that are one step smaller, the boldest first."""
-    arrays = [a.array for a in case.args if isinstance(a, Data)]
+    arrays = list(case.arrays.values())
     for size in sorted({n for a in arrays for n in a.shape if n > 1}, reverse=True):
         for less in dict.fromkeys((1, 2, size // 2, size - 1)):
             if 0 < less < size:
-                yield changed(case, lambda a, s=size, n=less: a[tuple(slice(n if d == s else None) for d in a.shape)])
+                cut = lambda a, s=size, n=less: a[tuple(slice(n if d == s else None) for d in a.shape)]
+                yield case.changed(cut, floats=False)
     if any(a.ndim for a in arrays) and all(a.size == 1 for a in arrays):
-        yield changed(case, lambda a: a.reshape(()))
+        yield case.changed(lambda a: a.reshape(()), floats=False)
     floats = [a for a in arrays if a.dtype in FLOATS]
     for rounder in (counted, halves):  # the boldest first; what is round already stays
         if all(np.array_equal(rounder(a), a, equal_nan=True) for a in floats):
             return
-        yield changed(case, lambda a, f=rounder: f(a) if a.dtype in FLOATS else a)
-
-
-def changed(case: Case, change: Callable[[np.ndarray], np.ndarray]) -> Case:
-    """The case with each array changed."""
-    return case.but([Data(np.array(change(a.array))) if isinstance(a, Data) else a for a in case.args])
+        yield case.changed(rounder)
 
 
 def counted(array: np.ndarray) -> np.ndarray:

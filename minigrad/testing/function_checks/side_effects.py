@@ -5,14 +5,17 @@ from __future__ import annotations
 import gc
 import weakref
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
-import numpy as np
-
-from .case import Case, as_tuple, close, short, weights
+from ...core.function import as_tuple
+from .case import Case, close, short, weights
 from .form import need_backward, need_gradient
+from .forward_mode import push
 from .outcome import Absent, Fault
 from .probe import Call, probed
+
+WRITES = r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto"  # to a tensor in place, in the source
 
 
 def tensors_on_ctx(case: Case) -> None:
@@ -21,40 +24,27 @@ def tensors_on_ctx(case: Case) -> None:
     outs = case.apply(case.inputs(), function)
     methods = [c for c in calls if c.ctx is not None]
     for name, value in list(vars(methods[-1].ctx).items()) if methods else ():
-        if not contains_tensor(case, value):
+        if not case.library.tensors_in(value):
             continue
         what = role(case, value, methods[-1].args, outs)
         raise Fault(
             f"ctx.{name} holds {what}: it is not freed with the graph, and its changes in place go unnoticed",
             f"ctx.save_for_backward(...)  # instead of ctx.{name}; in backward: (...,) = ctx.saved_tensors",
-            "setup_context" if case.separate else "forward",
+            case.owner,
             rf"ctx\.{name}\b|saved_data",
         )
 
 
-def contains_tensor(case: Case, value: Any) -> bool:
-    """Whether there is a tensor in an attribute."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return isinstance(value, case.library.Tensor) or any(contains_tensor(case, part) for part in parts)
-
-
 def role(case: Case, value: Any, args: tuple, outs: tuple) -> str:
     """What a kept tensor is."""
-    if not isinstance(value, case.library.Tensor):
+    library = case.library
+    if not isinstance(value, library.Tensor):
         return "tensors"
-    if any(
-        np.shares_memory(case.library.array_view(value), case.library.array_view(o)) for o in tensors_of(case, outs)
-    ):
+    if any(library.overlap(value, o) for o in library.tensors_in(outs)):
         return "an output, which holds ctx in turn"
-    mine = [t for a in args for t in tensors_of(case, a if isinstance(a, (tuple, list)) else (a,))]
-    if any(t is value or np.shares_memory(case.library.array_view(t), case.library.array_view(value)) for t in mine):
+    if any(t is value or library.overlap(value, t) for t in library.tensors_in(args)):
         return "an input"
     return "a tensor"
-
-
-def tensors_of(case: Case, values: Any) -> list:
-    """The tensors among values."""
-    return [v for v in values if isinstance(v, case.library.Tensor)]
 
 
 def memory_freed(case: Case) -> None:
@@ -94,13 +84,13 @@ def leak(case: Case, alive: set[str], stay: set[str]) -> Fault:
         return Fault(
             f"still alive after the outputs are gone: {what}. Something outside of the graph holds on to it",
             "ctx.save_for_backward(...)  # instead of a list, a global or the class",
-            "setup_context" if case.separate else "forward",
+            case.owner,
             r"append|global|cls\.|\w+\[.*\] =|ctx\.(?!save)|" + rf"{case.name}\.",
         )
     return Fault(
         f"only the garbage collector frees {what}: ctx holds an output and that holds ctx",
         "ctx.save_for_backward(result)  # instead of ctx.result = result",
-        "setup_context" if case.separate else "forward",
+        case.owner,
         r"ctx\.(?!save)\w+ =",
     )
 
@@ -110,21 +100,19 @@ def backward_twice(case: Case) -> str:
     need_backward(case)
     args = case.inputs()
     total = case.total(case.apply(args))
-    wanted = [args[i] for i in case.wanted]
-    first = case.library.grad(total, wanted, retain_graph=True)
-    second = case.library.grad(total, wanted, retain_graph=True)
-    for i, a, b in zip(case.wanted, first, second):
-        if not close(case.filled(a, i), case.filled(b, i)):
+    first, second = (case.pulled(total, args, case.wanted, keep=True) for _ in range(2))
+    for i in case.wanted:
+        if not close(first[i], second[i]):
             raise Fault(
-                f"a second backward through the same graph gives {short(case.filled(b, i))} for {case.names[i]}, the "
-                f"first gave {short(case.filled(a, i))}",
+                f"a second backward through the same graph gives {short(second[i])} for {case.names[i]}, the "
+                f"first gave {short(first[i])}",
                 "# compute in backward from ctx.saved_tensors alone: no random numbers, no state, nothing changed in place",
                 case.backward,
                 r"rand|dropout|bernoulli|ctx\.\w+ [-+*/]?=|_\(|global|\+=",
             )
     try:
-        case.library.grad(total, wanted)
-        case.library.grad(total, wanted)
+        case.pulled(total, args, case.wanted)
+        case.pulled(total, args, case.wanted)
     except RuntimeError:
         return "with retain_graph; without it the second is refused"
     return "with and without retain_graph"
@@ -146,7 +134,6 @@ def check_marks(case: Case, calls: list[Call]) -> str:
     call = next(c for c in calls if c.method == "forward")
     dirty = [d for c in calls for d in c.dirty]
     marked = [i for i, a in enumerate(call.args) if any(a is d for d in dirty)]
-    owner = "setup_context" if case.separate else "forward"
     for i in sorted({*call.written} ^ {*marked}):
         name = case.names[i]
         if i in call.written:
@@ -154,17 +141,16 @@ def check_marks(case: Case, calls: list[Call]) -> str:
                 f"forward changes {name} in place and does not say so",
                 f"ctx.mark_dirty({name})  # and return {name}; or work on {name}.clone()",
                 "forward",
-                r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto",
+                WRITES,
             )
         raise Fault(
             f"{name} is marked with mark_dirty, but forward does not change it",
             f"# take mark_dirty({name}) away",
-            owner,
+            case.owner,
             "mark_dirty",
         )
-    returned = call.returned if isinstance(call.returned, (tuple, list)) else (call.returned,)
     for i in marked:
-        if call.returned is not None and not any(call.args[i] is o for o in returned):
+        if call.returned is not None and not any(call.args[i] is o for o in as_tuple(call.returned)):
             raise Fault(
                 f"{case.names[i]} is marked with mark_dirty, but forward does not return it",
                 f"return {case.names[i]}  # the very tensor that was changed",
@@ -182,18 +168,14 @@ def shared_outputs(case: Case) -> str:
     args = [a.clone() if isinstance(a, library.Tensor) else a for a in case.inputs()]
     outs = as_tuple(case.function.apply(*args))
     notes = []
-    for k, o in enumerate(outs):
-        for i in case.tensors:
-            if not isinstance(o, library.Tensor) or o is args[i] or o.numel() == 0:
-                continue
-            if not np.shares_memory(library.array_view(o), library.array_view(args[i])):
-                continue
-            notes.append(f"output {k} lies in the memory of {case.names[i]}")
-            version = args[i]._version
-            try:
-                o.mul_(2)
-            except RuntimeError:
-                continue
+    others = [(k, o) for k, o in enumerate(outs) if isinstance(o, library.Tensor) and not any(o is a for a in args)]
+    for (k, o), i in product(others, case.tensors):
+        if not library.overlap(o, args[i]):
+            continue
+        notes.append(f"output {k} lies in the memory of {case.names[i]}")
+        version = args[i]._version
+        with suppress(RuntimeError):  # refused
+            o.mul_(2)
             if args[i]._version == version:
                 raise Fault(
                     f"output {k} lies in the memory of {case.names[i]} and nothing knows: a write to it changes "
@@ -207,9 +189,7 @@ def shared_outputs(case: Case) -> str:
 def gradients_memory(case: Case) -> None:
     """.grad has memory of its own: that of no input, of no other gradient, not that of the incoming gradient."""
     need_backward(case)
-    args, library = case.inputs(), case.library
-    outs = case.apply(args)
-    tracked = [outs[k] for k in case.tracked]
+    (args, tracked), library = case.tracked_outputs(), case.library
     seeds = [library.tensor(weights(o.shape, k)) for k, o in enumerate(tracked)]
     library.module.autograd.backward(tracked, seeds)
     others = [(f"the incoming gradient of output {k}", s) for k, s in zip(case.tracked, seeds)]
@@ -218,9 +198,7 @@ def gradients_memory(case: Case) -> None:
     for i in case.wanted:
         for what, other in others:
             g = args[i].grad
-            if g is None or other is None or other is g or not g.numel():
-                continue
-            if np.shares_memory(library.array_view(g), library.array_view(other)):
+            if g is not None and other is not None and other is not g and library.overlap(g, other):
                 raise Fault(
                     f"the gradient of {case.names[i]} lies in the memory of {what}: a write to one changes the other",
                     f"return ..., grad_{case.names[i]}.clone()",
@@ -244,14 +222,6 @@ def writes_in_backward(case: Case) -> str:
     return "writes nothing that is not its own"
 
 
-def push(case: Case, function: Any) -> None:
-    """One pass of tangents."""
-    from .forward_mode import duals
-
-    with case.library.module.autograd.forward_ad.dual_level():
-        case.apply(duals(case), function)
-
-
 def check_writes(case: Case, call: Call) -> None:
     """Fault for what a call of backward or jvp has written to."""
     if call.method not in ("backward", "vjp", "jvp"):
@@ -262,12 +232,12 @@ def check_writes(case: Case, call: Call) -> None:
             f"{call.method} changes {incoming} {k} in place",
             "grad = grad_output.clone()  # and change that; or write x = x * 2 for x.mul_(2)",
             call.method,
-            r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto",
+            WRITES,
         )
     for k in call.spoilt:
         raise Fault(
             f"{call.method} changes saved tensor {k} in place, so that a second backward finds other numbers",
             "x = x.clone()  # and change that; or write x = x * 2 for x.mul_(2)",
             call.method,
-            r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto",
+            WRITES,
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,10 @@ class Row(NamedTuple):
     def about(self) -> str:
         """What it asks, from the check's docstring."""
         return " ".join((self.check.__doc__ or "").split("\n\n")[0].split())
+
+    def outcome(self, status: str, message: str, **more: Any) -> Outcome:
+        """What it found."""
+        return Outcome(self.group, self.name, status, message, about=self.about, **more)
 
 
 CALLED = ("in-place marks", "forward", "determinism", "writes in backward", "gradients returned")
@@ -75,13 +80,13 @@ def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
         blame = next((case.broken[name] for name in row.after if name in case.broken), "")
         if row.name in skip or blame:
             why = "skipped" if row.name in skip else f"first mend: {blame}"
-            outcome = Outcome(row.group, row.name, "left out", why, about=row.about)
+            outcome = row.outcome("left out", why)
         else:
             outcome = outcome_of(row, case)
         if outcome.status == "fails" and row.group == "Transforms":
             blame = told.setdefault((outcome.line, outcome.remedy), row.name)
             if blame != row.name:
-                outcome = Outcome(row.group, row.name, "left out", f"first mend: {blame}", about=row.about)
+                outcome = row.outcome("left out", f"first mend: {blame}")
         if outcome.status == "fails" or blame:
             case.broken[row.name] = blame or row.name
         yield outcome
@@ -90,24 +95,15 @@ def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
 def outcome_of(row: Row, case: Case) -> Outcome:
     """Run one row; where it fails, once more on smaller and smaller inputs."""
     try:
-        return Outcome(row.group, row.name, "holds", run(row, case) or "", about=row.about)
+        return row.outcome("holds", run(row, case) or "")
     except Absent as absent:
-        return Outcome(row.group, row.name, "not defined", absent.message, remedy=absent.remedy, about=row.about)
+        return row.outcome("not defined", absent.message, remedy=absent.remedy)
     except Fault as fault:
         found = fault
     small, last = smallest(case, found, lambda smaller: fault_of(row, smaller))
     place = last.place or place_of(case.function, last.method, last.pattern) or place_of(case.function, "forward")
-    return Outcome(
-        row.group,
-        row.name,
-        "fails",
-        last.message,
-        small.code(),
-        str(place or ""),
-        last.remedy,
-        row.about,
-        last.numbers,
-    )
+    told = {"line": str(place or ""), "remedy": last.remedy, "disagreement": last.numbers}
+    return row.outcome("fails", last.message, input=small.code(), **told)
 
 
 def run(row: Row, case: Case) -> str | None:
@@ -125,11 +121,10 @@ def run(row: Row, case: Case) -> str | None:
 def fault_of(row: Row, case: Case) -> Fault | None:
     """What a row finds wrong in a case."""
     try:
-        run(row, case)
+        with suppress(Absent):
+            run(row, case)
     except Fault as fault:
         return fault
-    except Absent:
-        pass
     return None
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .case import Case, Data, as_tuple, close, short
+from ...core.function import as_tuple
+from .case import Case, close, short
 from .derivatives import gradients
 from .form import need_backward
 from .outcome import Absent, Fault
@@ -20,10 +21,8 @@ def layouts(case: Case) -> str:
     for name, change in LAYOUTS.items():
         if name == "expanded" and "in place" in case.traits:  # each library refuses to write there
             continue
-        if (
-            all(np.ndim(case.args[i].array) >= (2 if name == "transposed" else 1) for i in case.tensors)
-            and case.tensors
-        ):
+        least = 2 if name == "transposed" else 1
+        if case.tensors and all(case.arrays[i].ndim >= least for i in case.tensors):
             plain = laid_out(case, change, copy=True)
             if plain is not None:
                 compare_layouts(case, name, plain, laid_out(case, change))
@@ -63,10 +62,9 @@ def laid_out(case: Case, change: Callable, copy: bool = False) -> Any:
         if copy:  # expanded inputs are other numbers, which forward may not take
             return None
         raise
-    wanted = [leaves[i] for i in case.wanted]
-    grads = case.library.grad(case.total(outs), wanted) if case.backward and case.tracked and wanted else []
-    numbers = [case.library.array(o) for o in outs if isinstance(o, case.library.Tensor)]
-    return numbers, [case.filled(g, i) for i, g in zip(case.wanted, grads)]
+    differentiable = case.backward and case.tracked and case.wanted
+    grads = case.pulled(case.total(outs), leaves, case.wanted) if differentiable else {}
+    return [case.library.array(o) for o in case.library.tensors_in(outs)], list(grads.values())
 
 
 def compare_layouts(case: Case, name: str, plain_ones: Any, found: Any) -> None:
@@ -86,34 +84,33 @@ def compare_layouts(case: Case, name: str, plain_ones: Any, found: Any) -> None:
 
 def no_elements(case: Case) -> str:
     """An empty batch, a first dimension of size 0, where forward takes it, gets empty gradients."""
-    shapes = {i: case.args[i].array.shape for i in case.tensors}
+    shapes = {i: case.arrays[i].shape for i in case.tensors}
     first = next((i for i in case.tensors if shapes[i]), None)
     if first is None:
         raise Absent("the inputs have no dimensions")
     together = [i for i in case.tensors if shapes[i] and shapes[i][0] == shapes[first][0]]
     for places in ([first], together):
-        empty = case.but([Data(a.array[:0]) if i in places else a for i, a in enumerate(case.args)])
+        empty = case.replaced({i: case.arrays[i][:0] for i in places})
         try:
-            empty.outputs(empty.inputs(()))
+            empty.outputs()
         except Exception as e:
             refused = str(e).splitlines()[0]
             continue
         if case.backward and empty.wanted and empty.tracked:
             empty.gradients()
-        return ", ".join(f"{case.names[i]} of shape {empty.args[i].array.shape}" for i in places)
+        return ", ".join(f"{case.names[i]} of shape {empty.arrays[i].shape}" for i in places)
     raise Absent(f"forward refuses an empty batch: {refused}")
 
 
 def no_dimensions(case: Case) -> str:
     """Inputs of a single number, where forward takes them, get right gradients."""
-    scalars = case.but([Data(a.array.reshape(-1)[:1].reshape(())) if isinstance(a, Data) and a.array.size else a
-                        for a in case.args])  # fmt: skip
-    if not any(case.args[i].array.ndim for i in case.tensors):
+    scalars = case.changed(lambda a: a.reshape(-1)[0] if a.size else a, floats=False)
+    if not any(case.arrays[i].ndim for i in case.tensors):
         raise Absent("the inputs are such already")
-    if len({case.args[i].array.shape for i in case.tensors}) > 1:
+    if len({case.arrays[i].shape for i in case.tensors}) > 1:
         raise Absent("the inputs have shapes that differ")
     try:
-        scalars.outputs(scalars.inputs(()))
+        scalars.outputs()
     except Exception as e:
         raise Absent(f"forward refuses inputs without dimensions: {str(e).splitlines()[0]}") from None
     if not case.backward or not scalars.wanted or not scalars.tracked or "without gradients" in case.traits:
@@ -131,7 +128,7 @@ def dtypes(case: Case) -> str:
     """Gradients have the dtype of their inputs; in float32 outputs are float32, and all is near what float64 gives."""
     need_backward(case)
     single = case.cast(np.float32)
-    double_outs, outs = case.outputs(case.inputs(())), single.outputs(single.inputs(()))
+    double_outs, outs = case.outputs(), single.outputs()
     for k in case.tracked:
         if outs[k].dtype != np.float32:
             raise Fault(
@@ -150,7 +147,7 @@ def gradients_of_dtype(case: Case) -> dict[int, np.ndarray]:
     """The gradients; Fault where backward returns one of another dtype than its input has."""
     function, calls = probed(case)
     gradients = case.gradients(function=function)
-    dtype = str(case.args[case.wanted[0]].array.dtype)
+    dtype = str(case.arrays[case.wanted[0]].dtype)
     for call in [c for c in calls if c.method == case.backward]:
         for i in case.wanted:
             g = as_tuple(call.returned)[i]

@@ -1,0 +1,283 @@
+"""`backward` and `grad`: what users call to run the engine (minigrad/core/engine.py).
+
+They check what they are given, and choose the edges to start from, each with its gradient, and those where gradients
+are wanted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import KINDS
+from ..core import engine
+from ..core.events import slots
+from ..core.frames import EAGER, current
+from ..core.graph import Leaf, key
+from ..core.tensor import Tensor, history, wrap
+from ..diagnose import debug as debugging
+from ..diagnose import lint
+from ..diagnose.debug import anomaly as looking
+from ..diagnose.nan import hint_at_loss
+from ..diagnose.retained_graphs import note_retained
+from ..errors import error
+from ..layers.batch import batched
+from .grad_mode import set_grad_enabled
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of the sum of `tensors` (weighted by `grad_tensors`) to the `.grad` of the leaves, or of `inputs`.
+
+    Those of `inputs` that are no leaves retain their gradient from then on, as after retain_grad().
+    Raises RuntimeError for tensors without history, for non-scalars without gradient, and for a graph freed before.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([1., 2.], requires_grad=True)
+    >>> minigrad.autograd.backward((x ** 2).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    tensors = as_sequence(tensors, "backward")
+    edges, seeds = roots(tensors, grad_tensors, "backward")
+    if inputs is None:
+        run("backward", edges, seeds, None, retain_graph, create_graph)
+        return
+    inputs = as_sequence(inputs, "backward")
+    if not inputs:
+        raise error(
+            RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "leave it out for all leaves"
+        )
+    targets = [engine.edge_of(t, "backward", i) for i, t in enumerate(inputs)]
+    for t, e in zip(inputs, targets):
+        if isinstance(t, Tensor) and type(e) is not Leaf:
+            t.retain_grad()
+    found = run("backward", edges, seeds, {key(e) for e in targets}, retain_graph, create_graph)
+    with set_grad_enabled(create_graph):
+        for e in dict.fromkeys(targets):
+            if type(e) is Leaf and (g := found.get(key(e))) is not None:
+                engine.accumulate(e, g)
+
+
+def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
+    """engine.run; in debug mode plain code runs it under a record of the graph, in which `explain` finds its gradients."""
+    if debugging.mode.on:
+        lint.look_at_graph(edges)
+    keep = create if retain is None else retain
+    place = note_retained(who, edges, wanted) if retain and not create and edges else None
+    if debugging.mode.on and not create and current().layer is EAGER and slots.debugged is not None:
+        with slots.debugged(edges):
+            return engine.run(edges, seeds, wanted, keep, create, place)
+    return engine.run(edges, seeds, wanted, keep, create, place)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of the sum of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple.
+
+    With `is_grads_batched` the first dimension of each of grad_outputs is a batch of weights, and so of the results.
+    Only the inputs get gradients: `only_inputs` has a place for the sake of old programs, and must be True.  Raises
+    RuntimeError for inputs that do not require grad and, unless `allow_unused`, for those that nothing depends on.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor(2., requires_grad=True)
+    >>> minigrad.autograd.grad(x ** 3, x)
+    (tensor(12.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise error(
+            ValueError,
+            "grad",
+            "expected allow_unused to be True or not passed when materialize_grads=True, but got: False.",
+        )
+    if not only_inputs:
+        raise error(
+            ValueError,
+            "grad",
+            "only_inputs=False, which would fill the .grad of all other leaves, is not supported",
+            "leave it out, and use backward() for the others",
+        )
+    if is_grads_batched:
+        outs, options = as_sequence(outputs, "grad"), (True, allow_unused, False, materialize_grads)
+        return batched_grad(lambda *ws: grad(outs, inputs, ws, retain_graph, create_graph, *options), grad_outputs)
+    outputs, inputs = as_sequence(outputs, "grad"), as_sequence(inputs, "grad")
+    if not inputs:
+        raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate by")
+    edges, seeds = roots(outputs, grad_outputs, "grad")
+    targets = [engine.edge_of(t, "grad", i, tracked=False) for i, t in enumerate(inputs)]
+    if None in targets:
+        refuse_untracked(inputs, targets.index(None))
+    keys = [key(e) for e in targets]
+    found = run("grad", edges, seeds, set(keys), retain_graph, create_graph)
+    results = tuple([found.get(k) for k in keys])
+    if not (allow_unused or materialize_grads):
+        refuse_unused(results, targets)
+    if materialize_grads:
+        return tuple([nothing(t, e) if r is None else r for r, t, e in zip(results, inputs, targets)])
+    return results
+
+
+def batched_grad(gradients: Callable, grad_outputs: Any) -> tuple:
+    """The gradients for a batch of grad_outputs at once; `gradients` gives those for one of each."""
+    weights = as_sequence(grad_outputs, "grad")
+    sizes = {tuple(w.shape)[:1] for w in weights if w is not None}
+    if len(sizes) != 1 or () in sizes:
+        raise error(
+            ValueError if len(sizes) > 1 else RuntimeError,
+            "grad",
+            f"is_grads_batched=True needs grad_outputs with one common first dimension, got shapes "
+            f"{[tuple(w.shape) for w in weights]}",
+        )
+    (size,) = sizes.pop()
+    return batched(gradients, weights, tuple([None if w is None else 0 for w in weights]), size)
+
+
+def nothing(input: Any, edge: Any) -> Tensor:
+    """A gradient of zeros, where the input is."""
+    return input.new_zeros(input.shape) if isinstance(input, Tensor) else wrap(np.zeros(edge._shape, edge._dtype))
+
+
+def refuse_untracked(inputs: tuple, i: int) -> None:
+    """Raise RuntimeError for an input that does not require grad."""
+    raise error(
+        RuntimeError,
+        "grad",
+        f"one of the differentiated tensors does not require grad: input {i}, of shape {tuple(inputs[i].shape)}",
+        "call requires_grad_() on it before computing with it",
+    )
+
+
+def refuse_unused(results: tuple, targets: list) -> None:
+    """Raise RuntimeError for the first input that nothing depends on."""
+    for i, (r, e) in enumerate(zip(results, targets)):
+        if r is None:
+            raise error(
+                RuntimeError,
+                "grad",
+                f"one of the differentiated tensors appears to not have been used in the graph: input {i}, "
+                f"of shape {e._shape}",
+                "set allow_unused=True if this is desired; it gives None there",
+            )
+
+
+def tensor_backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of this tensor to the `.grad` of the leaves it was computed from.
+
+    `gradient` (of this tensor's shape) is needed unless it has one element.
+    """
+    backward(self, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+
+methods: Any = Tensor
+methods.backward = tensor_backward
+
+
+def as_sequence(x: Any, who: str) -> tuple:
+    """One tensor, or several, as a tuple.  Raises TypeError for what is neither."""
+    if type(x) is tuple:
+        return x
+    if isinstance(x, Tensor) or hasattr(x, "edge"):
+        return (x,)
+    if not isinstance(x, Iterable):
+        raise error(
+            TypeError, who, f"expected a tensor or a sequence of tensors, got {type(x).__name__}", "pass tensors"
+        )
+    return tuple(x)
+
+
+def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
+    """The edges where differentiation starts, with a gradient for each."""
+    if weights is None and len(outputs) == 1 and type(t := outputs[0]) is Tensor and (edge := history(t)) is not None:
+        return [edge], [seed(t, None, edge, what)]  # by far the most common
+    weights = (None,) * len(outputs) if weights is None else as_sequence(weights, what)
+    if len(weights) != len(outputs):
+        raise error(
+            RuntimeError,
+            what,
+            f"got {len(outputs)} tensors and {len(weights)} gradients",
+            "pass one gradient per tensor",
+        )
+    edges, seeds = [], []
+    for i, (t, g) in enumerate(zip(outputs, weights)):
+        if isinstance(t, Tensor) and t._layer is not None and what == "backward":
+            raise error(
+                RuntimeError,
+                what,
+                f"backward() inside a `{t._layer.name}` transform would lose its gradients",
+                "return the loss and let the transform differentiate it, or use minigrad.func.grad or "
+                "minigrad.autograd.grad there",
+            )
+        edges.append(engine.edge_of(t, what, i))
+        seeds.append(seed(t, g, edges[-1], what))
+    return edges, seeds
+
+
+def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
+    """The gradient to start with: the given one, checked, or 1 for a scalar."""
+    shape, dtype = edge._shape, edge._dtype
+    if g is None:
+        if shape and math.prod(shape) != 1:
+            raise error(
+                RuntimeError,
+                what,
+                f"grad can be implicitly created only for scalar outputs, but got one of shape {shape}",
+                "reduce it to a scalar, e.g. with .sum(), or pass the gradient of its shape",
+            )
+        if dtype not in FLOATS:
+            raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")
+        if getattr(t, "_layer", None) is not None:
+            return t.new_ones(shape)
+        if (
+            type(t) is Tensor
+            and (type(t._a) is np.ndarray or looking.on)  # a GPU has to be waited for
+            and t._a.size
+            and not math.isfinite(number := t._a.item())
+            and (
+                what == "backward" or number != number  # a derivative may be asked for where a function is infinite
+            )
+        ):
+            hint_at_loss(t)
+        if type(t) is Tensor and type(t._a) is not np.ndarray:
+            return t.new_ones(shape)
+        return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))
+    if not isinstance(g, Tensor):
+        raise error(TypeError, what, f"gradients can be either tensors or None, but got {type(g).__name__}")
+    if tuple(g.shape) != shape:
+        raise error(
+            RuntimeError,
+            what,
+            f"Mismatch in shape: the gradient has shape {tuple(g.shape)} and the tensor has shape {shape}",
+            "pass a gradient of the tensor's shape",
+        )
+    if len(KINDS) > 1 and isinstance(t, Tensor) and g.device != t.device:
+        raise error(
+            RuntimeError,
+            what,
+            f"the gradient of shape {shape} is on {g.device} and the tensor on {t.device}",
+            f"pass gradient.to('{t.device}')",
+        )
+    return g if g._np_dtype == dtype else g.to(dtype)
