@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from .kinds import laid_out
+from .dtypes import F4
+from .halves import is_half, narrowed
+from .kinds import KINDS, Array, laid_out
 
 
 def copied(a: np.ndarray, memo: dict) -> np.ndarray:
@@ -32,3 +36,27 @@ def storage(a: np.ndarray) -> np.ndarray:
         if not isinstance(base, np.ndarray):
             return a
         a = base
+
+
+def copied_like(g: Array, like: Array) -> Array:
+    """Return a copy of g that lies in memory as `like` does."""
+    if type(g) in KINDS and g.strides == like.strides:
+        return g.copy("K")
+    out = np.empty_like(like)
+    out[...] = g
+    return out
+
+
+def sum_down(g: Array, shape: tuple) -> Array:
+    """Return g summed over the dimensions along which an array of `shape` was broadcast."""
+    if g.shape == shape:
+        return g
+    axes = broadcast_axes(g.shape, shape)
+    out = (narrowed(np.add.reduce(g, axes, F4), g.dtype) if is_half(g) else np.add.reduce(g, axes)) if axes else g
+    return out if out.shape == shape else np.reshape(out, shape)
+
+
+def broadcast_axes(large: Sequence, small: Sequence) -> tuple:
+    """Return the dimensions of `large` along which a tensor of shape `small` is repeated to fill it."""
+    lead = len(large) - len(small)
+    return (*range(lead), *[i + lead for i, n in enumerate(small) if n == 1 and large[i + lead] != 1])

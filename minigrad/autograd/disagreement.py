@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import engine
 from ..core.function import Ctx
+from ..core.graph import behind
 from ..core.tensor import Tensor, history, wrap
 from ..errors import MinigradRuntimeError, error
 from ..places import returned_at
@@ -66,7 +66,7 @@ def not_a_function(func: Callable, inputs: tuple) -> Exception | None:
 def suspects(func: Callable, inputs: tuple, methods: tuple) -> list[str]:
     """Where these methods of the user's Functions that take part return: one of them has to be changed."""
     edges = [e for _, o in differentiable(func, inputs) if (e := history(o)) is not None]
-    nodes = sorted([n for n in engine.behind(edges)[0] if isinstance(n, Ctx)], key=lambda n: n._seq)
+    nodes = sorted([n for n in behind(edges)[0] if isinstance(n, Ctx)], key=lambda n: n._seq)
     own = [(cls, m) for cls in dict.fromkeys([n._fn for n in nodes]) for m in methods]
     places = [(f"{cls.__name__}.{m}", returned_at(getattr(cls, m))) for cls, m in own]
     return [f"{who} returns at {place}" for who, place in places if place is not None]

@@ -57,7 +57,7 @@ def backward(
         raise error(
             RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "leave it out for all leaves"
         )
-    targets = [engine.edge_of(t, "backward", i) for i, t in enumerate(inputs)]
+    targets = [edge_of(t, "backward", i) for i, t in enumerate(inputs)]
     for t, e in zip(inputs, targets):
         if isinstance(t, Tensor) and type(e) is not Leaf:
             t.retain_grad()
@@ -122,7 +122,7 @@ def grad(
     if not inputs:
         raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate by")
     edges, seeds = roots(outputs, grad_outputs, "grad")
-    targets = [engine.edge_of(t, "grad", i, tracked=False) for i, t in enumerate(inputs)]
+    targets = [edge_of(t, "grad", i, tracked=False) for i, t in enumerate(inputs)]
     if None in targets:
         refuse_untracked(inputs, targets.index(None))
     keys = [key(e) for e in targets]
@@ -231,7 +231,7 @@ def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
                 "return the loss and let the transform differentiate it, or use minigrad.func.grad or "
                 "minigrad.autograd.grad there",
             )
-        edges.append(engine.edge_of(t, what, i))
+        edges.append(edge_of(t, what, i))
         seeds.append(seed(t, g, edges[-1], what))
     return edges, seeds
 
@@ -281,3 +281,15 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             f"pass gradient.to('{t.device}')",
         )
     return g if g._np_dtype == dtype else g.to(dtype)
+
+
+def edge_of(t: Any, what: str, i: int, tracked: bool = True) -> Any:
+    """Return the edge of a tensor (or GradientEdge); None where it does not require grad, if that is allowed."""
+    if not isinstance(t, Tensor):
+        if not hasattr(t, "edge"):
+            raise slots.problem("not differentiable", "only tensors can be differentiated", what=what, t=t, i=i)
+        return t.edge()
+    edge = history(t)
+    if edge is None and tracked:
+        raise slots.problem("not tracked", "the tensor does not require grad", what=what, t=t, i=i)
+    return edge

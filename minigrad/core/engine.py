@@ -14,13 +14,12 @@ from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ..arrays import kinds
-from ..arrays.dtypes import F4, FLOATS
+from ..arrays.dtypes import FLOATS
 from ..arrays.errstate import listen, restore
-from ..arrays.halves import is_half, narrowed
+from ..arrays.halves import is_half
 from ..arrays.kinds import KINDS, Array, as_array, on_device
+from ..arrays.memory import broadcast_axes, copied_like, sum_down
 from ..places import Place, user_place
 from .events import slots
 from .frames import OFF, ON, Frame, current, enter
@@ -32,17 +31,18 @@ from .graph import (
     Node,
     OutputEdge,
     Saved,
+    behind,
     bottom,
-    key,
     memory,
     next_number,
+    on_paths,
     output_index,
     producer,
     unpack,
 )
 from .hooks import run_accumulated_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .inplace import writable
-from .tensor import Tensor, history, wrap
+from .tensor import Tensor, wrap
 
 Gradient: TypeAlias = Tensor | Array
 
@@ -380,21 +380,6 @@ def fitted(d: Array, edge: Edge) -> Any:
     return d if d.dtype == edge._dtype else d.astype(edge._dtype)
 
 
-def sum_down(g: Array, shape: tuple) -> Any:
-    """Do what `sum_to` does with an array."""
-    if g.shape == shape:
-        return g
-    axes = broadcast_axes(g.shape, shape)
-    out = (narrowed(np.add.reduce(g, axes, F4), g.dtype) if is_half(g) else np.add.reduce(g, axes)) if axes else g
-    return out if out.shape == shape else np.reshape(out, shape)
-
-
-def broadcast_axes(large: Sequence, small: Sequence) -> tuple:
-    """Return the dimensions of `large` along which a tensor of shape `small` is repeated to fill it."""
-    lead = len(large) - len(small)
-    return (*range(lead), *[i + lead for i, n in enumerate(small) if n == 1 and large[i + lead] != 1])
-
-
 def bare(t: Tensor | None) -> Any:
     """Return a Tensor's array; of a 0-d one NumPy's scalar, which computes six times faster."""
     return None if t is None else t._a if t._a.ndim or on_device(t._a) else t._a[()]
@@ -444,61 +429,9 @@ def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
         accumulate(leaf, g, this)
     elif t._grad is None:
         alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
-        t._grad = wrap(g if alone else laid_out(g, t._a))
+        t._grad = wrap(g if alone else copied_like(g, t._a))
     elif writable(t._grad):
         t._grad._a += g
         memory(t._grad).bump("backward", this.place)
     else:
         accumulate(leaf, g, this)
-
-
-def laid_out(g: Array, like: np.ndarray) -> np.ndarray:
-    """Return a copy of a gradient that lies in memory as its leaf does."""
-    if type(g) in KINDS and g.strides == like.strides:
-        return g.copy("K")
-    out = np.empty_like(like)
-    out[...] = g
-    return out
-
-
-# ---------------------------------------------------------------------- what is behind an edge
-def behind(roots: Sequence) -> tuple[set, set]:
-    """Return all computed nodes behind the edges `roots`, and all leaves."""
-    nodes: set = set()
-    leaves: set = set()
-    stack = list(roots)
-    while stack:
-        node = producer(stack.pop())
-        if type(node) is Leaf:
-            leaves.add(node)
-        elif node is not None and node not in nodes:
-            nodes.add(node)
-            stack += node._edges
-    return nodes, leaves
-
-
-def on_paths(roots: Sequence, wanted: set) -> set:
-    """Return the nodes from which a wanted edge can be reached, so that nothing else has to run."""
-    targets = {node for node, _ in wanted}
-    nodes, leaves = behind(roots)
-    if leaves == targets:  # all leaves are wanted, and nothing else
-        return nodes
-    useful: set = set()
-    for node in sorted(nodes, key=lambda n: n._seq):
-        for e in node._edges:
-            if e is not None and ((p := producer(e)) in useful or p in targets and key(e) in wanted):
-                useful.add(node)
-                break
-    return useful
-
-
-def edge_of(t: Any, what: str, i: int, tracked: bool = True) -> Any:
-    """Return the edge of a tensor (or GradientEdge); None where it does not require grad, if that is allowed."""
-    if not isinstance(t, Tensor):
-        if not hasattr(t, "edge"):
-            raise slots.problem("not differentiable", "only tensors can be differentiated", what=what, t=t, i=i)
-        return t.edge()
-    edge = history(t)
-    if edge is None and tracked:
-        raise slots.problem("not tracked", "the tensor does not require grad", what=what, t=t, i=i)
-    return edge

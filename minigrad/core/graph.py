@@ -9,7 +9,7 @@ output it keeps as a twin without history, for node -> tensor -> node would be a
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -331,3 +331,34 @@ def with_edge(t: Tensor, edge: Edge | None) -> Any:
     out = t._alias() if t._layer is None else t
     out._edge, out._tan = edge, t._tan
     return out
+
+
+# ---------------------------------------------------------------------- walks
+def behind(roots: Sequence) -> tuple[set, set]:
+    """Return all computed nodes behind the edges `roots`, and all leaves."""
+    nodes: set = set()
+    leaves: set = set()
+    stack = list(roots)
+    while stack:
+        node = producer(stack.pop())
+        if type(node) is Leaf:
+            leaves.add(node)
+        elif node is not None and node not in nodes:
+            nodes.add(node)
+            stack += node._edges
+    return nodes, leaves
+
+
+def on_paths(roots: Sequence, wanted: set) -> set:
+    """Return the nodes from which a wanted edge can be reached, so that nothing else has to run."""
+    targets = {node for node, _ in wanted}
+    nodes, leaves = behind(roots)
+    if leaves == targets:  # all leaves are wanted, and nothing else
+        return nodes
+    useful: set = set()
+    for node in sorted(nodes, key=lambda n: n._seq):
+        for e in node._edges:
+            if e is not None and ((p := producer(e)) in useful or p in targets and key(e) in wanted):
+                useful.add(node)
+                break
+    return useful

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..core.engine import BackwardRun, behind, running
-from ..core.graph import Leaf, Saved, bottom, name_of, next_number, producer
+from ..core.engine import BackwardRun, running
+from ..core.graph import Leaf, Saved, behind, bottom, name_of, next_number, producer
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import PACKAGE, Place, noted, user_place

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..core.engine import behind, on_paths
-from ..core.graph import Freed, name_of, next_number, producer
+from ..core.graph import Freed, behind, name_of, next_number, on_paths, producer
 from ..errors import warn
 from ..places import Place, noted, user_place
 

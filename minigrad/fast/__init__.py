@@ -21,8 +21,8 @@ import numpy as np
 from ..arrays.dtypes import F4, F8, FLOATS
 from ..arrays.errstate import listen, restore
 from ..arrays.kinds import KINDS, as_array
+from ..arrays.memory import sum_down
 from ..config import GENERIC
-from ..core.engine import sum_down
 from ..core.events import slots
 from ..core.frames import EAGER, apply_at, current
 from ..core.graph import memory, next_number, save

@@ -9,7 +9,8 @@ import numpy as np
 from ..arrays.dtypes import F4, F8
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
-from ..core.engine import bare, boxed, fitted, sum_down
+from ..arrays.memory import sum_down
+from ..core.engine import bare, boxed, fitted
 from ..core.events import slots
 from ..core.graph import Freed, OutputEdge, Saved, Version, version
 from ..core.tensor import Tensor, wrap

@@ -10,6 +10,7 @@ from ..arrays import kinds
 from ..arrays.dtypes import FLOATS
 from ..core import engine
 from ..core.frames import ON, current, push
+from ..core.graph import behind
 from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad
@@ -216,7 +217,7 @@ def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None
     `given` are the tensors with their arguments' numbers, `found` their gradients, None where the argument is not used.
     """
     edge = history(value) if value._layer is None else None
-    leaves = set() if edge is None else engine.behind([edge])[1]
+    leaves = set() if edge is None else behind([edge])[1]
     for (n, a), g in zip(given, found):
         if g is None and a._layer is None and a._edge in leaves:
             warn(
