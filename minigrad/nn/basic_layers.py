@@ -9,9 +9,11 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.create import empty
 from ..ops.nn import dropout, embedding, linear
+from ..ops.shape import flatten
 from . import init
 from .module import Module
 from .parameter import Parameter
+from .settings import Functional
 
 
 class Identity(Module):
@@ -97,7 +99,7 @@ class Bilinear(Module):
         )
 
 
-class Flatten(Module):
+class Flatten(Functional, function=flatten):
     """The dimensions from start_dim to end_dim as one.
 
     >>> import minigrad
@@ -105,15 +107,8 @@ class Flatten(Module):
     minigrad.Size([2, 12])
     """
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1):
-        super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return input.flatten(self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+    start_dim: int = 1
+    end_dim: int = -1
 
 
 class Unflatten(Module):
@@ -224,7 +219,7 @@ class Embedding(Module):
         return text + (", sparse=True" if self.sparse else "")
 
 
-class Dropout(Module):
+class Dropout(Functional, function=dropout.dropout):
     """In training, each element is zero with probability p, and the others are divided by 1 - p.
 
     >>> import minigrad
@@ -235,27 +230,23 @@ class Dropout(Module):
     tensor([1., 1., 1.])
     """
 
-    function = staticmethod(dropout.dropout)
+    p: float = 0.5
+    inplace: bool = False
 
-    def __init__(self, p: float = 0.5, inplace: bool = False):
-        super().__init__()
-        if not 0 <= p <= 1:
+    def __post_init__(self) -> None:
+        if not 0 <= self.p <= 1:
             raise error(
                 ValueError,
                 type(self).__name__,
-                f"dropout probability has to be between 0 and 1, but got {p}",
+                f"dropout probability has to be between 0 and 1, but got {self.p}",
                 f"write {type(self).__name__}(p=0.5)",
             )
-        self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
         return type(self).function(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class Dropout1d(Dropout):
+class Dropout1d(Dropout, function=dropout.dropout1d):
     """Dropout of whole channels of (n, c, length).
 
     >>> import minigrad
@@ -263,10 +254,8 @@ class Dropout1d(Dropout):
     tensor([[1., 1., 1.]])
     """
 
-    function = staticmethod(dropout.dropout1d)
 
-
-class Dropout2d(Dropout):
+class Dropout2d(Dropout, function=dropout.dropout2d):
     """Dropout of whole channels of (n, c, height, width).
 
     >>> import minigrad
@@ -275,10 +264,8 @@ class Dropout2d(Dropout):
     True
     """
 
-    function = staticmethod(dropout.dropout2d)
 
-
-class Dropout3d(Dropout):
+class Dropout3d(Dropout, function=dropout.dropout3d):
     """Dropout of whole channels of (n, c, depth, height, width).
 
     >>> import minigrad
@@ -286,15 +273,11 @@ class Dropout3d(Dropout):
     minigrad.Size([3, 2, 2, 2])
     """
 
-    function = staticmethod(dropout.dropout3d)
 
-
-class AlphaDropout(Dropout):
+class AlphaDropout(Dropout, function=dropout.alpha_dropout):
     """Dropout that keeps mean 0 and variance 1 behind selu.
 
     >>> import minigrad
     >>> minigrad.nn.AlphaDropout(0.5).eval()(minigrad.ones(3))
     tensor([1., 1., 1.])
     """
-
-    function = staticmethod(dropout.alpha_dropout)

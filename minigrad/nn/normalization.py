@@ -11,6 +11,7 @@ from ..ops.from_data import tensor
 from ..ops.nn import normalize
 from .module import Module
 from .parameter import Parameter
+from .settings import Functional
 
 SHAPES = {
     2: "(batch, channels)",
@@ -285,7 +286,7 @@ class InstanceNorm3d(InstanceNorm1d):
     ranks = (4, 5)
 
 
-class LocalResponseNorm(Module):
+class LocalResponseNorm(Functional, function=normalize.local_response_norm):
     """Each channel divided by (k + alpha * mean of the squares of the `size` channels around it) ** beta.
 
     >>> import minigrad
@@ -293,12 +294,10 @@ class LocalResponseNorm(Module):
     minigrad.Size([1, 4, 3])
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
-        super().__init__()
-        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
-
-    def forward(self, input: Tensor) -> Tensor:
-        return normalize.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
