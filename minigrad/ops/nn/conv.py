@@ -21,8 +21,8 @@ from ...layers.batching import front
 from ..base.argument_errors import about
 from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
-from ..base.registry import op
 from ..windows import add_windows, count, padded, per_dim, ranks, windows
+from .entry import functional
 
 
 class Geometry(NamedTuple):
@@ -148,14 +148,12 @@ class ConvWeight(Bilinear):
         return split(out, 0, size), 0
 
 
-@op(
+@functional(
     "T(2, 3, 8), T(4, 3, 3)",
     "T(2, 4, 9), T(6, 2, 3), T(6), stride=2, padding=1, dilation=2, groups=2",
     "T(3, 5), T(2, 3, 2)",
     "T(2, 3, 6), T(4, 3, 4), padding='same'",
     "T(0, 3, 5), T(4, 3, 3)",
-    torch="nn.functional.conv1d",
-    method=False,
 )
 def conv1d(
     input: Tensor,
@@ -170,7 +168,7 @@ def conv1d(
     return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(
+@functional(
     "T(2, 3, 5, 6), T(4, 3, 3, 2)",
     "T(2, 4, 7, 6), T(6, 2, 3, 3), T(6), stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2",
     "T(3, 4, 4), T(2, 3, 2, 2), T(2)",
@@ -178,8 +176,6 @@ def conv1d(
     "T(1, 2, 4, 4), T(2, 2, 1, 1), padding='valid'",
     "T(2, 5, 6, 3).permute(0, 3, 1, 2), T(3, 2, 3, 4).permute(1, 0, 3, 2)",
     "T(4, 2, 3, 3), T(2, 1, 3, 3), groups=2",
-    torch="nn.functional.conv2d",
-    method=False,
 )
 def conv2d(
     input: Tensor,
@@ -204,11 +200,9 @@ def conv2d(
     return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(
+@functional(
     "T(1, 2, 3, 4, 3), T(2, 2, 2, 2, 2), T(2), padding=1, stride=(1, 2, 1)",
     "T(2, 3, 3, 3), T(1, 2, 2, 1, 2)",
-    torch="nn.functional.conv3d",
-    method=False,
 )
 def conv3d(
     input: Tensor,

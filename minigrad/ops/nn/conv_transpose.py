@@ -7,17 +7,15 @@ from typing import Any
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.argument_errors import about
-from ..base.registry import op
 from ..windows import per_dim
 from .conv import ConvInput, channels, check_weight, finish, settings, with_batch
+from .entry import functional
 
 
-@op(
+@functional(
     "T(2, 3, 5), T(3, 4, 3)",
     "T(2, 4, 5), T(4, 3, 3), T(6), stride=3, padding=1, output_padding=2, groups=2, dilation=2",
     "T(3, 5), T(3, 2, 2)",
-    torch="nn.functional.conv_transpose1d",
-    method=False,
 )
 def conv_transpose1d(
     input: Tensor,
@@ -33,13 +31,11 @@ def conv_transpose1d(
     return spread("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op(
+@functional(
     "T(2, 3, 4, 3), T(3, 4, 2, 3)",
     "T(1, 4, 3, 3), T(4, 3, 3, 2), T(6), stride=(2, 3), padding=1, output_padding=(1, 2), groups=2",
     "T(3, 3, 2), T(3, 2, 2, 2), dilation=2",
     "T(1, 2, 3, 3), T(2, 1, 3, 3), None, 1, 1, 1, 1, 2",
-    torch="nn.functional.conv_transpose2d",
-    method=False,
 )
 def conv_transpose2d(
     input: Tensor,

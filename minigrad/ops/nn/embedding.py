@@ -13,9 +13,9 @@ from ...errors import error
 from ...kernels.cpu import index_cpu as kernels
 from ...layers.batching import front
 from ..base.families import Linear
-from ..base.registry import op
 from ..compare import where
 from ..transfer import placed
+from .entry import functional
 
 
 class Embed(Linear):
@@ -81,13 +81,7 @@ class AddRows(Linear):
         return out.unflatten(0, (b, n)), 0
 
 
-@op(
-    "I(2, 3, 5), T(5, 4)",
-    "I(3), T(5, 2)",
-    "I(0, 4), T(4, 2)",
-    torch="nn.functional.embedding",
-    method=False,
-)
+@functional("I(2, 3, 5), T(5, 4)", "I(3), T(5, 2)", "I(0, 4), T(4, 2)")
 def embedding(
     input: Tensor,
     weight: Tensor,

@@ -12,9 +12,9 @@ from ...errors import error
 from ...layers.batching import front
 from ..base.argument_errors import about
 from ..base.primitive import Primitive
-from ..base.registry import op
 from ..matmul import multiply, product, rows
 from ..products import one_dtype
+from .entry import functional
 
 
 class Affine(Primitive):
@@ -53,15 +53,13 @@ class Affine(Primitive):
         return batched(lambda x, weight, bias: x @ weight.mT + bias, args, in_dims, info.batch_size), 0
 
 
-@op(
+@functional(
     "T(2, 3), T(4, 3), T(4)",
     "T(3), T(4, 3)",
     "T(2, 5, 3), T(4, 3), T(4)",
     "T(2, 3), T(3)",
     "T(0, 3), T(2, 3), T(2)",
     "T(3, 2).mT, T(3, 4).mT",
-    torch="nn.functional.linear",
-    method=False,
 )
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias: (..., in) with weight (out, in) and bias (out,) gives (..., out).
@@ -108,12 +106,7 @@ def in_features(shape: tuple, sizes: tuple) -> str:
     return f"build the layer with in_features={shape[-1]}, or pass an input of shape (..., {sizes[1]})"
 
 
-@op(
-    "T(2, 3), T(2, 4), T(5, 3, 4), T(5)",
-    "T(3, 2, 3), T(3, 2, 2), T(1, 3, 2)",
-    torch="nn.functional.bilinear",
-    method=False,
-)
+@functional("T(2, 3), T(2, 4), T(5, 3, 4), T(5)", "T(3, 2, 3), T(3, 2, 2), T(1, 3, 2)")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """out[..., o] = sum over i and j of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o]."""
     if input1.shape[:-1] != input2.shape[:-1] or tuple(weight.shape[1:]) != (input1.shape[-1], input2.shape[-1]):

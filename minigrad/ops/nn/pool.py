@@ -18,8 +18,8 @@ from ...errors import error
 from ...kernels.cpu import max_pool as kernels
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last
-from ..base.registry import op
 from ..windows import add_windows, count, element, padded, per_dim, ranks, reach
+from .entry import functional
 
 
 class MaxPool(Operation):
@@ -95,13 +95,11 @@ class SpreadWindows(Linear):
     batch = lambda x, *settings: (x, *settings)
 
 
-@op(
+@functional(
     "T(2, 3, 8), 2",
     "T(2, 9), 3, 2, 1",
     "T(1, 2, 8), 2, 3, 0, 2, True",
     "T(2, 2, 7), 3, 2, 1, return_indices=True",
-    torch="nn.functional.max_pool1d",
-    method=False,
 )
 def max_pool1d(
     input: Tensor,
@@ -116,15 +114,13 @@ def max_pool1d(
     return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(
+@functional(
     "T(2, 3, 4, 6), 2",
     "T(2, 5, 5), (3, 2), (2, 1), (1, 0)",
     "T(1, 2, 7, 8), 2, 3, 0, 2, True",
     "T(1, 2, 5, 5), 3, 2, 1, return_indices=True",
     "T(2, 6, 4, 3).permute(0, 3, 1, 2), 2, 1",
     "T(0, 2, 4, 4), 2",
-    torch="nn.functional.max_pool2d",
-    method=False,
 )
 def max_pool2d(
     input: Tensor,
@@ -147,13 +143,7 @@ def max_pool2d(
     return max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(
-    "T(2, 3, 8), 2",
-    "T(2, 9), 3, 2, 1",
-    "T(2, 2, 8), 3, 2, 1, True, False",
-    torch="nn.functional.avg_pool1d",
-    method=False,
-)
+@functional("T(2, 3, 8), 2", "T(2, 9), 3, 2, 1", "T(2, 2, 8), 3, 2, 1, True, False")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -166,14 +156,12 @@ def avg_pool1d(
     return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op(
+@functional(
     "T(2, 3, 4, 6), 2",
     "T(2, 5, 5), (3, 2), (2, 1), (1, 0)",
     "T(1, 2, 6, 5), 3, 2, 1, True, False",
     "T(1, 2, 6, 5), 3, 2, 1, True",
     "T(2, 2, 4, 4), 2, divisor_override=3",
-    torch="nn.functional.avg_pool2d",
-    method=False,
 )
 def avg_pool2d(
     input: Tensor,

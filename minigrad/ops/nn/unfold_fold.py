@@ -10,9 +10,9 @@ from ...arrays.kinds import contiguous
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.families import Linear
-from ..base.registry import op
 from ..windows import add_windows, count, padded, per_dim, windows
 from .conv import Geometry, merge, settings, split, with_batch
+from .entry import functional
 
 
 class Im2Col(Linear):
@@ -49,13 +49,11 @@ class Col2Im(Linear):
         return split(Col2Im.apply(merge(x.movedim(in_dims[0], 0), 0), size, kernel, geometry), 0, info.batch_size), 0
 
 
-@op(
+@functional(
     "T(2, 3, 5, 4), 2",
     "T(1, 2, 6, 5), (2, 3), 2, 1, (1, 2)",
     "T(2, 4, 4), (2, 1)",
     name="im2col",
-    torch="nn.functional.unfold",
-    method=False,
 )
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """All windows of `input` (n, c, height, width) as columns: (n, c * elements of a window, number of windows)."""
@@ -73,13 +71,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return out[0] if single else out
 
 
-@op(
-    "T(2, 12, 12), (5, 4), 2",
-    "T(1, 12, 8), (6, 5), (2, 3), (1, 2), 1, 2",
-    name="col2im",
-    torch="nn.functional.fold",
-    method=False,
-)
+@functional("T(2, 12, 12), (5, 4), 2", "T(1, 12, 8), (6, 5), (2, 3), (1, 2), 1, 2", name="col2im")
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
