@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -85,9 +84,7 @@ class Bilinear(Module):
 
     def reset_parameters(self) -> None:
         """Uniform weights and biases up to 1 / sqrt(in1_features)."""
-        bound = 1 / math.sqrt(self.in1_features)
-        for p in self.parameters():
-            init.uniform_(p, -bound, bound)
+        init.reset_all_(self.parameters(), self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return linear.bilinear(input1, input2, self.weight, self.bias)

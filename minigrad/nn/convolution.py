@@ -12,12 +12,14 @@ from ..ops.pad import pad
 from . import init
 from .module import Module
 from .parameter import Parameter
+from .settings import many
 
 
 class Convolution(Module):
     """What the convolutions share: settings, parameters and their text."""
 
     ndim, transposed = 0, False
+    function: Any = None
 
     def __init__(
         self,
@@ -32,7 +34,6 @@ class Convolution(Module):
         padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
-        output_padding: Any = 0,
     ):
         super().__init__()
         who, n = type(self).__name__, self.ndim
@@ -71,7 +72,7 @@ class Convolution(Module):
         )
         self.kernel_size, self.stride = many(kernel_size, n), many(stride, n)
         self.padding = padding if isinstance(padding, str) else many(padding, n)
-        self.dilation, self.output_padding = many(dilation, n), many(output_padding, n)
+        self.dilation, self.output_padding = many(dilation, n), many(0, n)
         shape = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
         self.weight = Parameter(empty(*shape, *self.kernel_size, dtype=dtype, device=device))
         self.register_parameter("bias", Parameter(empty(out_channels, dtype=dtype, device=device)) if bias else None)
@@ -81,7 +82,7 @@ class Convolution(Module):
         """Uniform weights and biases up to 1 / sqrt(fan_in)."""
         init.reset_(self.weight, self.bias)
 
-    def convolve(self, function: Any, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """The convolution, with padding that is not zeros done first."""
         padding = self.padding
         if self.padding_mode != "zeros":
@@ -94,7 +95,7 @@ class Convolution(Module):
                 else [(p, p) for p in padding]
             )
             input, padding = pad(input, [v for side in reversed(sides) for v in side], mode=self.padding_mode), 0
-        return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return type(self).function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         n = self.ndim
@@ -114,10 +115,7 @@ class Conv1d(Convolution):
     minigrad.Size([2, 5, 10])
     """
 
-    ndim = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self.convolve(conv.conv1d, input)
+    ndim, function = 1, staticmethod(conv.conv1d)
 
 
 class Conv2d(Convolution):
@@ -128,10 +126,7 @@ class Conv2d(Convolution):
     minigrad.Size([2, 5, 4, 4])
     """
 
-    ndim = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self.convolve(conv.conv2d, input)
+    ndim, function = 2, staticmethod(conv.conv2d)
 
 
 class Conv3d(Convolution):
@@ -142,10 +137,7 @@ class Conv3d(Convolution):
     minigrad.Size([2, 3, 3, 3])
     """
 
-    ndim = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self.convolve(conv.conv3d, input)
+    ndim, function = 3, staticmethod(conv.conv3d)
 
 
 class TransposedConvolution(Convolution):
@@ -169,23 +161,12 @@ class TransposedConvolution(Convolution):
         dtype: Any = None,
     ):
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-            output_padding,
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
+        self.output_padding = many(output_padding, self.ndim)
 
-    def spread(self, function: Any, input: Tensor) -> Tensor:
-        """The transposed convolution."""
-        return function(
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(
             input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )
 
@@ -198,10 +179,7 @@ class ConvTranspose1d(TransposedConvolution):
     minigrad.Size([2, 5, 20])
     """
 
-    ndim = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self.spread(conv_transpose.conv_transpose1d, input)
+    ndim, function = 1, staticmethod(conv_transpose.conv_transpose1d)
 
 
 class ConvTranspose2d(TransposedConvolution):
@@ -212,12 +190,4 @@ class ConvTranspose2d(TransposedConvolution):
     minigrad.Size([2, 5, 8, 8])
     """
 
-    ndim = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self.spread(conv_transpose.conv_transpose2d, input)
-
-
-def many(value: Any, n: int) -> tuple:
-    """A setting as one value per dimension."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
+    ndim, function = 2, staticmethod(conv_transpose.conv_transpose2d)

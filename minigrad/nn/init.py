@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -55,16 +55,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         "selu": 3 / 4,
         "leaky_relu": math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2)),
     }
-    ones = (
-        "linear",
-        "sigmoid",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-    )
+    ones = "linear sigmoid conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split()
     if nonlinearity not in gains and nonlinearity not in ones:
         raise error(
             ValueError,
@@ -259,9 +250,14 @@ def reset_(weight: Tensor, bias: Tensor | None) -> None:
     """PyTorch's default of linear and convolution layers: uniform up to 1 / sqrt(fan_in)."""
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
-        fan_in = fans(weight)[0]
-        bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
-        uniform_(bias, -bound, bound)
+        reset_all_([bias], fans(weight)[0])
+
+
+def reset_all_(parameters: Iterable[Tensor], fan_in: int) -> None:
+    """Uniform up to 1 / sqrt(fan_in): PyTorch's default of recurrent and bilinear layers."""
+    bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
+    for p in parameters:
+        uniform_(p, -bound, bound)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ops.nn import adaptive_pool, pool
-from .convolution import many
-from .settings import Functional
+from .settings import Functional, many
 
 
 class Pool(Functional):

@@ -6,7 +6,6 @@ state.  Names and layout of the weights are PyTorch's.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -62,9 +61,7 @@ class Recurrent(Module):
 
     def reset_parameters(self) -> None:
         """Everything uniform up to 1 / sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for p in self.parameters():
-            init.uniform_(p, -bound, bound)
+        init.reset_all_(self.parameters(), self.hidden_size)
 
     def flatten_parameters(self) -> None:
         """Nothing has to be done here: PyTorch's name for a layout that GPUs want."""

@@ -84,3 +84,8 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
     __init__.__signature__ = signature.replace(parameters=[first, *parameters])  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     cls.__init__, cls.settings = __init__, tuple(kinds)
+
+
+def many(value: Any, n: int) -> tuple:
+    """A setting as one value per dimension."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n

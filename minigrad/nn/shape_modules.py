@@ -7,9 +7,8 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.nn import resize, similarity, unfold_fold
 from ..ops.pad import pad
-from .convolution import many
 from .module import Module
-from .settings import Functional
+from .settings import Functional, many
 
 
 class Padding(Functional, function=pad):

@@ -10,12 +10,11 @@ import numpy as np
 from ...arrays.kinds import near
 from ...core.tensor import Tensor, wrap_near
 from ...errors import error
-from ...kernels.cpu import max_pool as kernels
 from ..base.families import Operation
 from ..base.layouts import channels_last
 from ..compare import where
 from .entry import functional
-from .pool import check_rank, flat, put
+from .pool import check_rank, flat, put, put_arrays
 
 
 class AdaptiveMaxPool(Operation):
@@ -38,11 +37,7 @@ class AdaptiveMaxPool(Operation):
     dx = lambda g0, x, out1, number: put(g0, x._sizes, out1, len(number))
     batch = lambda x, number: (x, number)
 
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the largest elements, on arrays."""
-        dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], bound[0].shape, len(bound[1]))
-        return None if dx is None else (dx, None)
+    arrays = lambda gs, bound: put_arrays(gs, bound)
 
 
 @functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), (5,)")

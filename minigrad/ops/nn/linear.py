@@ -9,9 +9,11 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...errors import error
+from ...layers.batch import batched
 from ...layers.batching import front
 from ..base.argument_errors import about
 from ..base.primitive import Primitive
+from ..einsum import einsum
 from ..matmul import multiply, product, rows
 from ..products import one_dtype
 from .entry import functional
@@ -48,8 +50,6 @@ class Affine(Primitive):
         """One map for all examples, if they share it; else a product and a sum, which have rules of their own."""
         if in_dims[1:] == (None, None):
             return Affine.apply(front(args[0], in_dims[0], info.batch_size), *args[1:]), 0
-        from ...layers.batch import batched  # layers come after the operations
-
         return batched(lambda x, weight, bias: x @ weight.mT + bias, args, in_dims, info.batch_size), 0
 
 
@@ -117,10 +117,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"shape {tuple(weight.shape)}",
             "weight should have shape (out_features, in1_features, in2_features)",
         )
-    out = (
-        (input1.unsqueeze(-2) @ weight.movedim(0, -3).transpose(-3, -2).reshape(weight.shape[1], -1))
-        .squeeze(-2)
-        .unflatten(-1, (weight.shape[0], weight.shape[2]))
-        @ input2.unsqueeze(-1)
-    ).squeeze(-1)
+    out = einsum("...i,oij,...j->...o", input1, weight, input2)
     return out if bias is None else out + bias

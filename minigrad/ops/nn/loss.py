@@ -20,6 +20,7 @@ from .activation import logsigmoid
 from .entry import functional
 
 REDUCTIONS = ("none", "mean", "sum")
+PAIRS = ("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none'", "T(2, 3), T(2, 3), reduction='sum'", "T(), T()")
 
 
 class Huber(Pointwise):
@@ -51,14 +52,7 @@ class Probability(Operation):
     batch = lambda x, y: (x, y)
 
 
-@functional(
-    "T(3, 4), T(3, 4)",
-    "T(3), T(3), reduction='none'",
-    "T(2, 3), T(2, 3), reduction='sum'",
-    "T(), T()",
-    "T(4, 3).mT, T(3, 4)",
-    "T(3), T(3), weight=P(3)",
-)
+@functional(*PAIRS, "T(4, 3).mT, T(3, 4)", "T(3), T(3), weight=P(3)")
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -68,17 +62,11 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """`(input - target) ** 2`; the mean is weighted where a `weight` is given."""
-    return weighed(
-        "mse_loss", (difference("mse_loss", input, target)).square(), weight, reduction, size_average, reduce
-    )
+    reduction = chosen("mse_loss", reduction, size_average, reduce)
+    return weighed("mse_loss", difference("mse_loss", input, target).square(), weight, reduction)
 
 
-@functional(
-    "T(3, 4), T(3, 4)",
-    "T(3), T(3), reduction='none'",
-    "T(2, 3), T(2, 3), reduction='sum'",
-    "T(3), T(3), weight=P(3)",
-)
+@functional(*PAIRS, "T(3), T(3), weight=P(3)")
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -88,14 +76,11 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|; the mean is weighted where a `weight` is given."""
-    return weighed("l1_loss", difference("l1_loss", input, target).abs(), weight, reduction, size_average, reduce)
+    reduction = chosen("l1_loss", reduction, size_average, reduce)
+    return weighed("l1_loss", difference("l1_loss", input, target).abs(), weight, reduction)
 
 
-@functional(
-    "T(3, 4), T(3, 4)",
-    "T(3), T(3), reduction='none', beta=0.3",
-    "T(3), T(3), reduction='sum', beta=0",
-)
+@functional(*PAIRS, "T(3), T(3), reduction='none', beta=0.3", "T(3), T(3), reduction='sum', beta=0")
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -114,12 +99,7 @@ def smooth_l1_loss(
     return reduced(Huber.apply(d, float(beta)), reduction) * (1 / beta) if beta else reduced(d.abs(), reduction)
 
 
-@functional(
-    "T(3, 4), T(3, 4)",
-    "T(3), T(3), reduction='none', delta=0.3",
-    "T(3), T(3), 'sum', 2.0",
-    "T(3), T(3), weight=P(3)",
-)
+@functional(*PAIRS, "T(3), T(3), reduction='none', delta=0.3", "T(3), T(3), 'sum', 2.0", "T(3), T(3), weight=P(3)")
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -327,16 +307,8 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
-def weighed(
-    who: str,
-    loss: Tensor,
-    weight: Tensor | None,
-    reduction: str,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-) -> Tensor:
+def weighed(who: str, loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """The reduction of losses that may have one weight each."""
-    reduction = chosen(who, reduction, size_average, reduce)
     if weight is None:
         return reduced(loss, reduction)
     if weight.shape != loss.shape:
@@ -351,16 +323,12 @@ def weighed(
 
 def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
     """input - target, with a warning where they are broadcast, which is seldom meant."""
-    try:
-        result = input - target
-    except RuntimeError:
-        if meet(tuple(input.shape), tuple(target.shape)):
-            raise
+    differ = input.shape != target.shape
+    if differ and not meet(tuple(input.shape), tuple(target.shape)):
         shapes = apart([input.shape, target.shape])
-        raise error(
-            RuntimeError, who, shapes, resized(input, target), notes=about({"input": input, "target": target})
-        ) from None
-    if input.shape != target.shape:
+        raise error(RuntimeError, who, shapes, resized(input, target), notes=about({"input": input, "target": target}))
+    result = input - target
+    if differ:
         warn(
             "broadcast-loss",
             who,

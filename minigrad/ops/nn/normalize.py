@@ -132,11 +132,8 @@ def batch_norm(
         return affine(input, *(None if t is None else along_channels(t, input) for t in (weight, bias)))
     shape = (input.shape[1], *[1] * (input.ndim - 2))
     out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
-    with use(current().all_grad(False)):
-        if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(mean.detach().flatten() * momentum)
-        if running_var is not None:
-            running_var.mul_(1 - momentum).add_(var.detach().flatten() * (momentum * n / (n - 1)))
+    move(running_mean, 1 - momentum, mean.detach(), momentum)
+    move(running_var, 1 - momentum, var.detach(), momentum * n / (n - 1))
     return out
 
 
@@ -172,11 +169,8 @@ def instance_norm(
     check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     channels = input.reshape(*input.shape[:2], 1, n)
     out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
-    with use(current().all_grad(False)):
-        if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(mean.detach().mean(0).flatten() * momentum)
-        if running_var is not None:
-            running_var.mul_(1 - momentum).add_(var.detach().mean(0).flatten() * (momentum * n / (n - 1)))
+    move(running_mean, 1 - momentum, mean.detach().mean(0), momentum)
+    move(running_var, 1 - momentum, var.detach().mean(0), momentum * n / (n - 1))
     return out.reshape(input.shape)
 
 
@@ -248,6 +242,13 @@ def scaled(
         return affine(out, w, b), mean, variance
     w, b = x.new_ones(shape) if w is None else w, x.new_zeros(shape) if b is None else b
     return LayerNorm.apply(x, w, b, dims, float(eps))
+
+
+def move(running: Tensor | None, kept: float, now: Tensor, share: float) -> None:
+    """Change running statistics, where there are any, to kept times themselves and a share of those of the batch."""
+    if running is not None:
+        with use(current().all_grad(False)):
+            running.mul_(kept).add_(now.flatten() * share)
 
 
 def along_channels(t: Tensor, input: Tensor) -> Tensor:

@@ -6,9 +6,9 @@ import bisect
 import math
 from typing import Any
 
-from ..diagnose import optimizers
-from ..errors import error
-from .optimizer import Optimizer
+from ...diagnose import optimizers
+from ...errors import error
+from ..optimizer import Optimizer
 from .rates import LRScheduler
 
 

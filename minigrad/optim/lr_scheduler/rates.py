@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..diagnose import optimizers
-from ..errors import error
-from .optimizer import Optimizer
+from ...diagnose import optimizers
+from ...errors import error
+from ..optimizer import Optimizer
 
 
 class LRScheduler:

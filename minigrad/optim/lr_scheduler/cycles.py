@@ -6,8 +6,8 @@ import bisect
 import math
 from typing import Any
 
-from ..errors import error
-from .optimizer import Optimizer
+from ...errors import error
+from ..optimizer import Optimizer
 from .rates import LRScheduler
 
 
