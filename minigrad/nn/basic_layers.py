@@ -12,7 +12,7 @@ from ..ops.shape import flatten
 from . import init
 from .module import Module
 from .parameter import Parameter
-from .settings import Functional
+from .settings import Functional, unusual
 
 
 class Identity(Module):
@@ -136,6 +136,8 @@ class Embedding(Module):
     minigrad.Size([1, 3, 4])
     """
 
+    usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
+
     def __init__(
         self,
         num_embeddings: int,
@@ -197,23 +199,10 @@ class Embedding(Module):
         return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
-        return embedding.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
-        )
+        return embedding.embedding(input, self.weight, **{n: getattr(self, n) for n in self.usual})
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        settings = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
-        for name, usual in settings.items():
-            value = getattr(self, name)
-            text += f", {name}={value}" if value != usual else ""
-        return text + (", sparse=True" if self.sparse else "")
+        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(self, self.usual)
 
 
 class Dropout(Functional, function=dropout.dropout):

@@ -12,7 +12,7 @@ from ..ops.pad import pad
 from . import init
 from .module import Module
 from .parameter import Parameter
-from .settings import many
+from .settings import many, unusual
 
 
 class Convolution(Module):
@@ -98,11 +98,10 @@ class Convolution(Module):
         return type(self).function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
-        n = self.ndim
+        zeros, ones = many(0, self.ndim), many(1, self.ndim)
+        usual = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        for name, usual in (("padding", (0,) * n), ("dilation", (1,) * n), ("output_padding", (0,) * n), ("groups", 1)):
-            value = getattr(self, name)
-            text += f", {name}={value}" if value != usual else ""
+        text += unusual(self, usual)
         text += "" if self.bias is not None else ", bias=False"
         return text + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
 

@@ -180,7 +180,8 @@ class Module(Stateful):
                 f"{kind} name has to be a string without dots and not empty, got {name!r}",
                 "choose a name that can be an attribute, as 'weight'",
             )
-        if hasattr(self, name) and name not in store:
+        taken = (self.__dict__, self._parameters, self._buffers, self._modules)
+        if name not in store and (hasattr(type(self), name) or any(name in names for names in taken)):
             raise error(
                 KeyError,
                 type(self).__name__,

@@ -18,6 +18,7 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 from .recurrent import gru_step, lstm_step, rnn_step
+from .settings import unusual
 
 
 class Recurrent(Module):
@@ -141,9 +142,8 @@ class Recurrent(Module):
         return given
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        return text + "".join(f", {n}={getattr(self, n)}" for n, v in usual.items() if getattr(self, n) != v)
+        return f"{self.input_size}, {self.hidden_size}" + unusual(self, usual)
 
 
 class RNN(Recurrent):

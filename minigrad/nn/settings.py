@@ -89,3 +89,8 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
 def many(value: Any, n: int) -> tuple:
     """A setting as one value per dimension."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
+
+
+def unusual(module: Module, usual: dict) -> str:
+    """The settings that are not as usual, for the text of a module that gives others first."""
+    return "".join(f", {n}={getattr(module, n)}" for n, value in usual.items() if getattr(module, n) != value)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.tensor import Tensor, wrap_near
 from ...errors import error
+from .adaptive_pool import adaptive_avg_pool
 from .entry import functional
 
 
@@ -72,8 +73,6 @@ def interpolate(
             "pass a size from 1 on",
         )
     if mode == "area":
-        from .adaptive_pool import adaptive_avg_pool
-
         return adaptive_avg_pool("interpolate", n, input, sizes)
     for d, new, factor in zip(range(2, input.ndim), sizes, factors):
         old = input.shape[d]

@@ -57,9 +57,13 @@ class LRScheduler:
         self.last_epoch += 1
         if self.last_epoch == 1 and not self.optimizer._stepped:
             optimizers.warn_schedule_first(type(self).__name__, self.optimizer._all())
+        self.set_rates()
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def set_rates(self) -> None:
+        """Set the rates of epoch `last_epoch`."""
         for i, group in enumerate(self.optimizer.param_groups):
             group["lr"] = self.rate(i, group["lr"], self.base_lrs[i])
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def restart(self) -> None:
         """Go back to epoch 0."""
