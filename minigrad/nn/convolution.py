@@ -44,11 +44,8 @@ class Convolution(Module):
                 f"in_channels={in_channels} and out_channels={out_channels} must be divisible by groups={groups}",
                 "choose both as multiples of groups, or groups=1",
             )
-        if (
-            padding_mode not in ("zeros", "reflect", "replicate", "circular")
-            or self.transposed
-            and padding_mode != "zeros"
-        ):
+        modes = ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular")
+        if padding_mode not in modes:
             raise error(
                 ValueError,
                 who,
@@ -64,12 +61,8 @@ class Convolution(Module):
                 f"padding='same' is not supported for strided convolutions (stride={stride})",
                 "use stride=1, or numbers: padding=kernel_size // 2",
             )
-        self.in_channels, self.out_channels, self.groups, self.padding_mode = (
-            in_channels,
-            out_channels,
-            groups,
-            padding_mode,
-        )
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.groups, self.padding_mode = groups, padding_mode
         self.kernel_size, self.stride = many(kernel_size, n), many(stride, n)
         self.padding = padding if isinstance(padding, str) else many(padding, n)
         self.dilation, self.output_padding = many(dilation, n), many(0, n)
@@ -86,15 +79,12 @@ class Convolution(Module):
         """The convolution, with padding that is not zeros done first."""
         padding = self.padding
         if self.padding_mode != "zeros":
-            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
-            sides = (
-                [(t // 2, t - t // 2) for t in totals]
-                if padding == "same"
-                else [(0, 0)] * self.ndim
-                if padding == "valid"
-                else [(p, p) for p in padding]
-            )
-            input, padding = pad(input, [v for side in reversed(sides) for v in side], mode=self.padding_mode), 0
+            if padding == "same":
+                totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+            else:
+                totals = [0] * self.ndim if padding == "valid" else [2 * p for p in padding]
+            sides = [n for t in reversed(totals) for n in (t // 2, t - t // 2)]
+            input, padding = pad(input, sides, mode=self.padding_mode), 0
         return type(self).function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -29,17 +27,6 @@ __all__ = [
     "xavier_uniform_",
     "zeros_",
 ]
-
-
-def untracked(f: Callable) -> Callable:
-    """The function under no_grad."""
-
-    @functools.wraps(f)
-    def function(*args: Any, **kwargs: Any) -> Tensor:
-        with no_grad():
-            return f(*args, **kwargs)
-
-    return function
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -66,7 +53,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return gains.get(nonlinearity, 1.0)
 
 
-@untracked
+@no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Numbers uniform in [a, b).
 
@@ -77,7 +64,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     return tensor.uniform_(a, b, generator=generator)
 
 
-@untracked
+@no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal numbers.
 
@@ -88,7 +75,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     return tensor.normal_(mean, std, generator=generator)
 
 
-@untracked
+@no_grad()
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -110,7 +97,7 @@ def trunc_normal_(
     return tensor.copy_(wrap(np.clip(ndtri(low + at * (high - low)) * std + mean, a, b)))
 
 
-@untracked
+@no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value everywhere.
 
@@ -141,7 +128,7 @@ def zeros_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 0.0)
 
 
-@untracked
+@no_grad()
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix.
 
@@ -219,7 +206,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-@untracked
+@no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """A random (semi-)orthogonal matrix of the first dimension against the others.
 

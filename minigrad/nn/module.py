@@ -347,12 +347,11 @@ class Module(Stateful):
                 f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
                 "write module.to(minigrad.float64), or convert the inputs instead",
             )
+        for p in self.parameters():
+            p.data = converted(p.data, dtype, place)
+            if p._grad is not None:
+                p._grad = converted(p._grad, dtype, place)
         for m in self.modules():
-            for p in m._parameters.values():
-                if p is not None:
-                    p.data = converted(p.data, dtype, place)
-                    if p._grad is not None:
-                        p._grad = converted(p._grad, dtype, place)
             for name, b in m._buffers.items():
                 if b is not None:
                     m._buffers[name] = converted(b, dtype, place)

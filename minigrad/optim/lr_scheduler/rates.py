@@ -243,13 +243,10 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, i: int, now: float, first: float) -> float:
-        if self.last_epoch == 0:
+        t = self.last_epoch
+        if t == 0:
             return now * self.start_factor
-        return (
-            now
-            if self.last_epoch > self.total_iters
-            else now * self.factor(self.last_epoch) / self.factor(self.last_epoch - 1)
-        )
+        return now if t > self.total_iters else now * self.factor(t) / self.factor(t - 1)
 
     def factor(self, epoch: int) -> float:
         """The factor of the first rate."""
