@@ -153,15 +153,8 @@ class Embedding(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise error(
-                AssertionError,
-                "Embedding",
-                f"padding_idx={padding_idx} must be within num_embeddings={num_embeddings}",
-                f"choose it from {-num_embeddings} to {num_embeddings - 1}",
-            )
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.padding_idx = embedding.padding_row("Embedding", padding_idx, num_embeddings)
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is not None and tuple(_weight.shape) != (num_embeddings, embedding_dim):

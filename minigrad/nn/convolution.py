@@ -77,7 +77,7 @@ class Convolution(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The convolution, with padding that is not zeros done first."""
-        padding = self.padding
+        padding: Any = self.padding
         if self.padding_mode != "zeros":
             if padding == "same":
                 totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]

@@ -347,7 +347,7 @@ class Module(Stateful):
                 f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
                 "write module.to(minigrad.float64), or convert the inputs instead",
             )
-        for p in self.parameters():
+        for _, p in self._named("_parameters", "", True, True):
             p.data = converted(p.data, dtype, place)
             if p._grad is not None:
                 p._grad = converted(p._grad, dtype, place)

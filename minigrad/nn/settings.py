@@ -64,7 +64,7 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
     signature = inspect.Signature(parameters)
 
     def __init__(self: Functional, *args: Any, **kwargs: Any) -> None:
-        Module.__init__(self)
+        super(Functional, self).__init__()
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as e:
