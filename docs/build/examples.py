@@ -1,4 +1,5 @@
-"""Runs while the reference is built: sets the examples of docstrings (lines with >>> and what follows them) as code."""
+"""Runs while the reference is built: sets the examples of docstrings (lines with >>> and what follows them) as code, and
+shows the settings of modules that have no __init__ of their own."""
 
 import re
 
@@ -14,3 +15,30 @@ class Examples(griffe.Extension):
         """Called for each module, class and function."""
         if obj.docstring is not None:
             obj.docstring.value = EXAMPLE.sub(lambda m: f"```pycon\n{m[0].rstrip()}\n```\n", obj.docstring.value)
+
+
+class Settings(griffe.Extension):
+    """Gives the modules of minigrad/nn/settings.py the __init__ that they take from their annotations."""
+
+    def on_package(self, *, pkg, **_):
+        """Called when all files have been read, so that bases are known."""
+        if pkg.name == "minigrad":
+            for module in pkg["nn"].modules.values():
+                for cls in module.classes.values():
+                    self.declare(cls)
+
+    def declare(self, cls):
+        """As `declare` in that file does, but from what is written."""
+        line = [cls, *cls.mro()]
+        names = [base.name for base in line]
+        if "Functional" not in names[1:]:
+            return
+        found = {}
+        for base in reversed(line[: names.index("Functional")]):
+            found |= {n: a for n, a in base.members.items() if a.is_attribute and a.annotation is not None}
+        if found:
+            kinds = griffe.ParameterKind
+            kind = kinds.keyword_only if "kw_only=True" in cls.source else kinds.positional_or_keyword
+            taken = [griffe.Parameter(n, annotation=a.annotation, kind=kind, default=a.value) for n, a in found.items()]
+            first = griffe.Parameter("self", kind=kinds.positional_or_keyword)
+            cls.set_member("__init__", griffe.Function("__init__", parameters=griffe.Parameters(first, *taken)))

@@ -44,21 +44,7 @@ from .basic_layers import (
     Unflatten,
 )
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .convolution import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    MaxPool1d,
-    MaxPool2d,
-)
+from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d
 from .losses import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -93,6 +79,16 @@ from .normalization import (
     RMSNorm,
 )
 from .parameter import Parameter
+from .pooling import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 from .recurrent import GRUCell, LSTMCell, RNNCell
 from .sequences import GRU, LSTM, RNN
 from .shape_modules import (

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..diagnose.modules import made_of
 from ..errors import error
 from ..ops import elementary
 from ..ops.create import full
 from ..ops.nn import activation, softmax
 from .module import Module
 from .parameter import Parameter
+from .settings import Functional
 
 
-class Activation(Module):
-    """`function(input, **settings)`.  A subclass names the function and its settings with their defaults."""
+class Activation(Functional):
+    """A function of floating-point numbers and its settings."""
 
-    function: Any = None
-    settings: dict = {}
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__()
-        try:
-            bound = self.__signature__.bind(*args, **kwargs)
-        except TypeError as e:
-            raise error(TypeError, type(self).__name__, str(e), f"its settings are {self.__signature__}") from None
-        bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            if isinstance(value, Tensor):
-                raise made_of(self, value, "(input)", TypeError)
-            setattr(self, name, value)
-
-    def __init_subclass__(cls, **options: Any):
-        super().__init_subclass__(**options)
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        cls.__signature__ = inspect.Signature([inspect.Parameter(n, kind, default=v) for n, v in cls.settings.items()])
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, **{n: getattr(self, n) for n in self.settings})
+    no_tensor = "(input)", TypeError
 
     def extra_repr(self) -> str:
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in self.settings if n != "inplace" or self.inplace)
@@ -48,13 +26,13 @@ class Activation(Module):
 class Shrink(Activation):
     """What the two shrinking activations share: a setting that their text gives without its name."""
 
-    settings = {"lambd": 0.5}
+    lambd: float = 0.5
 
     def extra_repr(self) -> str:
         return str(self.lambd)
 
 
-class ReLU(Activation):
+class ReLU(Activation, function=activation.relu):
     """x where it is positive, else 0; the derivative at 0 is 0.
 
     >>> import minigrad
@@ -62,11 +40,10 @@ class ReLU(Activation):
     tensor([0., 0., 2.])
     """
 
-    function = staticmethod(activation.relu)
-    settings = {"inplace": False}
+    inplace: bool = False
 
 
-class ReLU6(Activation):
+class ReLU6(Activation, function=activation.relu6):
     """x limited to the range from 0 to 6.
 
     >>> import minigrad
@@ -74,11 +51,10 @@ class ReLU6(Activation):
     tensor([0., 2., 6.])
     """
 
-    function = staticmethod(activation.relu6)
-    settings = {"inplace": False}
+    inplace: bool = False
 
 
-class LeakyReLU(Activation):
+class LeakyReLU(Activation, function=activation.leaky_relu):
     """x where it is positive, else negative_slope * x.
 
     >>> import minigrad
@@ -86,11 +62,11 @@ class LeakyReLU(Activation):
     tensor([-0.2000,  0.0000,  2.0000])
     """
 
-    function = staticmethod(activation.leaky_relu)
-    settings = {"negative_slope": 0.01, "inplace": False}
+    negative_slope: float = 0.01
+    inplace: bool = False
 
 
-class ELU(Activation):
+class ELU(Activation, function=activation.elu):
     """x where it is positive, else alpha * (exp(x) - 1).
 
     >>> import minigrad
@@ -98,11 +74,11 @@ class ELU(Activation):
     tensor([-0.8647,  0.0000,  2.0000])
     """
 
-    function = staticmethod(activation.elu)
-    settings = {"alpha": 1.0, "inplace": False}
+    alpha: float = 1.0
+    inplace: bool = False
 
 
-class CELU(Activation):
+class CELU(Activation, function=activation.celu):
     """x where it is positive, else alpha * (exp(x / alpha) - 1).  Raises RuntimeError for alpha = 0.
 
     >>> import minigrad
@@ -110,11 +86,11 @@ class CELU(Activation):
     tensor([-0.8647,  0.0000,  2.0000])
     """
 
-    function = staticmethod(activation.celu)
-    settings = {"alpha": 1.0, "inplace": False}
+    alpha: float = 1.0
+    inplace: bool = False
 
 
-class SELU(Activation):
+class SELU(Activation, function=activation.selu):
     """elu with the scale and alpha for which activations keep mean 0 and variance 1.
 
     >>> import minigrad
@@ -122,11 +98,10 @@ class SELU(Activation):
     tensor([-1.5202,  0.0000,  2.1014])
     """
 
-    function = staticmethod(activation.selu)
-    settings = {"inplace": False}
+    inplace: bool = False
 
 
-class GELU(Activation):
+class GELU(Activation, function=activation.gelu):
     """x times the probability that a standard normal number is below x; with approximate="tanh" close to it.
 
     >>> import minigrad
@@ -134,11 +109,10 @@ class GELU(Activation):
     tensor([-0.0455,  0.0000,  1.9545])
     """
 
-    function = staticmethod(activation.gelu)
-    settings = {"approximate": "none"}
+    approximate: str = "none"
 
 
-class SiLU(Activation):
+class SiLU(Activation, function=activation.silu):
     """x * sigmoid(x), also called swish.
 
     >>> import minigrad
@@ -146,11 +120,10 @@ class SiLU(Activation):
     tensor([-0.2384,  0.0000,  1.7616])
     """
 
-    function = staticmethod(activation.silu)
-    settings = {"inplace": False}
+    inplace: bool = False
 
 
-class Mish(Activation):
+class Mish(Activation, function=activation.mish):
     """x * tanh(log(1 + exp(x))).  Source: Misra, Mish (2019).
 
     >>> import minigrad
@@ -158,11 +131,10 @@ class Mish(Activation):
     tensor([-0.2525,  0.0000,  1.9440])
     """
 
-    function = staticmethod(activation.mish)
-    settings = {"inplace": False}
+    inplace: bool = False
 
 
-class Softplus(Activation):
+class Softplus(Activation, function=activation.softplus):
     """log(1 + exp(beta * x)) / beta, a smooth relu; where beta * x > threshold x itself, as good as equal.
 
     >>> import minigrad
@@ -170,11 +142,11 @@ class Softplus(Activation):
     tensor([0.1269, 0.6931, 2.1269])
     """
 
-    function = staticmethod(activation.softplus)
-    settings = {"beta": 1.0, "threshold": 20.0}
+    beta: float = 1.0
+    threshold: float = 20.0
 
 
-class Softsign(Activation):
+class Softsign(Activation, function=activation.softsign):
     """x / (1 + |x|).
 
     >>> import minigrad
@@ -182,10 +154,8 @@ class Softsign(Activation):
     tensor([-0.6667,  0.0000,  0.6667])
     """
 
-    function = staticmethod(activation.softsign)
 
-
-class Softshrink(Shrink):
+class Softshrink(Shrink, function=activation.softshrink):
     """x moved towards 0 by `lambd`, and 0 where |x| <= lambd.  Raises RuntimeError for a negative lambd.
 
     >>> import minigrad
@@ -193,10 +163,8 @@ class Softshrink(Shrink):
     tensor([-1.5000,  0.0000,  1.5000])
     """
 
-    function = staticmethod(activation.softshrink)
 
-
-class Hardshrink(Shrink):
+class Hardshrink(Shrink, function=activation.hardshrink):
     """x, but 0 where |x| <= lambd; the derivative there is 0.
 
     >>> import minigrad
@@ -204,10 +172,8 @@ class Hardshrink(Shrink):
     tensor([-2.,  0.,  2.])
     """
 
-    function = staticmethod(activation.hardshrink)
 
-
-class Hardtanh(Activation):
+class Hardtanh(Activation, function=activation.hardtanh):
     """x limited to the range from `min_val` to `max_val`.  Raises ValueError if they are the wrong way round.
 
     >>> import minigrad
@@ -215,11 +181,12 @@ class Hardtanh(Activation):
     tensor([-1.,  0.,  1.])
     """
 
-    function = staticmethod(activation.hardtanh)
-    settings = {"min_val": -1.0, "max_val": 1.0, "inplace": False}
+    min_val: float = -1.0
+    max_val: float = 1.0
+    inplace: bool = False
 
 
-class Hardsigmoid(Activation):
+class Hardsigmoid(Activation, function=activation.hardsigmoid):
     """x / 6 + 1/2 limited to the range from 0 to 1; the derivative on its border is 0.
 
     >>> import minigrad
@@ -227,11 +194,10 @@ class Hardsigmoid(Activation):
     tensor([0.0000, 0.5000, 1.0000])
     """
 
-    function = staticmethod(activation.hardsigmoid)
-    settings = {"inplace": False}
+    inplace: bool = False
 
 
-class Hardswish(Activation):
+class Hardswish(Activation, function=activation.hardswish):
     """x * hardsigmoid(x).
 
     >>> import minigrad
@@ -239,11 +205,10 @@ class Hardswish(Activation):
     tensor([0., 0., 3.])
     """
 
-    function = staticmethod(activation.hardswish)
-    settings = {"inplace": False}
+    inplace: bool = False
 
 
-class Tanhshrink(Activation):
+class Tanhshrink(Activation, function=activation.tanhshrink):
     """x - tanh(x).
 
     >>> import minigrad
@@ -251,10 +216,8 @@ class Tanhshrink(Activation):
     tensor([-1.0360,  0.0000,  1.0360])
     """
 
-    function = staticmethod(activation.tanhshrink)
 
-
-class Tanh(Activation):
+class Tanh(Activation, function=elementary.tanh):
     """Hyperbolic tangent.
 
     >>> import minigrad
@@ -262,10 +225,8 @@ class Tanh(Activation):
     tensor([-0.9640,  0.0000,  0.9640])
     """
 
-    function = staticmethod(elementary.tanh)
 
-
-class Sigmoid(Activation):
+class Sigmoid(Activation, function=elementary.sigmoid):
     """1 / (1 + exp(-x)): from 0 to 1, 1/2 at 0.
 
     >>> import minigrad
@@ -273,10 +234,8 @@ class Sigmoid(Activation):
     tensor([0.1192, 0.5000, 0.8808])
     """
 
-    function = staticmethod(elementary.sigmoid)
 
-
-class LogSigmoid(Activation):
+class LogSigmoid(Activation, function=activation.logsigmoid):
     """log(sigmoid(x)), without overflow.
 
     >>> import minigrad
@@ -284,10 +243,8 @@ class LogSigmoid(Activation):
     tensor([-2.1269, -0.6931, -0.1269])
     """
 
-    function = staticmethod(activation.logsigmoid)
 
-
-class GLU(Activation):
+class GLU(Activation, function=activation.glu):
     """One half of the tensor, along `dim`, times the sigmoid of the other.  Raises RuntimeError for an odd size.
 
     >>> import minigrad
@@ -295,11 +252,10 @@ class GLU(Activation):
     tensor([0.5000, 1.0000])
     """
 
-    function = staticmethod(activation.glu)
-    settings = {"dim": -1}
+    dim: int = -1
 
 
-class Softmax(Activation):
+class Softmax(Activation, function=softmax.softmax):
     """exp(input) divided by its sum along a dimension: positive numbers that sum to 1.
 
     >>> import minigrad
@@ -307,11 +263,10 @@ class Softmax(Activation):
     tensor([0.5000, 0.5000])
     """
 
-    function = staticmethod(softmax.softmax)
-    settings = {"dim": None}
+    dim: int | None = None
 
 
-class LogSoftmax(Activation):
+class LogSoftmax(Activation, function=softmax.log_softmax):
     """The logarithm of softmax, computed without ever forming it: finite where softmax has become 0.
 
     >>> import minigrad
@@ -319,11 +274,10 @@ class LogSoftmax(Activation):
     tensor([-0.6931, -0.6931])
     """
 
-    function = staticmethod(softmax.log_softmax)
-    settings = {"dim": None}
+    dim: int | None = None
 
 
-class Softmin(Activation):
+class Softmin(Activation, function=softmax.softmin):
     """Softmax of the negative: the smallest element gets the largest share.
 
     >>> import minigrad
@@ -331,11 +285,10 @@ class Softmin(Activation):
     tensor([0.5000, 0.5000])
     """
 
-    function = staticmethod(softmax.softmin)
-    settings = {"dim": None}
+    dim: int | None = None
 
 
-class Threshold(Module):
+class Threshold(Activation, function=activation.threshold):
     """x where it is above `threshold`, else `value`.
 
     >>> import minigrad
@@ -343,15 +296,9 @@ class Threshold(Module):
     tensor([0., 2.])
     """
 
-    def __init__(self, threshold: float, value: float, inplace: bool = False):
-        super().__init__()
-        self.threshold, self.value, self.inplace = threshold, value, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return activation.threshold(input, self.threshold, self.value, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
+    threshold: float
+    value: float
+    inplace: bool = False
 
 
 class Softmax2d(Module):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.create import empty
 from ..ops.nn import dropout, embedding, linear
+from ..ops.shape import flatten
 from . import init
 from .module import Module
 from .parameter import Parameter
+from .settings import Functional, unusual
 
 
 class Identity(Module):
@@ -83,9 +84,7 @@ class Bilinear(Module):
 
     def reset_parameters(self) -> None:
         """Uniform weights and biases up to 1 / sqrt(in1_features)."""
-        bound = 1 / math.sqrt(self.in1_features)
-        for p in self.parameters():
-            init.uniform_(p, -bound, bound)
+        init.reset_all_(self.parameters(), self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return linear.bilinear(input1, input2, self.weight, self.bias)
@@ -97,7 +96,7 @@ class Bilinear(Module):
         )
 
 
-class Flatten(Module):
+class Flatten(Functional, function=flatten):
     """The dimensions from start_dim to end_dim as one.
 
     >>> import minigrad
@@ -105,15 +104,8 @@ class Flatten(Module):
     minigrad.Size([2, 12])
     """
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1):
-        super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return input.flatten(self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+    start_dim: int = 1
+    end_dim: int = -1
 
 
 class Unflatten(Module):
@@ -144,6 +136,8 @@ class Embedding(Module):
     minigrad.Size([1, 3, 4])
     """
 
+    usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
+
     def __init__(
         self,
         num_embeddings: int,
@@ -159,15 +153,8 @@ class Embedding(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise error(
-                AssertionError,
-                "Embedding",
-                f"padding_idx={padding_idx} must be within num_embeddings={num_embeddings}",
-                f"choose it from {-num_embeddings} to {num_embeddings - 1}",
-            )
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.padding_idx = embedding.padding_row("Embedding", padding_idx, num_embeddings)
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is not None and tuple(_weight.shape) != (num_embeddings, embedding_dim):
@@ -205,26 +192,13 @@ class Embedding(Module):
         return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
-        return embedding.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
-        )
+        return embedding.embedding(input, self.weight, **{n: getattr(self, n) for n in self.usual})
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        settings = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
-        for name, usual in settings.items():
-            value = getattr(self, name)
-            text += f", {name}={value}" if value != usual else ""
-        return text + (", sparse=True" if self.sparse else "")
+        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(self, self.usual)
 
 
-class Dropout(Module):
+class Dropout(Functional, function=dropout.dropout):
     """In training, each element is zero with probability p, and the others are divided by 1 - p.
 
     >>> import minigrad
@@ -235,27 +209,23 @@ class Dropout(Module):
     tensor([1., 1., 1.])
     """
 
-    function = staticmethod(dropout.dropout)
+    p: float = 0.5
+    inplace: bool = False
 
-    def __init__(self, p: float = 0.5, inplace: bool = False):
-        super().__init__()
-        if not 0 <= p <= 1:
+    def __post_init__(self) -> None:
+        if not 0 <= self.p <= 1:
             raise error(
                 ValueError,
                 type(self).__name__,
-                f"dropout probability has to be between 0 and 1, but got {p}",
+                f"dropout probability has to be between 0 and 1, but got {self.p}",
                 f"write {type(self).__name__}(p=0.5)",
             )
-        self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
         return type(self).function(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class Dropout1d(Dropout):
+class Dropout1d(Dropout, function=dropout.dropout1d):
     """Dropout of whole channels of (n, c, length).
 
     >>> import minigrad
@@ -263,10 +233,8 @@ class Dropout1d(Dropout):
     tensor([[1., 1., 1.]])
     """
 
-    function = staticmethod(dropout.dropout1d)
 
-
-class Dropout2d(Dropout):
+class Dropout2d(Dropout, function=dropout.dropout2d):
     """Dropout of whole channels of (n, c, height, width).
 
     >>> import minigrad
@@ -275,10 +243,8 @@ class Dropout2d(Dropout):
     True
     """
 
-    function = staticmethod(dropout.dropout2d)
 
-
-class Dropout3d(Dropout):
+class Dropout3d(Dropout, function=dropout.dropout3d):
     """Dropout of whole channels of (n, c, depth, height, width).
 
     >>> import minigrad
@@ -286,15 +252,11 @@ class Dropout3d(Dropout):
     minigrad.Size([3, 2, 2, 2])
     """
 
-    function = staticmethod(dropout.dropout3d)
 
-
-class AlphaDropout(Dropout):
+class AlphaDropout(Dropout, function=dropout.alpha_dropout):
     """Dropout that keeps mean 0 and variance 1 behind selu.
 
     >>> import minigrad
     >>> minigrad.nn.AlphaDropout(0.5).eval()(minigrad.ones(3))
     tensor([1., 1., 1.])
     """
-
-    function = staticmethod(dropout.alpha_dropout)

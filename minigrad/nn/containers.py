@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..core.tensor import Tensor
 from ..errors import error
 from .module import Module, indented
 from .parameter import Parameter
+
+T = TypeVar("T")
 
 
 class Numbered(Module):
@@ -152,7 +154,59 @@ class ModuleList(Numbered):
         return f"{self._get_name()}(" + "".join(f"\n  {line}" for line in lines) + ("\n)" if lines else ")")
 
 
-class ModuleDict(Module):
+class Dictionary(Module, Generic[T]):
+    """What ModuleDict and ParameterDict share: a dictionary of what the module holds."""
+
+    _store = ""  # the attribute that this is
+
+    def _entries(self) -> dict[str, T]:
+        return getattr(self, self._store)
+
+    def __getitem__(self, key: str) -> T:
+        return self._entries()[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise NotImplementedError
+
+    def __delitem__(self, key: str) -> None:
+        del self._entries()[key]
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries())
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries()
+
+    def update(self, given: Any) -> None:
+        """Add those of a dictionary, or of pairs."""
+        for name, value in given.items() if isinstance(given, (Mapping, Dictionary)) else given:
+            self[name] = value
+
+    def pop(self, key: str) -> T:
+        """Take one out."""
+        return self._entries().pop(key)
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._entries().clear()
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._entries().keys()
+
+    def values(self) -> Iterable[T]:
+        """What there is under them."""
+        return self._entries().values()
+
+    def items(self) -> Iterable[tuple[str, T]]:
+        """Names and what there is under them."""
+        return self._entries().items()
+
+
+class ModuleDict(Dictionary[Module]):
     """A dictionary of modules whose parameters are found.
 
     >>> import minigrad
@@ -161,55 +215,15 @@ class ModuleDict(Module):
     (['first', 'last'], 4)
     """
 
+    _store = "_modules"
+
     def __init__(self, modules: Any = None):
         super().__init__()
         self.update({} if modules is None else modules)
 
-    def __getitem__(self, key: str) -> Module:
-        return self._modules[key]
-
     def __setitem__(self, key: str, module: Module) -> None:
         self._modules.pop(key, None)
         self.register_module(key, module)
-
-    def __delitem__(self, key: str) -> None:
-        del self._modules[key]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._modules
-
-    def update(self, modules: Any) -> None:
-        """Add those of a dictionary, or of pairs."""
-        for name, module in modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules:
-            self[name] = module
-
-    def pop(self, key: str) -> Module:
-        """Take one out."""
-        module = self[key]
-        del self[key]
-        return module
-
-    def clear(self) -> None:
-        """Take all out."""
-        self._modules.clear()
-
-    def keys(self) -> Iterable[str]:
-        """The names."""
-        return self._modules.keys()
-
-    def values(self) -> Iterable[Module]:
-        """The modules."""
-        return self._modules.values()
-
-    def items(self) -> Iterable[tuple[str, Module]]:
-        """Names and modules."""
-        return self._modules.items()
 
 
 class Keyed(Module):
@@ -263,7 +277,7 @@ class ParameterList(Keyed):
     __iadd__ = extend
 
 
-class ParameterDict(Keyed):
+class ParameterDict(Keyed, Dictionary[Parameter]):
     """A dictionary of parameters; tensors that are none become parameters.
 
     >>> import minigrad
@@ -272,53 +286,18 @@ class ParameterDict(Keyed):
     ['a', 'b']
     """
 
+    _store = "_parameters"
+
     def __init__(self, parameters: Any = None):
         super().__init__()
         self.update({} if parameters is None else parameters)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._parameters
-
-    def __getitem__(self, key: str) -> Parameter:
-        return self._parameters[key]
-
     def __setitem__(self, key: str, value: Tensor) -> None:
         self.register_parameter(key, as_parameter(value))
-
-    def __delitem__(self, key: str) -> None:
-        del self._parameters[key]
-
-    def update(self, parameters: Any) -> None:
-        """Add those of a dictionary, or of pairs."""
-        for name, value in parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters:
-            self[name] = value
-
-    def pop(self, key: str) -> Parameter:
-        """Take one out."""
-        return self._parameters.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter, or `default` where there is none."""
         return self._parameters.get(key, default)
-
-    def clear(self) -> None:
-        """Take all out."""
-        self._parameters.clear()
-
-    def keys(self) -> Iterable[str]:
-        """The names."""
-        return self._parameters.keys()
-
-    def values(self) -> Iterable[Parameter]:
-        """The parameters."""
-        return self._parameters.values()
-
-    def items(self) -> Iterable[tuple[str, Parameter]]:
-        """Names and parameters."""
-        return self._parameters.items()
 
 
 def as_parameter(value: Tensor) -> Parameter:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -31,17 +29,6 @@ __all__ = [
 ]
 
 
-def untracked(f: Callable) -> Callable:
-    """The function under no_grad."""
-
-    @functools.wraps(f)
-    def function(*args: Any, **kwargs: Any) -> Tensor:
-        with no_grad():
-            return f(*args, **kwargs)
-
-    return function
-
-
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor by which weights should be larger for what a nonlinearity takes away.
 
@@ -55,16 +42,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         "selu": 3 / 4,
         "leaky_relu": math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2)),
     }
-    ones = (
-        "linear",
-        "sigmoid",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-    )
+    ones = "linear sigmoid conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split()
     if nonlinearity not in gains and nonlinearity not in ones:
         raise error(
             ValueError,
@@ -75,7 +53,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return gains.get(nonlinearity, 1.0)
 
 
-@untracked
+@no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Numbers uniform in [a, b).
 
@@ -86,7 +64,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     return tensor.uniform_(a, b, generator=generator)
 
 
-@untracked
+@no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal numbers.
 
@@ -97,7 +75,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     return tensor.normal_(mean, std, generator=generator)
 
 
-@untracked
+@no_grad()
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -119,7 +97,7 @@ def trunc_normal_(
     return tensor.copy_(wrap(np.clip(ndtri(low + at * (high - low)) * std + mean, a, b)))
 
 
-@untracked
+@no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value everywhere.
 
@@ -150,7 +128,7 @@ def zeros_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 0.0)
 
 
-@untracked
+@no_grad()
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix.
 
@@ -228,7 +206,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-@untracked
+@no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """A random (semi-)orthogonal matrix of the first dimension against the others.
 
@@ -259,9 +237,14 @@ def reset_(weight: Tensor, bias: Tensor | None) -> None:
     """PyTorch's default of linear and convolution layers: uniform up to 1 / sqrt(fan_in)."""
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
-        fan_in = fans(weight)[0]
-        bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
-        uniform_(bias, -bound, bound)
+        reset_all_([bias], fans(weight)[0])
+
+
+def reset_all_(parameters: Iterable[Tensor], fan_in: int) -> None:
+    """Uniform up to 1 / sqrt(fan_in): PyTorch's default of recurrent and bilinear layers."""
+    bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
+    for p in parameters:
+        uniform_(p, -bound, bound)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:

@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..core.tensor import Tensor
-from ..diagnose.modules import made_of
 from ..ops.nn import cross_entropy, loss, similarity
-from .module import Module
+from .settings import Functional
 
 
-class Loss(Module):
-    """`function(*inputs, **settings)`.  A subclass names the function, its __init__ keeps the settings."""
+class Loss(Functional):
+    """A function of input and target, and its settings."""
 
-    function: Any = None
-
-    def __init__(self, **settings: Any):
-        super().__init__()
-        self._settings = tuple(settings)
-        for name, value in settings.items():
-            if isinstance(value, Tensor) and name not in ("weight", "pos_weight"):
-                raise made_of(self, value, "(input, target)", RuntimeError)
-            if name in ("weight", "pos_weight"):
-                self.register_buffer(name, value)
-            else:
-                setattr(self, name, value)
+    no_tensor, shown = ("(input, target)", RuntimeError), ()
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        return type(self).function(*inputs, **{n: getattr(self, n) for n in self._settings})
+        return type(self).function(*inputs, **{n: getattr(self, n) for n in self.settings})
 
 
-class MSELoss(Loss):
+class Elementwise(Loss):
+    """What the losses of each element by itself share."""
+
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class Weighted(Loss):
+    """What the losses with a weight for each element or class share."""
+
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class ClassLoss(Loss):
+    """What the losses for classes share."""
+
+    weight: Tensor | None = None
+    size_average: bool | None = None
+    ignore_index: int = -100
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class MarginLoss(Loss):
+    """What the losses with a margin share."""
+
+    margin: float = 0.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class MSELoss(Elementwise, function=loss.mse_loss):
     """Mean of `(input - target) ** 2`.
 
     >>> import minigrad
@@ -38,13 +60,8 @@ class MSELoss(Loss):
     tensor(5.)
     """
 
-    function = staticmethod(loss.mse_loss)
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
-        super().__init__(size_average=size_average, reduce=reduce, reduction=reduction)
-
-
-class L1Loss(MSELoss):
+class L1Loss(Elementwise, function=loss.l1_loss):
     """Mean of |input - target|.
 
     >>> import minigrad
@@ -52,10 +69,8 @@ class L1Loss(MSELoss):
     tensor(2.5000)
     """
 
-    function = staticmethod(loss.l1_loss)
 
-
-class SmoothL1Loss(Loss):
+class SmoothL1Loss(Elementwise, function=loss.smooth_l1_loss):
     """Quadratic below `beta`, linear beyond.
 
     >>> import minigrad
@@ -63,13 +78,10 @@ class SmoothL1Loss(Loss):
     tensor([0.1250, 2.5000])
     """
 
-    function = staticmethod(loss.smooth_l1_loss)
-
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0):
-        super().__init__(size_average=size_average, reduce=reduce, reduction=reduction, beta=beta)
+    beta: float = 1.0
 
 
-class HuberLoss(Loss):
+class HuberLoss(Loss, function=loss.huber_loss):
     """Quadratic below `delta`, linear beyond.
 
     >>> import minigrad
@@ -77,13 +89,11 @@ class HuberLoss(Loss):
     tensor([0.1250, 2.5000])
     """
 
-    function = staticmethod(loss.huber_loss)
-
-    def __init__(self, reduction: str = "mean", delta: float = 1.0):
-        super().__init__(reduction=reduction, delta=delta)
+    reduction: str = "mean"
+    delta: float = 1.0
 
 
-class CrossEntropyLoss(Loss):
+class CrossEntropyLoss(ClassLoss, function=cross_entropy.cross_entropy):
     """-log softmax(input) at the target, from logits.
 
     >>> import minigrad
@@ -91,28 +101,10 @@ class CrossEntropyLoss(Loss):
     tensor(1.3863)
     """
 
-    function = staticmethod(cross_entropy.cross_entropy)
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        ignore_index: int = -100,
-        reduce: Any = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ):
-        super().__init__(
-            weight=weight,
-            size_average=size_average,
-            ignore_index=ignore_index,
-            reduce=reduce,
-            reduction=reduction,
-            label_smoothing=label_smoothing,
-        )
+    label_smoothing: float = 0.0
 
 
-class NLLLoss(Loss):
+class NLLLoss(ClassLoss, function=cross_entropy.nll_loss):
     """-input at the target, from log-probabilities.
 
     >>> import minigrad
@@ -120,22 +112,8 @@ class NLLLoss(Loss):
     tensor(1.3863)
     """
 
-    function = staticmethod(cross_entropy.nll_loss)
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        ignore_index: int = -100,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(
-            weight=weight, size_average=size_average, ignore_index=ignore_index, reduce=reduce, reduction=reduction
-        )
-
-
-class BCELoss(Loss):
+class BCELoss(Weighted, function=loss.binary_cross_entropy):
     """Binary cross-entropy of probabilities.
 
     >>> import minigrad
@@ -143,15 +121,8 @@ class BCELoss(Loss):
     tensor(0.6931)
     """
 
-    function = staticmethod(loss.binary_cross_entropy)
 
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-    ):
-        super().__init__(weight=weight, size_average=size_average, reduce=reduce, reduction=reduction)
-
-
-class BCEWithLogitsLoss(Loss):
+class BCEWithLogitsLoss(Weighted, function=loss.binary_cross_entropy_with_logits):
     """Binary cross-entropy of sigmoid(input).
 
     >>> import minigrad
@@ -159,22 +130,10 @@ class BCEWithLogitsLoss(Loss):
     tensor(0.6931)
     """
 
-    function = staticmethod(loss.binary_cross_entropy_with_logits)
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        pos_weight: Tensor | None = None,
-    ):
-        super().__init__(
-            weight=weight, size_average=size_average, reduce=reduce, reduction=reduction, pos_weight=pos_weight
-        )
+    pos_weight: Tensor | None = None
 
 
-class KLDivLoss(Loss):
+class KLDivLoss(Elementwise, function=loss.kl_div):
     """Kullback-Leibler divergence, for an input of log-probabilities.
 
     >>> import minigrad
@@ -182,13 +141,10 @@ class KLDivLoss(Loss):
     tensor(0.6931)
     """
 
-    function = staticmethod(loss.kl_div)
-
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False):
-        super().__init__(size_average=size_average, reduce=reduce, reduction=reduction, log_target=log_target)
+    log_target: bool = False
 
 
-class PoissonNLLLoss(Loss):
+class PoissonNLLLoss(Loss, function=loss.poisson_nll_loss):
     """-log of the Poisson probability of the target.
 
     >>> import minigrad
@@ -196,23 +152,15 @@ class PoissonNLLLoss(Loss):
     tensor(1.)
     """
 
-    function = staticmethod(loss.poisson_nll_loss)
-
-    def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        size_average: Any = None,
-        eps: float = 1e-8,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(
-            log_input=log_input, full=full, size_average=size_average, eps=eps, reduce=reduce, reduction=reduction
-        )
+    log_input: bool = True
+    full: bool = False
+    size_average: bool | None = None
+    eps: float = 1e-8
+    reduce: bool | None = None
+    reduction: str = "mean"
 
 
-class GaussianNLLLoss(Loss):
+class GaussianNLLLoss(Loss, function=loss.gaussian_nll_loss, kw_only=True):
     """-log of the normal density of the target; called with input, target and variance.
 
     >>> import minigrad
@@ -220,13 +168,12 @@ class GaussianNLLLoss(Loss):
     tensor(2.)
     """
 
-    function = staticmethod(loss.gaussian_nll_loss)
+    full: bool = False
+    eps: float = 1e-6
+    reduction: str = "mean"
 
-    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
-        super().__init__(full=full, eps=eps, reduction=reduction)
 
-
-class SoftMarginLoss(MSELoss):
+class SoftMarginLoss(Elementwise, function=loss.soft_margin_loss):
     """log(1 + exp(-target * input)), for targets 1 and -1.
 
     >>> import minigrad
@@ -234,10 +181,8 @@ class SoftMarginLoss(MSELoss):
     tensor(0.6931)
     """
 
-    function = staticmethod(loss.soft_margin_loss)
 
-
-class MultiLabelSoftMarginLoss(Loss):
+class MultiLabelSoftMarginLoss(Weighted, function=loss.multilabel_soft_margin_loss):
     """Binary cross-entropy of sigmoid(input), the mean over the classes (the last dimension).
 
     >>> import minigrad
@@ -245,27 +190,8 @@ class MultiLabelSoftMarginLoss(Loss):
     tensor(0.6931)
     """
 
-    function = staticmethod(loss.multilabel_soft_margin_loss)
 
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-    ):
-        super().__init__(weight=weight, size_average=size_average, reduce=reduce, reduction=reduction)
-
-
-class MarginLoss(Loss):
-    """What the losses with a margin share."""
-
-    usual = 0.0  # margin
-
-    def __init__(
-        self, margin: float | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-    ):
-        margin = self.usual if margin is None else margin
-        super().__init__(margin=margin, size_average=size_average, reduce=reduce, reduction=reduction)
-
-
-class HingeEmbeddingLoss(MarginLoss):
+class HingeEmbeddingLoss(MarginLoss, function=similarity.hinge_embedding_loss):
     """The input where the target is 1, max(0, margin - input) where it is -1.
 
     >>> import minigrad
@@ -273,10 +199,10 @@ class HingeEmbeddingLoss(MarginLoss):
     tensor(0.6250)
     """
 
-    function, usual = staticmethod(similarity.hinge_embedding_loss), 1.0
+    margin: float = 1.0
 
 
-class CosineEmbeddingLoss(MarginLoss):
+class CosineEmbeddingLoss(MarginLoss, function=similarity.cosine_embedding_loss):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
 
     >>> import minigrad
@@ -284,10 +210,8 @@ class CosineEmbeddingLoss(MarginLoss):
     tensor(1.)
     """
 
-    function = staticmethod(similarity.cosine_embedding_loss)
 
-
-class MarginRankingLoss(MarginLoss):
+class MarginRankingLoss(MarginLoss, function=similarity.margin_ranking_loss):
     """max(0, -target * (input1 - input2) + margin).
 
     >>> import minigrad
@@ -295,10 +219,8 @@ class MarginRankingLoss(MarginLoss):
     tensor(2.)
     """
 
-    function = staticmethod(similarity.margin_ranking_loss)
 
-
-class TripletMarginLoss(Loss):
+class TripletMarginLoss(Loss, function=similarity.triplet_margin_loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin).
 
     >>> import minigrad
@@ -306,18 +228,10 @@ class TripletMarginLoss(Loss):
     tensor(0.5000)
     """
 
-    function = staticmethod(similarity.triplet_margin_loss)
-
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(
-            margin=margin, p=p, eps=eps, swap=swap, size_average=size_average, reduce=reduce, reduction=reduction
-        )
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"

@@ -180,7 +180,8 @@ class Module(Stateful):
                 f"{kind} name has to be a string without dots and not empty, got {name!r}",
                 "choose a name that can be an attribute, as 'weight'",
             )
-        if hasattr(self, name) and name not in store:
+        taken = (self.__dict__, self._parameters, self._buffers, self._modules)
+        if name not in store and (hasattr(type(self), name) or any(name in names for names in taken)):
             raise error(
                 KeyError,
                 type(self).__name__,
@@ -346,12 +347,11 @@ class Module(Stateful):
                 f"Module.to only accepts floating point dtypes, but got desired dtype={dtype}",
                 "write module.to(minigrad.float64), or convert the inputs instead",
             )
+        for _, p in self._named("_parameters", "", True, True):
+            p.data = converted(p.data, dtype, place)
+            if p._grad is not None:
+                p._grad = converted(p._grad, dtype, place)
         for m in self.modules():
-            for p in m._parameters.values():
-                if p is not None:
-                    p.data = converted(p.data, dtype, place)
-                    if p._grad is not None:
-                        p._grad = converted(p._grad, dtype, place)
             for name, b in m._buffers.items():
                 if b is not None:
                     m._buffers[name] = converted(b, dtype, place)

@@ -11,6 +11,7 @@ from ..ops.from_data import tensor
 from ..ops.nn import normalize
 from .module import Module
 from .parameter import Parameter
+from .settings import Functional, many
 
 SHAPES = {
     2: "(batch, channels)",
@@ -39,11 +40,11 @@ class LayerNorm(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        self.normalized_shape = (
-            tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
-        )
+        self.normalized_shape = many(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        with_affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias, dtype, device)
+        with_affine(
+            self, self.normalized_shape, dtype, device, weight=elementwise_affine, bias=elementwise_affine and bias
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -70,14 +71,9 @@ class RMSNorm(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        self.normalized_shape = (
-            tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
-        )
+        self.normalized_shape = many(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter(
-            "weight",
-            Parameter(ones(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None,
-        )
+        with_affine(self, self.normalized_shape, dtype, device, weight=elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -114,7 +110,7 @@ class GroupNorm(Module):
                 "choose num_groups as a divisor of num_channels",
             )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        with_affine(self, (num_channels,), affine, affine and bias, dtype, device)
+        with_affine(self, (num_channels,), dtype, device, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return normalize.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -144,13 +140,10 @@ class ChannelNorm(Module):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        with_affine(self, (num_features,), affine, affine and bias, dtype, device)
-        self.register_buffer(
-            "running_mean", zeros(num_features, dtype=dtype, device=device) if track_running_stats else None
-        )
-        self.register_buffer(
-            "running_var", ones(num_features, dtype=dtype, device=device) if track_running_stats else None
-        )
+        with_affine(self, (num_features,), dtype, device, weight=affine, bias=affine and bias)
+        for name, make in (("running_mean", zeros), ("running_var", ones)):
+            start = make(num_features, dtype=dtype, device=device) if track_running_stats else None
+            self.register_buffer(name, start)
         self.register_buffer("num_batches_tracked", tensor(0) if track_running_stats else None)
 
     def check(self, input: Tensor) -> None:
@@ -285,7 +278,7 @@ class InstanceNorm3d(InstanceNorm1d):
     ranks = (4, 5)
 
 
-class LocalResponseNorm(Module):
+class LocalResponseNorm(Functional, function=normalize.local_response_norm):
     """Each channel divided by (k + alpha * mean of the squares of the `size` channels around it) ** beta.
 
     >>> import minigrad
@@ -293,18 +286,17 @@ class LocalResponseNorm(Module):
     minigrad.Size([1, 4, 3])
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
-        super().__init__()
-        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
-
-    def forward(self, input: Tensor) -> Tensor:
-        return normalize.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-def with_affine(module: Module, shape: tuple, weight: bool, bias: bool, dtype: Any, device: Any) -> None:
-    """Give a normalisation its weight of ones and bias of zeros."""
-    module.register_parameter("weight", Parameter(ones(*shape, dtype=dtype, device=device)) if weight else None)
-    module.register_parameter("bias", Parameter(zeros(*shape, dtype=dtype, device=device)) if bias else None)
+def with_affine(module: Module, shape: tuple, dtype: Any, device: Any, **wanted: bool) -> None:
+    """Give a normalisation its weight of ones and bias of zeros, or None in the place of what is not wanted."""
+    for name, present in wanted.items():
+        start = ones if name == "weight" else zeros
+        module.register_parameter(name, Parameter(start(*shape, dtype=dtype, device=device)) if present else None)

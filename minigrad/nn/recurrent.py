@@ -5,7 +5,6 @@ Whole sequences are in sequences.py, with the same steps.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -34,9 +33,7 @@ class Cell(Module):
 
     def reset_parameters(self) -> None:
         """Everything uniform up to 1 / sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
-        for p in self.parameters():
-            init.uniform_(p, -bound, bound)
+        init.reset_all_(self.parameters(), self.hidden_size)
 
     def parts(self, input: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """What the input and what the state contribute to all gates."""

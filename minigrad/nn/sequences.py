@@ -6,7 +6,6 @@ state.  Names and layout of the weights are PyTorch's.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -19,6 +18,7 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 from .recurrent import gru_step, lstm_step, rnn_step
+from .settings import unusual
 
 
 class Recurrent(Module):
@@ -62,9 +62,7 @@ class Recurrent(Module):
 
     def reset_parameters(self) -> None:
         """Everything uniform up to 1 / sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for p in self.parameters():
-            init.uniform_(p, -bound, bound)
+        init.reset_all_(self.parameters(), self.hidden_size)
 
     def flatten_parameters(self) -> None:
         """Nothing has to be done here: PyTorch's name for a layout that GPUs want."""
@@ -144,9 +142,8 @@ class Recurrent(Module):
         return given
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        return text + "".join(f", {n}={getattr(self, n)}" for n, v in usual.items() if getattr(self, n) != v)
+        return f"{self.input_size}, {self.hidden_size}" + unusual(self, usual)
 
 
 class RNN(Recurrent):

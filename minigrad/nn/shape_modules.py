@@ -7,45 +7,46 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.nn import resize, similarity, unfold_fold
 from ..ops.pad import pad
-from .convolution import many
 from .module import Module
+from .settings import Functional, many
 
 
-class Padding(Module):
+class Padding(Functional, function=pad):
     """What the paddings share: one number for all sides, or two for each dimension, those of the last one first."""
 
-    ndim, mode = 0, "constant"
-    value: float | None = None
+    padding: Any
 
-    def __init__(self, padding: Any):
-        super().__init__()
-        self.padding = many(padding, 2 * self.ndim)
+    ndim, mode = 0, "constant"
+
+    def __init_subclass__(cls, ndim: int = 0, **options: Any):
+        super().__init_subclass__(**options)
+        cls.ndim = ndim or cls.ndim
+
+    def __post_init__(self) -> None:
+        self.padding = many(self.padding, 2 * self.ndim)
 
     def forward(self, input: Tensor) -> Tensor:
-        return pad(input, self.padding, self.mode, self.value)
+        return pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
 
 
-class ConstantPad(Padding):
+class ConstantPad(Padding, function=pad):
     """A border of one value."""
 
-    def __init__(self, padding: Any, value: float):
-        super().__init__(padding)
-        self.value = value
+    value: float
 
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
+    def forward(self, input: Tensor) -> Tensor:
+        return pad(input, self.padding, value=self.value)
+
+    extra_repr = Functional.extra_repr
 
 
-class ZeroPad(ConstantPad):
+class ZeroPad(Padding):
     """A border of zeros."""
 
-    def __init__(self, padding: Any):
-        super().__init__(padding, 0.0)
-
-    extra_repr = Padding.extra_repr
+    value = 0.0
 
 
 class ReflectionPad(Padding):
@@ -66,7 +67,7 @@ class CircularPad(Padding):
     mode = "circular"
 
 
-class ConstantPad1d(ConstantPad):
+class ConstantPad1d(ConstantPad, ndim=1):
     """A border of one value, in the last dimension.
 
     >>> import minigrad
@@ -74,10 +75,8 @@ class ConstantPad1d(ConstantPad):
     tensor([[9., 1., 2., 3., 9.]])
     """
 
-    ndim = 1
 
-
-class ConstantPad2d(ConstantPad):
+class ConstantPad2d(ConstantPad, ndim=2):
     """A border of one value, in the last two dimensions.
 
     >>> import minigrad
@@ -85,10 +84,8 @@ class ConstantPad2d(ConstantPad):
     minigrad.Size([1, 4, 5])
     """
 
-    ndim = 2
 
-
-class ConstantPad3d(ConstantPad):
+class ConstantPad3d(ConstantPad, ndim=3):
     """A border of one value, in the last three dimensions.
 
     >>> import minigrad
@@ -96,10 +93,8 @@ class ConstantPad3d(ConstantPad):
     minigrad.Size([1, 4, 5, 6])
     """
 
-    ndim = 3
 
-
-class ZeroPad1d(ZeroPad):
+class ZeroPad1d(ZeroPad, ndim=1):
     """A border of zeros, in the last dimension.
 
     >>> import minigrad
@@ -107,10 +102,8 @@ class ZeroPad1d(ZeroPad):
     tensor([[0., 1., 2., 3., 0.]])
     """
 
-    ndim = 1
 
-
-class ZeroPad2d(ZeroPad):
+class ZeroPad2d(ZeroPad, ndim=2):
     """A border of zeros, in the last two dimensions.
 
     >>> import minigrad
@@ -118,10 +111,8 @@ class ZeroPad2d(ZeroPad):
     minigrad.Size([1, 4, 5])
     """
 
-    ndim = 2
 
-
-class ZeroPad3d(ZeroPad):
+class ZeroPad3d(ZeroPad, ndim=3):
     """A border of zeros, in the last three dimensions.
 
     >>> import minigrad
@@ -129,10 +120,8 @@ class ZeroPad3d(ZeroPad):
     minigrad.Size([1, 4, 5, 6])
     """
 
-    ndim = 3
 
-
-class ReflectionPad1d(ReflectionPad):
+class ReflectionPad1d(ReflectionPad, ndim=1):
     """A border that mirrors the inside, in the last dimension.
 
     >>> import minigrad
@@ -140,10 +129,8 @@ class ReflectionPad1d(ReflectionPad):
     tensor([[2., 1., 2., 3., 2.]])
     """
 
-    ndim = 1
 
-
-class ReflectionPad2d(ReflectionPad):
+class ReflectionPad2d(ReflectionPad, ndim=2):
     """A border that mirrors the inside, in the last two dimensions.
 
     >>> import minigrad
@@ -151,10 +138,8 @@ class ReflectionPad2d(ReflectionPad):
     minigrad.Size([1, 4, 5])
     """
 
-    ndim = 2
 
-
-class ReflectionPad3d(ReflectionPad):
+class ReflectionPad3d(ReflectionPad, ndim=3):
     """A border that mirrors the inside, in the last three dimensions.
 
     >>> import minigrad
@@ -162,10 +147,8 @@ class ReflectionPad3d(ReflectionPad):
     minigrad.Size([1, 4, 5, 6])
     """
 
-    ndim = 3
 
-
-class ReplicationPad1d(ReplicationPad):
+class ReplicationPad1d(ReplicationPad, ndim=1):
     """A border that repeats the outermost elements, in the last dimension.
 
     >>> import minigrad
@@ -173,10 +156,8 @@ class ReplicationPad1d(ReplicationPad):
     tensor([[1., 1., 2., 3., 3.]])
     """
 
-    ndim = 1
 
-
-class ReplicationPad2d(ReplicationPad):
+class ReplicationPad2d(ReplicationPad, ndim=2):
     """A border that repeats the outermost elements, in the last two dimensions.
 
     >>> import minigrad
@@ -184,10 +165,8 @@ class ReplicationPad2d(ReplicationPad):
     minigrad.Size([1, 4, 5])
     """
 
-    ndim = 2
 
-
-class ReplicationPad3d(ReplicationPad):
+class ReplicationPad3d(ReplicationPad, ndim=3):
     """A border that repeats the outermost elements, in the last three dimensions.
 
     >>> import minigrad
@@ -195,10 +174,8 @@ class ReplicationPad3d(ReplicationPad):
     minigrad.Size([1, 4, 5, 6])
     """
 
-    ndim = 3
 
-
-class CircularPad1d(CircularPad):
+class CircularPad1d(CircularPad, ndim=1):
     """A border taken from the other side, in the last dimension.
 
     >>> import minigrad
@@ -206,10 +183,8 @@ class CircularPad1d(CircularPad):
     tensor([[3., 1., 2., 3., 1.]])
     """
 
-    ndim = 1
 
-
-class CircularPad2d(CircularPad):
+class CircularPad2d(CircularPad, ndim=2):
     """A border taken from the other side, in the last two dimensions.
 
     >>> import minigrad
@@ -217,10 +192,8 @@ class CircularPad2d(CircularPad):
     minigrad.Size([1, 4, 5])
     """
 
-    ndim = 2
 
-
-class CircularPad3d(CircularPad):
+class CircularPad3d(CircularPad, ndim=3):
     """A border taken from the other side, in the last three dimensions.
 
     >>> import minigrad
@@ -228,10 +201,8 @@ class CircularPad3d(CircularPad):
     minigrad.Size([1, 4, 5, 6])
     """
 
-    ndim = 3
 
-
-class Upsample(Module):
+class Upsample(Functional, function=resize.interpolate):
     """interpolate with these settings.
 
     >>> import minigrad
@@ -239,33 +210,24 @@ class Upsample(Module):
     tensor([[[1., 1., 2., 2.]]])
     """
 
-    def __init__(
-        self,
-        size: Any = None,
-        scale_factor: Any = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-    ):
-        super().__init__()
-        several = isinstance(scale_factor, (tuple, list))
-        self.size, self.mode, self.align_corners = size, mode, align_corners
-        self.scale_factor = (
-            tuple(map(float, scale_factor)) if several else float(scale_factor) if scale_factor else scale_factor
-        )
-        self.recompute_scale_factor = recompute_scale_factor
+    size: Any = None
+    scale_factor: Any = None
+    mode: str = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor: bool | None = None
 
-    def forward(self, input: Tensor) -> Tensor:
-        return resize.interpolate(
-            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
-        )
+    def __post_init__(self) -> None:
+        if isinstance(self.scale_factor, (tuple, list)):
+            self.scale_factor = tuple(map(float, self.scale_factor))
+        elif self.scale_factor:
+            self.scale_factor = float(self.scale_factor)
 
     def extra_repr(self) -> str:
         to = f"scale_factor={self.scale_factor!r}" if self.scale_factor is not None else f"size={self.size!r}"
         return f"{to}, mode={self.mode!r}"
 
 
-class PixelShuffle(Module):
+class PixelShuffle(Functional, function=resize.pixel_shuffle):
     """Channels traded for height and width.
 
     >>> import minigrad
@@ -273,18 +235,10 @@ class PixelShuffle(Module):
     minigrad.Size([1, 1, 6, 6])
     """
 
-    def __init__(self, upscale_factor: int):
-        super().__init__()
-        self.upscale_factor = upscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        return resize.pixel_shuffle(input, self.upscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}"
+    upscale_factor: int
 
 
-class PixelUnshuffle(Module):
+class PixelUnshuffle(Functional, function=resize.pixel_unshuffle):
     """Height and width traded for channels.
 
     >>> import minigrad
@@ -292,18 +246,10 @@ class PixelUnshuffle(Module):
     minigrad.Size([1, 4, 3, 3])
     """
 
-    def __init__(self, downscale_factor: int):
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        return resize.pixel_unshuffle(input, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"
+    downscale_factor: int
 
 
-class Unfold(Module):
+class Unfold(Functional, function=unfold_fold.unfold):
     """The windows of an image as columns.
 
     >>> import minigrad
@@ -311,18 +257,13 @@ class Unfold(Module):
     minigrad.Size([1, 4, 4])
     """
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
-        super().__init__()
-        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
-
-    def forward(self, input: Tensor) -> Tensor:
-        return unfold_fold.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+    kernel_size: Any
+    dilation: Any = 1
+    padding: Any = 0
+    stride: Any = 1
 
 
-class Fold(Unfold):
+class Fold(Functional, function=unfold_fold.fold):
     """Columns added up to an image.
 
     >>> import minigrad
@@ -330,18 +271,14 @@ class Fold(Unfold):
     minigrad.Size([1, 1, 4, 4])
     """
 
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
-        super().__init__(kernel_size, dilation, padding, stride)
-        self.output_size = output_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        return unfold_fold.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}, {super().extra_repr()}"
+    output_size: Any
+    kernel_size: Any
+    dilation: Any = 1
+    padding: Any = 0
+    stride: Any = 1
 
 
-class CosineSimilarity(Module):
+class CosineSimilarity(Functional, function=similarity.cosine_similarity):
     """The cosine between two tensors along a dimension.
 
     >>> import minigrad
@@ -349,9 +286,10 @@ class CosineSimilarity(Module):
     tensor(0.7071)
     """
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8):
-        super().__init__()
-        self.dim, self.eps = dim, eps
+    dim: int = 1
+    eps: float = 1e-8
+
+    shown = ()
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return similarity.cosine_similarity(x1, x2, self.dim, self.eps)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..core.tensor import Tensor
 from ..ops.compare import maximum
 from ..ops.create import full_like, zeros, zeros_like
-from .optimizer import Optimizer, check, count
+from .optimizer import Optimizer, count, settings
 
 
 class Adam(Optimizer):
@@ -28,6 +28,8 @@ class Adam(Optimizer):
     [1.899999976158142]
     """
 
+    amounts = "lr", "betas", "eps", "weight_decay"
+
     def __init__(
         self,
         params: Iterable,
@@ -44,23 +46,8 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ):
-        check(type(self).__name__, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": tuple(betas),
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "differentiable": differentiable,
-                "fused": fused,
-                "decoupled_weight_decay": decoupled_weight_decay,
-            },
-        )
+        betas = tuple(betas)
+        super().__init__(params, settings(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
@@ -111,20 +98,7 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            maximize=maximize,
-            foreach=foreach,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        super().__init__(params, **settings(locals()), decoupled_weight_decay=True)
 
 
 class RMSprop(Optimizer):
@@ -142,6 +116,8 @@ class RMSprop(Optimizer):
     [1.0]
     """
 
+    amounts = "lr", "alpha", "eps", "weight_decay", "momentum"
+
     def __init__(
         self,
         params: Iterable,
@@ -157,22 +133,7 @@ class RMSprop(Optimizer):
         foreach: bool | None = None,
         differentiable: bool = False,
     ):
-        check("RMSprop", lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "alpha": alpha,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "momentum": momentum,
-                "centered": centered,
-                "maximize": maximize,
-                "capturable": capturable,
-                "foreach": foreach,
-                "differentiable": differentiable,
-            },
-        )
+        super().__init__(params, settings(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         alpha = group["alpha"]
@@ -210,6 +171,8 @@ class Adagrad(Optimizer):
     [1.899999976158142]
     """
 
+    amounts = "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"
+
     def __init__(
         self,
         params: Iterable,
@@ -224,28 +187,7 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        check(
-            "Adagrad",
-            lr=lr,
-            lr_decay=lr_decay,
-            weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value,
-            eps=eps,
-        )
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lr_decay": lr_decay,
-                "weight_decay": weight_decay,
-                "initial_accumulator_value": initial_accumulator_value,
-                "eps": eps,
-                "maximize": maximize,
-                "foreach": foreach,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        super().__init__(params, settings(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         if not state:

@@ -42,7 +42,10 @@ class Optimizer:
     [1.5]
     """
 
+    amounts: tuple = ()  # the settings that are checked to be numbers of at least 0, and of betas, below 1
+
     def __init__(self, params: Iterable, defaults: dict):
+        check(type(self).__name__, {name: defaults[name] for name in self.amounts if name in defaults})
         self.defaults = defaults
         self._hooks: dict[str, dict[int, Callable]] = {"before": {}, "after": {}}
         self.state: dict[Tensor, dict] = defaultdict(dict)
@@ -252,9 +255,14 @@ def count(step: Tensor) -> float:
     return step._a.item()
 
 
-def check(who: str, **settings: Any) -> None:
-    """ValueError for settings below 0, and for betas outside [0, 1); TypeError for what is no number."""
-    for name, value in settings.items():
+def settings(given: dict) -> dict:
+    """The settings that the __init__ of an optimizer was called with, from its locals()."""
+    return {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+
+
+def check(who: str, amounts: dict) -> None:
+    """Raise ValueError for settings below 0, and for betas outside [0, 1); TypeError for what is no number."""
+    for name, value in amounts.items():
         for v in value if name == "betas" else (value,):
             if not isinstance(v, (int, float, Tensor, np.generic)):
                 raise error(TypeError, who, f"{name} has to be a number, but got {v!r}", f"write {name}=0.01")

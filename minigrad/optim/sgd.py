@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .optimizer import Optimizer, check
+from .optimizer import Optimizer, settings
 
 
 class SGD(Optimizer):
@@ -24,6 +24,8 @@ class SGD(Optimizer):
     tensor([0., 0.], requires_grad=True)
     """
 
+    amounts = "lr", "momentum", "weight_decay"
+
     def __init__(
         self,
         params: Iterable,
@@ -38,7 +40,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        check("SGD", lr=lr, momentum=momentum, weight_decay=weight_decay)
+        super().__init__(params, settings(locals()))
         if nesterov and (momentum <= 0 or dampening != 0):
             raise error(
                 ValueError,
@@ -46,20 +48,6 @@ class SGD(Optimizer):
                 "Nesterov momentum requires a momentum and zero dampening",
                 "write SGD(params, lr, momentum=0.9, nesterov=True)",
             )
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-                "foreach": foreach,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         momentum = group["momentum"]

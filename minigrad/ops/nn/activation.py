@@ -16,22 +16,18 @@ from ...errors import error
 from ...kernels import select
 from ..base.families import Operation, Pointwise
 from ..base.layouts import row_major
-from ..base.registry import choice, functions, op
+from ..base.registry import choice, functions
 from ..compare import where
 from ..elementary import erf, exp, expm1, log1p, sigmoid, tanh
 from ..join import cat
 from ..reduce import axis
+from .entry import functional
 
 SHAPES = ("T(3, 4)", "T()", "T(0, 2)", "T(4, 3).mT")
 ROOT_HALF = math.sqrt(0.5)
 ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
 ONE_OVER_ROOT_TWO_PI = 1 / math.sqrt(2 * math.pi)
 CUBE = 0.044715
-
-
-def functional(name: str) -> str:
-    """Where PyTorch has it."""
-    return f"nn.functional.{name}"
 
 
 class Activation(Pointwise):
@@ -43,7 +39,7 @@ class Activation(Pointwise):
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         if "torch" not in cls.__dict__:
-            cls.torch = functional(cls.name)
+            cls.torch = f"nn.functional.{cls.name}"
 
 
 class Relu(Pointwise):
@@ -251,7 +247,7 @@ def bounded(*samples: str, **options: Any) -> Any:
     return choice(*samples, inplace=False, **{"method": False, **options})
 
 
-@bounded(*SHAPES, "T(3, 4), 0.5", "T(3), alpha=2.0", cls=Elu, torch=functional("elu"))
+@bounded(*SHAPES, "T(3, 4), 0.5", "T(3), alpha=2.0", cls=Elu, torch="nn.functional.elu")
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, else alpha * (exp(x) - 1)."""
     return Elu, (input, alpha, 1.0, 1.0), inplace
@@ -271,7 +267,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     return Elu, (input, alpha, 1.0, 1.0 / alpha), inplace
 
 
-@bounded(*SHAPES, "T(3, 4), approximate='tanh'", "T(), approximate='tanh'", cls=Gelu, torch=functional("gelu"))
+@bounded(*SHAPES, "T(3, 4), approximate='tanh'", "T(), approximate='tanh'", cls=Gelu, torch="nn.functional.gelu")
 def gelu(input: Tensor, approximate: str = "none") -> Any:
     """x times the probability that a standard normal number is below x; with approximate="tanh" close to it.
 
@@ -291,13 +287,13 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
     return (GeluTanh if approximate == "tanh" else Gelu), (input,)
 
 
-@op(*SHAPES, torch=functional("tanhshrink"), method=False)
+@functional(*SHAPES)
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
     return input - tanh(input)
 
 
-@bounded(*SHAPES, "T(3, 4), -0.5, 0.7", "T(4), min_val=-2", "I(3, 9) - 4", cls=Hardtanh, torch=functional("hardtanh"))
+@bounded(*SHAPES, "T(3, 4), -0.5, 0.7", "T(4), min_val=-2", "I(3, 9) - 4", cls=Hardtanh, torch="nn.functional.hardtanh")
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """x limited to the range from `min_val` to `max_val`.  Raises ValueError if they are the wrong way round."""
     if min_val > max_val:
@@ -307,13 +303,13 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return Hardtanh, (input, min_val, max_val), inplace
 
 
-@bounded(*SHAPES, "5 * T(20)", "I(3, 9)", cls=Hardtanh, torch=functional("relu6"))
+@bounded(*SHAPES, "5 * T(20)", "I(3, 9)", cls=Hardtanh, torch="nn.functional.relu6")
 def relu6(input: Tensor, inplace: bool = False) -> Any:
     """x limited to the range from 0 to 6."""
     return Hardtanh, (input, 0.0, 6.0), inplace
 
 
-@bounded(*SHAPES, "T(3, 4), 1.0", "T(3), lambd=0", cls=Softshrink, torch=functional("softshrink"))
+@bounded(*SHAPES, "T(3, 4), 1.0", "T(3), lambd=0", cls=Softshrink, torch="nn.functional.softshrink")
 def softshrink(input: Tensor, lambd: float = 0.5) -> Any:
     """x moved towards 0 by `lambd`, and 0 where |x| <= lambd.  Raises RuntimeError for a negative lambd."""
     if lambd < 0:
@@ -371,7 +367,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
     return Prelu, (input, weight.reshape(()) if input.ndim == 0 else weight)
 
 
-@op("T(3, 4)", "T(4, 3), 0", "T(2, 6, 3), dim=-2", "T(0, 2)", "T(4, 6).mT, 0", method=False, torch=functional("glu"))
+@functional("T(3, 4)", "T(4, 3), 0", "T(2, 6, 3), dim=-2", "T(0, 2)", "T(4, 6).mT, 0")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """One half of the tensor, along `dim`, times the sigmoid of the other.  Raises RuntimeError for an odd size.
 

@@ -10,12 +10,11 @@ import numpy as np
 from ...arrays.kinds import near
 from ...core.tensor import Tensor, wrap_near
 from ...errors import error
-from ...kernels.cpu import max_pool as kernels
 from ..base.families import Operation
 from ..base.layouts import channels_last
-from ..base.registry import op
 from ..compare import where
-from .pool import check_rank, flat, put
+from .entry import functional
+from .pool import check_rank, flat, put, put_arrays
 
 
 class AdaptiveMaxPool(Operation):
@@ -38,44 +37,28 @@ class AdaptiveMaxPool(Operation):
     dx = lambda g0, x, out1, number: put(g0, x._sizes, out1, len(number))
     batch = lambda x, number: (x, number)
 
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the largest elements, on arrays."""
-        dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], bound[0].shape, len(bound[1]))
-        return None if dx is None else (dx, None)
+    arrays = lambda gs, bound: put_arrays(gs, bound)
 
 
-@op("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), (5,)", torch="nn.functional.adaptive_avg_pool1d", method=False)
+@functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), (5,)")
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` even parts of (n, c, length) or (c, length); parts overlap where they have to."""
     return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@op(
-    "T(2, 3, 4, 6), 2",
-    "T(3, 7, 5), (3, None)",
-    "T(2, 2, 3, 4), (5, 1)",
-    torch="nn.functional.adaptive_avg_pool2d",
-    method=False,
-)
+@functional("T(2, 3, 4, 6), 2", "T(3, 7, 5), (3, None)", "T(2, 2, 3, 4), (5, 1)")
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of even parts, `output_size` in each direction (None: as many as elements); see adaptive_avg_pool1d."""
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@op("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), 5, True", torch="nn.functional.adaptive_max_pool1d", method=False)
+@functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), 5, True")
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of `output_size` even parts of (n, c, length) or (c, length)."""
     return adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-@op(
-    "T(2, 3, 4, 6), 2",
-    "T(3, 7, 5), (3, None)",
-    "T(2, 2, 3, 4), (5, 1), True",
-    torch="nn.functional.adaptive_max_pool2d",
-    method=False,
-)
+@functional("T(2, 3, 4, 6), 2", "T(3, 7, 5), (3, None)", "T(2, 2, 3, 4), (5, 1), True")
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of even parts, `output_size` in each direction; with `return_indices` also their places."""
     return adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)

@@ -8,23 +8,21 @@ from ...arrays import dtypes
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.argument_errors import about
-from ..base.registry import op
 from ..compare import where
 from ..create import ones
 from ..random import fine, uniform
 from .dropout import dropout
+from .entry import functional
 from .softmax import softmax
 
 
-@op(
+@functional(
     "T(2, 3, 4), T(2, 5, 4), T(2, 5, 6)",
     "T(2, 2, 3, 4), T(2, 2, 3, 4), T(2, 2, 3, 4), is_causal=True",
     "T(3, 4), T(3, 4), T(3, 2)",
     "T(2, 3, 4), T(2, 5, 4), T(2, 5, 4), B(3, 5)",
     "T(2, 3, 4), T(2, 5, 4), T(2, 5, 4), attn_mask=T(2, 3, 5), scale=0.3",
     "T(1, 4, 3, 2), T(1, 2, 3, 2), T(1, 2, 3, 2), enable_gqa=True",
-    torch="nn.functional.scaled_dot_product_attention",
-    method=False,
 )
 def scaled_dot_product_attention(
     query: Tensor,
@@ -86,11 +84,9 @@ def scaled_dot_product_attention(
     return (dropout(weights, dropout_p) if dropout_p else weights) @ value
 
 
-@op(
+@functional(
     "T(3, 4)",
     "T(3, 4), 0.5, True, dim=0",
-    torch="nn.functional.gumbel_softmax",
-    method=False,
     differs="the numbers that a seed gives",
     differentiable=False,
 )

@@ -17,12 +17,14 @@ from ...arrays.kinds import contiguous
 from ...core.tensor import Tensor
 from ...errors import error
 from ...kernels.cpu import conv_cpu as kernels
+from ...layers.batch import batched
 from ...layers.batching import front
 from ..base.argument_errors import about
 from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
-from ..base.registry import op
+from ..pad import pad
 from ..windows import add_windows, count, padded, per_dim, ranks, windows
+from .entry import functional
 
 
 class Geometry(NamedTuple):
@@ -54,7 +56,7 @@ class Conv(Bilinear):
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, w: Tensor, geometry: Geometry) -> tuple:
         """A batch of inputs is a larger batch; a batch of weights is more groups."""
-        return batched(info, in_dims, x, w, geometry)
+        return grouped(info, in_dims, x, w, geometry)
 
 
 class ConvBias(Operation):
@@ -91,14 +93,8 @@ class ConvBias(Operation):
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, w: Tensor, bias: Tensor, geometry: Geometry) -> tuple:
         """A convolution and a sum, which have rules of their own."""
-        from ...layers.batch import batched  # layers come after the operations
-
-        return batched(
-            lambda x, w, bias: Conv.apply(x, w, geometry) + bias.reshape(-1, *[1] * (x.ndim - 2)),
-            (x, w, bias),
-            in_dims[:3],
-            info.batch_size,
-        ), 0
+        each = lambda x, w, bias: Conv.apply(x, w, geometry) + bias.reshape(-1, *[1] * (x.ndim - 2))
+        return batched(each, (x, w, bias), in_dims[:3], info.batch_size), 0
 
 
 class ConvInput(Bilinear):
@@ -123,7 +119,7 @@ class ConvInput(Bilinear):
 
     def vmap(info: Any, in_dims: tuple, y: Tensor, w: Tensor, size: tuple, geometry: Geometry) -> tuple:
         """As for Conv."""
-        return batched(info, in_dims, y, w, size, geometry)
+        return grouped(info, in_dims, y, w, size, geometry)
 
 
 class ConvWeight(Bilinear):
@@ -148,14 +144,12 @@ class ConvWeight(Bilinear):
         return split(out, 0, size), 0
 
 
-@op(
+@functional(
     "T(2, 3, 8), T(4, 3, 3)",
     "T(2, 4, 9), T(6, 2, 3), T(6), stride=2, padding=1, dilation=2, groups=2",
     "T(3, 5), T(2, 3, 2)",
     "T(2, 3, 6), T(4, 3, 4), padding='same'",
     "T(0, 3, 5), T(4, 3, 3)",
-    torch="nn.functional.conv1d",
-    method=False,
 )
 def conv1d(
     input: Tensor,
@@ -167,10 +161,10 @@ def conv1d(
     groups: int = 1,
 ) -> Tensor:
     """Convolution of `input` (n, c, length) or (c, length) with `weight` (out, c / groups, kernel); see conv2d."""
-    return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+    return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(
+@functional(
     "T(2, 3, 5, 6), T(4, 3, 3, 2)",
     "T(2, 4, 7, 6), T(6, 2, 3, 3), T(6), stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2",
     "T(3, 4, 4), T(2, 3, 2, 2), T(2)",
@@ -178,8 +172,6 @@ def conv1d(
     "T(1, 2, 4, 4), T(2, 2, 1, 1), padding='valid'",
     "T(2, 5, 6, 3).permute(0, 3, 1, 2), T(3, 2, 3, 4).permute(1, 0, 3, 2)",
     "T(4, 2, 3, 3), T(2, 1, 3, 3), groups=2",
-    torch="nn.functional.conv2d",
-    method=False,
 )
 def conv2d(
     input: Tensor,
@@ -201,14 +193,12 @@ def conv2d(
     tensor([[[[21., 32.],
               [54., 65.]]]])
     """
-    return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op(
+@functional(
     "T(1, 2, 3, 4, 3), T(2, 2, 2, 2, 2), T(2), padding=1, stride=(1, 2, 1)",
     "T(2, 3, 3, 3), T(1, 2, 2, 1, 2)",
-    torch="nn.functional.conv3d",
-    method=False,
 )
 def conv3d(
     input: Tensor,
@@ -220,23 +210,16 @@ def conv3d(
     groups: int = 1,
 ) -> Tensor:
     """Convolution of `input` (n, c, depth, height, width) with `weight` (out, c / groups, *kernel); see conv2d."""
-    return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+    return convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def convolve(
-    who: str,
-    n: int,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
+    n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
-    """The convolutions: settings as tuples, checks, a batch dimension, the bias."""
-    single, x = with_batch(input, n, who)
-    check_weight(who, n, x, weight, groups)
+    """The convolutions of n dimensions: settings as tuples, checks, a batch dimension, the bias."""
+    who = f"conv{n}d"
+    x, single = with_batch(who, n, input)
+    check_weight(who, n, x, weight)
     kernel = tuple(weight.shape[2:])
     if isinstance(padding, str):
         x, padding = by_name(who, x, kernel, stride, padding, per_dim(dilation, n, who, "dilation"))
@@ -293,8 +276,8 @@ def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups:
     return found
 
 
-def with_batch(input: Tensor, n: int, who: str) -> tuple:
-    """Whether the input has no batch dimension, and the input with one."""
+def check_rank(who: str, n: int, input: Tensor) -> None:
+    """Refuse an input of other ranks; a batch dimension may be missing."""
     if input.ndim not in (n + 1, n + 2):
         raise error(
             RuntimeError,
@@ -302,10 +285,16 @@ def with_batch(input: Tensor, n: int, who: str) -> tuple:
             f"expected {n + 1}D (unbatched) or {n + 2}D (batched) input, but got input of shape {tuple(input.shape)}",
             ranks(input, n),
         )
-    return input.ndim == n + 1, input.unsqueeze(0) if input.ndim == n + 1 else input
 
 
-def check_weight(who: str, n: int, input: Tensor, weight: Tensor, groups: int) -> None:
+def with_batch(who: str, n: int, input: Tensor) -> tuple:
+    """The input with a batch dimension, and whether that is new."""
+    check_rank(who, n, input)
+    single = input.ndim == n + 1
+    return (input.unsqueeze(0) if single else input), single
+
+
+def check_weight(who: str, n: int, input: Tensor, weight: Tensor) -> None:
     """Rank and dtype of the weight."""
     if weight.ndim != n + 2:
         raise error(
@@ -338,8 +327,6 @@ def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation
         )
     totals = [d * (k - 1) for d, k in zip(dilation, kernel)]
     if any(t % 2 for t in totals):
-        from ..pad import pad
-
         x = pad(x, [v for t in reversed(totals) for v in (0, t % 2)])
     return x, tuple([t // 2 for t in totals])
 
@@ -394,7 +381,7 @@ def split(t: Tensor, dim: int, size: int) -> Tensor:
     return t.reshape(*s[:dim], size, s[dim] // size, *s[dim + 1 :])
 
 
-def batched(info: Any, in_dims: tuple, x: Tensor, w: Tensor, *settings: Any) -> tuple:
+def grouped(info: Any, in_dims: tuple, x: Tensor, w: Tensor, *settings: Any) -> tuple:
     """Conv and ConvInput under vmap: a batch of inputs is a larger batch, a batch of weights is more groups."""
     cls, size = info.function, info.batch_size
     if in_dims[1] is None:

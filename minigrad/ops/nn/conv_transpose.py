@@ -7,17 +7,15 @@ from typing import Any
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.argument_errors import about
-from ..base.registry import op
 from ..windows import per_dim
 from .conv import ConvInput, channels, check_weight, finish, settings, with_batch
+from .entry import functional
 
 
-@op(
+@functional(
     "T(2, 3, 5), T(3, 4, 3)",
     "T(2, 4, 5), T(4, 3, 3), T(6), stride=3, padding=1, output_padding=2, groups=2, dilation=2",
     "T(3, 5), T(3, 2, 2)",
-    torch="nn.functional.conv_transpose1d",
-    method=False,
 )
 def conv_transpose1d(
     input: Tensor,
@@ -30,16 +28,14 @@ def conv_transpose1d(
     dilation: Any = 1,
 ) -> Tensor:
     """Transposed convolution of (n, c, length) with `weight` (c, out / groups, kernel); see conv_transpose2d."""
-    return spread("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return spread(1, input, weight, bias, (stride, padding, dilation, groups), output_padding)
 
 
-@op(
+@functional(
     "T(2, 3, 4, 3), T(3, 4, 2, 3)",
     "T(1, 4, 3, 3), T(4, 3, 3, 2), T(6), stride=(2, 3), padding=1, output_padding=(1, 2), groups=2",
     "T(3, 3, 2), T(3, 2, 2, 2), dilation=2",
     "T(1, 2, 3, 3), T(2, 1, 3, 3), None, 1, 1, 1, 1, 2",
-    torch="nn.functional.conv_transpose2d",
-    method=False,
 )
 def conv_transpose2d(
     input: Tensor,
@@ -56,25 +52,15 @@ def conv_transpose2d(
     It is the gradient of conv2d by its input.  `output_padding` says how much larger than the smallest possible output
     the result is, and has to be smaller than stride or dilation; RuntimeError otherwise.
     """
-    return spread("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return spread(2, input, weight, bias, (stride, padding, dilation, groups), output_padding)
 
 
-def spread(
-    who: str,
-    n: int,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: int,
-    dilation: Any,
-) -> Tensor:
-    """The transposed convolutions."""
-    single, y = with_batch(input, n, who)
-    check_weight(who, n, y, weight, groups)
-    geometry = settings(who, n, stride, padding, dilation, groups)
+def spread(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, windows: tuple, output_padding: Any) -> Tensor:
+    """The transposed convolutions of n dimensions, with windows of that stride, padding, dilation and groups."""
+    who, groups = f"conv_transpose{n}d", windows[-1]
+    y, single = with_batch(who, n, input)
+    check_weight(who, n, y, weight)
+    geometry = settings(who, n, *windows)
     extra = per_dim(output_padding, n, who, "output_padding")
     if y.shape[1] != weight.shape[0] or y.shape[1] % groups:
         raise error(

@@ -19,9 +19,9 @@ from ...kernels.cpu import index_cpu as at_places
 from ...kernels.cpu import softmax_rows
 from ..base.argument_errors import about
 from ..base.families import Linear, NonDifferentiable, Operation
-from ..base.registry import op
 from ..compare import where
 from ..reduce import add_up
+from .entry import functional
 from .loss import averaged, chosen, expect_logarithms, reduced, warn_probabilities
 from .softmax import log_softmax
 
@@ -237,7 +237,7 @@ def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, d
     return by_log if by_loss is None else by_loss + by_log
 
 
-@op(
+@functional(
     "T(4, 3), I(4, 3)",
     "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2",
     "T(4), I(4)",
@@ -246,8 +246,6 @@ def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, d
     "T(4, 3), I(4, 3), ignore_index=1, reduction='sum', label_smoothing=0.1",
     "T(4, 3), T(4, 3)",
     "T(2, 3, 4), T(2, 3, 4), P(3), reduction='none', label_smoothing=0.3",
-    torch="nn.functional.cross_entropy",
-    method=False,
 )
 def cross_entropy(
     input: Tensor,
@@ -327,14 +325,12 @@ def soft_cross_entropy(
     return loss.sum() / (input.numel() // max(classes, 1)) if reduction == "mean" else reduced(loss, reduction)
 
 
-@op(
+@functional(
     "T(4, 3), I(4, 3)",
     "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2",
     "T(4), I(4)",
     "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), reduction='none'",
     "T(4, 3), I(4, 3), reduction='sum'",
-    torch="nn.functional.nll_loss",
-    method=False,
 )
 def nll_loss(
     input: Tensor,

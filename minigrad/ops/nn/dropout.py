@@ -6,12 +6,12 @@ import math
 
 from ...core.tensor import Tensor
 from ...errors import error
-from ..base.registry import op
 from ..compare import where
 from ..random import fine, uniform
+from .entry import functional
 
 
-@op("T(3, 4), 0.5, False", torch="nn.functional.dropout", method=False)
+@functional("T(3, 4), 0.5, False")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training each element is zero with probability `p`, and the others are divided by 1 - p; else nothing is done.
 
@@ -20,25 +20,25 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return drop("dropout", input, p, training, inplace, tuple(input.shape))
 
 
-@op("T(2, 3, 4), 0.5, False", torch="nn.functional.dropout1d", method=False)
+@functional("T(2, 3, 4), 0.5, False")
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, length) or (c, length)."""
     return drop("dropout1d", input, p, training, inplace, (*input.shape[:-1], 1))
 
 
-@op("T(2, 3, 4, 2), 0.5, False", torch="nn.functional.dropout2d", method=False)
+@functional("T(2, 3, 4, 2), 0.5, False")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, height, width) or (c, height, width)."""
     return drop("dropout2d", input, p, training, inplace, (*input.shape[:-2], 1, 1))
 
 
-@op("T(2, 3, 2, 2, 2), 0.5, False", torch="nn.functional.dropout3d", method=False)
+@functional("T(2, 3, 2, 2, 2), 0.5, False")
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, depth, height, width) or (c, depth, height, width)."""
     return drop("dropout3d", input, p, training, inplace, (*input.shape[:-3], 1, 1, 1))
 
 
-@op("T(3, 4), 0.5, False", torch="nn.functional.alpha_dropout", method=False)
+@functional("T(3, 4), 0.5, False")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout to SELU's negative limit, rescaled so that mean 0 and variance 1 are kept.
 

@@ -13,9 +13,9 @@ from ...errors import error
 from ...kernels.cpu import index_cpu as kernels
 from ...layers.batching import front
 from ..base.families import Linear
-from ..base.registry import op
 from ..compare import where
 from ..transfer import placed
+from .entry import functional
 
 
 class Embed(Linear):
@@ -81,13 +81,7 @@ class AddRows(Linear):
         return out.unflatten(0, (b, n)), 0
 
 
-@op(
-    "I(2, 3, 5), T(5, 4)",
-    "I(3), T(5, 2)",
-    "I(0, 4), T(4, 2)",
-    torch="nn.functional.embedding",
-    method=False,
-)
+@functional("I(2, 3, 5), T(5, 4)", "I(3), T(5, 2)", "I(0, 4), T(4, 2)")
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -119,17 +113,24 @@ def embedding(
             f"'weight' must be 2-D, got shape {tuple(weight.shape)}",
             "pass a weight of shape (num_embeddings, embedding_dim)",
         )
-    n = weight.shape[0]
-    if padding_idx is not None and not -n <= padding_idx < n:
+    padding = padding_row("embedding", padding_idx, weight.shape[0])
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type)
+    return Embed.apply(weight, input, padding, bool(scale_grad_by_freq))
+
+
+def padding_row(who: str, padding_idx: int | None, n: int) -> int | None:
+    """The number of the padding row, where there is one, counted from the first of n rows."""
+    if padding_idx is None:
+        return None
+    if not -n <= padding_idx < n:
         raise error(
             AssertionError,
-            "embedding",
+            who,
             f"padding_idx={padding_idx} must be within num_embeddings={n}",
             f"choose it from {-n} to {n - 1}",
         )
-    if max_norm is not None:
-        shorten(weight, input, max_norm, norm_type)
-    return Embed.apply(weight, input, None if padding_idx is None else padding_idx % n, bool(scale_grad_by_freq))
+    return padding_idx % n
 
 
 def shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:

@@ -9,12 +9,14 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...errors import error
+from ...layers.batch import batched
 from ...layers.batching import front
 from ..base.argument_errors import about
 from ..base.primitive import Primitive
-from ..base.registry import op
+from ..einsum import einsum
 from ..matmul import multiply, product, rows
 from ..products import one_dtype
+from .entry import functional
 
 
 class Affine(Primitive):
@@ -48,20 +50,16 @@ class Affine(Primitive):
         """One map for all examples, if they share it; else a product and a sum, which have rules of their own."""
         if in_dims[1:] == (None, None):
             return Affine.apply(front(args[0], in_dims[0], info.batch_size), *args[1:]), 0
-        from ...layers.batch import batched  # layers come after the operations
-
         return batched(lambda x, weight, bias: x @ weight.mT + bias, args, in_dims, info.batch_size), 0
 
 
-@op(
+@functional(
     "T(2, 3), T(4, 3), T(4)",
     "T(3), T(4, 3)",
     "T(2, 5, 3), T(4, 3), T(4)",
     "T(2, 3), T(3)",
     "T(0, 3), T(2, 3), T(2)",
     "T(3, 2).mT, T(3, 4).mT",
-    torch="nn.functional.linear",
-    method=False,
 )
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias: (..., in) with weight (out, in) and bias (out,) gives (..., out).
@@ -84,12 +82,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     if input._np_dtype != weight._np_dtype:
         one_dtype("linear", input, weight, ("input", "weight"))
-    if (
-        bias is not None
-        and len(sizes) == 2
-        and bias.ndim == 1
-        and input._np_dtype == weight._np_dtype == bias._np_dtype
-    ):
+    if bias is not None and len(sizes) == 2 and bias.ndim == 1 and bias._np_dtype == input._np_dtype:
         return Affine.apply(input, weight, bias)
     out = input @ (weight.mT if len(sizes) == 2 else weight)
     return out if bias is None else out + bias
@@ -108,12 +101,7 @@ def in_features(shape: tuple, sizes: tuple) -> str:
     return f"build the layer with in_features={shape[-1]}, or pass an input of shape (..., {sizes[1]})"
 
 
-@op(
-    "T(2, 3), T(2, 4), T(5, 3, 4), T(5)",
-    "T(3, 2, 3), T(3, 2, 2), T(1, 3, 2)",
-    torch="nn.functional.bilinear",
-    method=False,
-)
+@functional("T(2, 3), T(2, 4), T(5, 3, 4), T(5)", "T(3, 2, 3), T(3, 2, 2), T(1, 3, 2)")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """out[..., o] = sum over i and j of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o]."""
     if input1.shape[:-1] != input2.shape[:-1] or tuple(weight.shape[1:]) != (input1.shape[-1], input2.shape[-1]):
@@ -124,10 +112,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"shape {tuple(weight.shape)}",
             "weight should have shape (out_features, in1_features, in2_features)",
         )
-    out = (
-        (input1.unsqueeze(-2) @ weight.movedim(0, -3).transpose(-3, -2).reshape(weight.shape[1], -1))
-        .squeeze(-2)
-        .unflatten(-1, (weight.shape[0], weight.shape[2]))
-        @ input2.unsqueeze(-1)
-    ).squeeze(-1)
+    out = einsum("...i,oij,...j->...o", input1, weight, input2)
     return out if bias is None else out + bias

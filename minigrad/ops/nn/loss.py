@@ -14,12 +14,13 @@ from ...core.tensor import Tensor
 from ...errors import error, warn
 from ..base.argument_errors import about, apart, meet
 from ..base.families import Operation, Pointwise
-from ..base.registry import op
 from ..compare import where
 from ..elementary import log, log1p, xlogy
 from .activation import logsigmoid
+from .entry import functional
 
 REDUCTIONS = ("none", "mean", "sum")
+PAIRS = ("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none'", "T(2, 3), T(2, 3), reduction='sum'", "T(), T()")
 
 
 class Huber(Pointwise):
@@ -51,16 +52,7 @@ class Probability(Operation):
     batch = lambda x, y: (x, y)
 
 
-@op(
-    "T(3, 4), T(3, 4)",
-    "T(3), T(3), reduction='none'",
-    "T(2, 3), T(2, 3), reduction='sum'",
-    "T(), T()",
-    "T(4, 3).mT, T(3, 4)",
-    "T(3), T(3), weight=P(3)",
-    torch="nn.functional.mse_loss",
-    method=False,
-)
+@functional(*PAIRS, "T(4, 3).mT, T(3, 4)", "T(3), T(3), weight=P(3)")
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -70,19 +62,11 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """`(input - target) ** 2`; the mean is weighted where a `weight` is given."""
-    return weighed(
-        "mse_loss", (difference("mse_loss", input, target)).square(), weight, reduction, size_average, reduce
-    )
+    reduction = chosen("mse_loss", reduction, size_average, reduce)
+    return weighed("mse_loss", difference("mse_loss", input, target).square(), weight, reduction)
 
 
-@op(
-    "T(3, 4), T(3, 4)",
-    "T(3), T(3), reduction='none'",
-    "T(2, 3), T(2, 3), reduction='sum'",
-    "T(3), T(3), weight=P(3)",
-    torch="nn.functional.l1_loss",
-    method=False,
-)
+@functional(*PAIRS, "T(3), T(3), weight=P(3)")
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -92,16 +76,11 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|; the mean is weighted where a `weight` is given."""
-    return weighed("l1_loss", difference("l1_loss", input, target).abs(), weight, reduction, size_average, reduce)
+    reduction = chosen("l1_loss", reduction, size_average, reduce)
+    return weighed("l1_loss", difference("l1_loss", input, target).abs(), weight, reduction)
 
 
-@op(
-    "T(3, 4), T(3, 4)",
-    "T(3), T(3), reduction='none', beta=0.3",
-    "T(3), T(3), reduction='sum', beta=0",
-    torch="nn.functional.smooth_l1_loss",
-    method=False,
-)
+@functional(*PAIRS, "T(3), T(3), reduction='none', beta=0.3", "T(3), T(3), reduction='sum', beta=0")
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -120,14 +99,7 @@ def smooth_l1_loss(
     return reduced(Huber.apply(d, float(beta)), reduction) * (1 / beta) if beta else reduced(d.abs(), reduction)
 
 
-@op(
-    "T(3, 4), T(3, 4)",
-    "T(3), T(3), reduction='none', delta=0.3",
-    "T(3), T(3), 'sum', 2.0",
-    "T(3), T(3), weight=P(3)",
-    torch="nn.functional.huber_loss",
-    method=False,
-)
+@functional(*PAIRS, "T(3), T(3), reduction='none', delta=0.3", "T(3), T(3), 'sum', 2.0", "T(3), T(3), weight=P(3)")
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -151,12 +123,10 @@ def huber_loss(
     return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
 
 
-@op(
+@functional(
     "P(3, 4) / 3, P(3, 4) / 2",
     "P(3) / 3, P(3) / 2, torch.ones_like(P(3)).cumsum(0), reduction='none'",
     "P(3) / 3, P(3) / 2, reduction='sum'",
-    torch="nn.functional.binary_cross_entropy",
-    method=False,
 )
 def binary_cross_entropy(
     input: Tensor,
@@ -176,13 +146,11 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@op(
+@functional(
     "T(3, 4), P(3, 4) / 2",
     "T(2, 3), P(2, 3) / 2, torch.ones_like(P(3)).cumsum(0), pos_weight=torch.ones_like(P(3)).cumsum(0)",
     "50 * T(3), P(3) / 2, reduction='none'",
     "T(2), P(2) / 2, reduction='sum'",
-    torch="nn.functional.binary_cross_entropy_with_logits",
-    method=False,
 )
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -213,13 +181,11 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@op(
+@functional(
     "T(3, 4), P(3, 4)",
     "T(3, 4), T(3, 4), log_target=True",
     "T(3, 4), P(3, 4), reduction='batchmean'",
     "T(3), P(3), reduction='none'",
-    torch="nn.functional.kl_div",
-    method=False,
 )
 def kl_div(
     input: Tensor,
@@ -241,13 +207,7 @@ def kl_div(
     return reduced(loss, reduction) / input.shape[0] if mean and input.ndim else reduced(loss, reduction)
 
 
-@op(
-    "T(3, 4), P(3, 4)",
-    "P(3), P(3), False",
-    "T(3), 3 * P(3), full=True, reduction='sum'",
-    torch="nn.functional.poisson_nll_loss",
-    method=False,
-)
+@functional("T(3, 4), P(3, 4)", "P(3), P(3), False", "T(3), 3 * P(3), full=True, reduction='sum'")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -270,12 +230,10 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
-@op(
+@functional(
     "T(3, 4), T(3, 4), P(3, 4)",
     "T(3, 4), T(3, 4), P(3, 1), True",
     "T(3), T(3), P(3), reduction='none'",
-    torch="nn.functional.gaussian_nll_loss",
-    method=False,
 )
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
@@ -303,12 +261,7 @@ def gaussian_nll_loss(
     return reduced(loss, chosen("gaussian_nll_loss", reduction, None, None))
 
 
-@op(
-    "T(3, 4), 2.0 * B(3, 4) - 1",
-    "T(3), 2.0 * B(3) - 1, reduction='none'",
-    torch="nn.functional.soft_margin_loss",
-    method=False,
-)
+@functional("T(3, 4), 2.0 * B(3, 4) - 1", "T(3), 2.0 * B(3) - 1, reduction='none'")
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -320,12 +273,7 @@ def soft_margin_loss(
     return reduced(-logsigmoid(target * input), chosen("soft_margin_loss", reduction, size_average, reduce))
 
 
-@op(
-    "T(3, 4), P(3, 4) / 2",
-    "T(3, 4), P(3, 4) / 2, P(4), reduction='none'",
-    torch="nn.functional.multilabel_soft_margin_loss",
-    method=False,
-)
+@functional("T(3, 4), P(3, 4) / 2", "T(3, 4), P(3, 4) / 2, P(4), reduction='none'")
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -359,16 +307,8 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
-def weighed(
-    who: str,
-    loss: Tensor,
-    weight: Tensor | None,
-    reduction: str,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-) -> Tensor:
+def weighed(who: str, loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """The reduction of losses that may have one weight each."""
-    reduction = chosen(who, reduction, size_average, reduce)
     if weight is None:
         return reduced(loss, reduction)
     if weight.shape != loss.shape:
@@ -383,16 +323,12 @@ def weighed(
 
 def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
     """input - target, with a warning where they are broadcast, which is seldom meant."""
-    try:
-        result = input - target
-    except RuntimeError:
-        if meet(tuple(input.shape), tuple(target.shape)):
-            raise
+    differ = input.shape != target.shape
+    if differ and not meet(tuple(input.shape), tuple(target.shape)):
         shapes = apart([input.shape, target.shape])
-        raise error(
-            RuntimeError, who, shapes, resized(input, target), notes=about({"input": input, "target": target})
-        ) from None
-    if input.shape != target.shape:
+        raise error(RuntimeError, who, shapes, resized(input, target), notes=about({"input": input, "target": target}))
+    result = input - target
+    if differ:
         warn(
             "broadcast-loss",
             who,

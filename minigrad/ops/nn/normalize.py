@@ -13,19 +13,17 @@ from ...core.frames import current, use
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.argument_errors import about
-from ..base.registry import op
 from ..pad import pad
+from .entry import functional
 from .pool import avg_pool2d
 from .standardize import Channelwise, DivideByRMS, LayerNorm, Standardize
 
 
-@op(
+@functional(
     "T(4, 3), (3,)",
     "T(2, 3, 4), (3, 4), T(3, 4), T(3, 4)",
     "T(4, 3), (3,), T(3), None, 0.1",
     "T(0, 3), (3,), T(3)",
-    torch="nn.functional.layer_norm",
-    method=False,
 )
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
@@ -45,13 +43,7 @@ def layer_norm(
     return scaled(input, dims, weight, bias, tuple(normalized_shape), eps)[0]
 
 
-@op(
-    "T(4, 3), (3,)",
-    "T(2, 3, 4), (3, 4), T(3, 4)",
-    "T(4, 3), (3,), T(3), 0.1",
-    torch="nn.functional.rms_norm",
-    method=False,
-)
+@functional("T(4, 3), (3,)", "T(2, 3, 4), (3, 4), T(3, 4)", "T(4, 3), (3,), T(3), 0.1")
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divided by the root of the mean square over the last dimensions (`normalized_shape`); then times `weight`.
 
@@ -63,13 +55,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return affine(DivideByRMS.apply(input, dims, eps)[0], weight, None)
 
 
-@op(
-    "T(2, 4, 3), 2",
-    "T(2, 6, 2, 3), 3, T(6), T(6)",
-    "T(3, 4), 2, T(4), None, 0.1",
-    torch="nn.functional.group_norm",
-    method=False,
-)
+@functional("T(2, 4, 3), 2", "T(2, 6, 2, 3), 3, T(6), T(6)", "T(3, 4), 2, T(4), None, 0.1")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -93,13 +79,11 @@ def group_norm(
     return scaled(grouped, (2, 3), weight, bias, (num_groups, some, 1), eps)[0].reshape(input.shape)
 
 
-@op(
+@functional(
     "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0)",
     "T(4, 3, 2), None, None, T(3), T(3), True",
     "T(3, 2, 2, 3), torch.ones_like(P(2)).cumsum(0), torch.ones_like(P(2)).cumsum(0), T(2), T(2), False, 0.1, 0.1",
     "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, T(3), False",
-    torch="nn.functional.batch_norm",
-    method=False,
 )
 def batch_norm(
     input: Tensor,
@@ -148,20 +132,15 @@ def batch_norm(
         return affine(input, *(None if t is None else along_channels(t, input) for t in (weight, bias)))
     shape = (input.shape[1], *[1] * (input.ndim - 2))
     out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
-    with use(current().all_grad(False)):
-        if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(mean.detach().flatten() * momentum)
-        if running_var is not None:
-            running_var.mul_(1 - momentum).add_(var.detach().flatten() * (momentum * n / (n - 1)))
+    move(running_mean, 1 - momentum, mean.detach(), momentum)
+    move(running_var, 1 - momentum, var.detach(), momentum * n / (n - 1))
     return out
 
 
-@op(
+@functional(
     "T(2, 3, 4)",
     "T(2, 3, 4, 2), None, None, T(3), T(3)",
     "T(2, 3, 4), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, None, False",
-    torch="nn.functional.instance_norm",
-    method=False,
 )
 def instance_norm(
     input: Tensor,
@@ -190,15 +169,12 @@ def instance_norm(
     check_channels("instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     channels = input.reshape(*input.shape[:2], 1, n)
     out, mean, var = scaled(channels, (2, 3), weight, bias, (input.shape[1], 1, 1), eps)
-    with use(current().all_grad(False)):
-        if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(mean.detach().mean(0).flatten() * momentum)
-        if running_var is not None:
-            running_var.mul_(1 - momentum).add_(var.detach().mean(0).flatten() * (momentum * n / (n - 1)))
+    move(running_mean, 1 - momentum, mean.detach().mean(0), momentum)
+    move(running_var, 1 - momentum, var.detach().mean(0), momentum * n / (n - 1))
     return out.reshape(input.shape)
 
 
-@op("T(2, 5, 3), 3", "T(1, 4, 2, 2), 2, 0.1, 0.5, 2.0", torch="nn.functional.local_response_norm", method=False)
+@functional("T(2, 5, 3), 3", "T(1, 4, 2, 2), 2, 0.1, 0.5, 2.0")
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Each channel divided by `(k + alpha * m) ** beta`, m the mean of the squares of the `size` channels around it."""
     if input.ndim < 3:
@@ -213,7 +189,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return input / (means.reshape(input.shape) * alpha + k) ** beta
 
 
-@op("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0", torch="nn.functional.normalize", method=False)
+@functional("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0")
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """`input` divided by its p-norm along `dim`, which is taken as at least `eps`."""
     return input / input.norm(p, dim, True).clamp_min(eps)
@@ -266,6 +242,13 @@ def scaled(
         return affine(out, w, b), mean, variance
     w, b = x.new_ones(shape) if w is None else w, x.new_zeros(shape) if b is None else b
     return LayerNorm.apply(x, w, b, dims, float(eps))
+
+
+def move(running: Tensor | None, kept: float, now: Tensor, share: float) -> None:
+    """Change running statistics, where there are any, to kept times themselves and a share of those of the batch."""
+    if running is not None:
+        with use(current().all_grad(False)):
+            running.mul_(kept).add_(now.flatten() * share)
 
 
 def along_channels(t: Tensor, input: Tensor) -> Tensor:

@@ -18,8 +18,8 @@ from ...errors import error
 from ...kernels.cpu import max_pool as kernels
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last
-from ..base.registry import op
 from ..windows import add_windows, count, element, padded, per_dim, ranks, reach
+from .entry import functional
 
 
 class MaxPool(Operation):
@@ -49,11 +49,7 @@ class MaxPool(Operation):
     dx = lambda g0, x, out1, kernel: put(g0, x._sizes, out1, len(kernel))
     batch = lambda x, *settings: (x, *settings)
 
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the largest elements, on arrays."""
-        dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], bound[0].shape, len(bound[1]))
-        return None if dx is None else (dx, *[None] * 5)
+    arrays = lambda gs, bound: put_arrays(gs, bound)
 
 
 class WindowSum(Linear):
@@ -95,13 +91,11 @@ class SpreadWindows(Linear):
     batch = lambda x, *settings: (x, *settings)
 
 
-@op(
+@functional(
     "T(2, 3, 8), 2",
     "T(2, 9), 3, 2, 1",
     "T(1, 2, 8), 2, 3, 0, 2, True",
     "T(2, 2, 7), 3, 2, 1, return_indices=True",
-    torch="nn.functional.max_pool1d",
-    method=False,
 )
 def max_pool1d(
     input: Tensor,
@@ -113,18 +107,16 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """The largest element of each window of (n, c, length) or (c, length); see max_pool2d."""
-    return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(
+@functional(
     "T(2, 3, 4, 6), 2",
     "T(2, 5, 5), (3, 2), (2, 1), (1, 0)",
     "T(1, 2, 7, 8), 2, 3, 0, 2, True",
     "T(1, 2, 5, 5), 3, 2, 1, return_indices=True",
     "T(2, 6, 4, 3).permute(0, 3, 1, 2), 2, 1",
     "T(0, 2, 4, 4), 2",
-    torch="nn.functional.max_pool2d",
-    method=False,
 )
 def max_pool2d(
     input: Tensor,
@@ -144,16 +136,10 @@ def max_pool2d(
     >>> max_pool2d(minigrad.tensor([[[1., 2.], [4., 3.]]]), 2)
     tensor([[[4.]]])
     """
-    return max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op(
-    "T(2, 3, 8), 2",
-    "T(2, 9), 3, 2, 1",
-    "T(2, 2, 8), 3, 2, 1, True, False",
-    torch="nn.functional.avg_pool1d",
-    method=False,
-)
+@functional("T(2, 3, 8), 2", "T(2, 9), 3, 2, 1", "T(2, 2, 8), 3, 2, 1, True, False")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -163,17 +149,15 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window of (n, c, length) or (c, length); see avg_pool2d."""
-    return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op(
+@functional(
     "T(2, 3, 4, 6), 2",
     "T(2, 5, 5), (3, 2), (2, 1), (1, 0)",
     "T(1, 2, 6, 5), 3, 2, 1, True, False",
     "T(1, 2, 6, 5), 3, 2, 1, True",
     "T(2, 2, 4, 4), 2, divisor_override=3",
-    torch="nn.functional.avg_pool2d",
-    method=False,
 )
 def avg_pool2d(
     input: Tensor,
@@ -189,52 +173,36 @@ def avg_pool2d(
     `stride` is the kernel's size where it is None.  The divisor counts the padding, too, unless `count_include_pad` is
     False; `divisor_override` replaces it.
     """
-    return avg_pool(
-        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def max_pool(
-    who: str,
-    n: int,
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    return_indices: bool,
+    n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, return_indices: bool
 ) -> Any:
     """The maximum of windows over the last n dimensions."""
+    who = f"max_pool{n}d"
     kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
     gap = per_dim(dilation, n, who, "dilation")
-    out = MaxPool.apply(input, kernel, step, pad, gap, number_of(who, input, kernel, step, pad, gap, ceil_mode))
+    out = MaxPool.apply(input, kernel, step, pad, gap, number_of(who, input, kernel, step, pad, gap, ceil))
     return out if return_indices else out[0]
 
 
 def avg_pool(
-    who: str,
-    n: int,
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
+    n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil: bool, count_pad: bool, divisor: int | None
 ) -> Tensor:
-    """The mean of windows over the last n dimensions."""
+    """The mean of windows over the last n dimensions, their padding counted or not."""
+    who = f"avg_pool{n}d"
     kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
-    number = number_of(who, input, kernel, step, pad, (1,) * n, ceil_mode)
+    number = number_of(who, input, kernel, step, pad, (1,) * n, ceil)
     total = WindowSum.apply(input, kernel, step, pad, number)
     if divisor == 0:
         raise error(RuntimeError, who, "divisor must be not zero", "leave divisor_override away")
-    if divisor is None and not ceil_mode and (count_include_pad or not any(pad)):
+    if divisor is None and not ceil and (count_pad or not any(pad)):
         divisor = math.prod(kernel)
     rounding = None if input.is_floating_point() else "trunc"
     if divisor is not None:
         return total.div(divisor, rounding_mode=rounding)
-    margin = pad if count_include_pad else (0,) * n
+    margin = pad if count_pad else (0,) * n
     sizes = [covered(m, *settings) for m, *settings in zip(input.shape[-n:], kernel, step, pad, number, margin)]
     return total.div(wrap_near(math.prod(np.ix_(*sizes)).astype(input._np_dtype), input), rounding_mode=rounding)
 
@@ -301,6 +269,12 @@ def put(g: Tensor, shape: tuple, at: Tensor, n: int) -> Tensor:
     number = math.prod(g.shape[len(lead) :])
     zeros = g.new_zeros((*lead, math.prod(shape[len(lead) :])))
     return zeros.scatter_add(-1, at.reshape(*lead, number), g.reshape(*lead, number)).reshape(shape)
+
+
+def put_arrays(gs: tuple, bound: tuple) -> tuple | None:
+    """The gradient of the largest elements, on arrays."""
+    dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], bound[0].shape, len(bound[1]))
+    return None if dx is None else (dx, *[None] * (len(bound) - 3))
 
 
 def places(offset: tuple, number: tuple, stride: tuple, padding: tuple, dilation: tuple) -> list:

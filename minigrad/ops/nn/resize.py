@@ -9,10 +9,11 @@ import numpy as np
 
 from ...core.tensor import Tensor, wrap_near
 from ...errors import error
-from ..base.registry import op
+from .adaptive_pool import adaptive_avg_pool
+from .entry import functional
 
 
-@op(
+@functional(
     "T(2, 3, 4), 7",
     "T(1, 2, 3, 4), scale_factor=2",
     "T(1, 2, 5, 4), (3, 7)",
@@ -27,8 +28,6 @@ from ..base.registry import op
     "T(1, 1, 4, 3), scale_factor=1.7, mode='bicubic', align_corners=True",
     "T(1, 1, 4, 4), 3, mode='area'",
     "T(1, 1, 3, 4), 5, mode='nearest-exact'",
-    torch="nn.functional.interpolate",
-    method=False,
 )
 def interpolate(
     input: Tensor,
@@ -74,8 +73,6 @@ def interpolate(
             "pass a size from 1 on",
         )
     if mode == "area":
-        from .adaptive_pool import adaptive_avg_pool
-
         return adaptive_avg_pool("interpolate", n, input, sizes)
     for d, new, factor in zip(range(2, input.ndim), sizes, factors):
         old = input.shape[d]
@@ -148,7 +145,7 @@ def combined(input: Tensor, dim: int, terms: list) -> Tensor:
     return sum(picked[1:], picked[0])
 
 
-@op("T(2, 8, 2, 3), 2", "T(9, 2, 2), 3", torch="nn.functional.pixel_shuffle", method=False)
+@functional("T(2, 8, 2, 3), 2", "T(9, 2, 2), 3")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., c * r * r, h, w) rearranged to (..., c, h * r, w * r), for r = `upscale_factor`."""
     r, lead = upscale_factor, tuple(input.shape[:-3])
@@ -165,7 +162,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return x.reshape(*lead, c, h * r, w * r)
 
 
-@op("T(2, 2, 4, 6), 2", "T(1, 3, 6), 3", torch="nn.functional.pixel_unshuffle", method=False)
+@functional("T(2, 2, 4, 6), 2", "T(1, 3, 6), 3")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., c, h * r, w * r) rearranged to (..., c * r * r, h, w), for r = `downscale_factor`: pixel_shuffle undone."""
     r, lead = downscale_factor, tuple(input.shape[:-3])

@@ -5,19 +5,17 @@ from __future__ import annotations
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.argument_errors import about
-from ..base.registry import op
 from ..broadcast import broadcast_tensors
 from ..compare import where
+from .entry import functional
 from .loss import chosen, reduced
 
 
-@op(
+@functional(
     "T(3, 4), T(3, 4)",
     "T(3, 4), T(4), 1",
     "T(2, 3, 4), T(2, 3, 4), dim=0",
     "T(4), T(4), -1",
-    torch="nn.functional.cosine_similarity",
-    method=False,
 )
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
@@ -26,24 +24,16 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return ((x1 / lengths[0]) * (x2 / lengths[1])).sum(dim)
 
 
-@op(
-    "T(3, 4), T(3, 4)",
-    "T(4), T(4), 1.0",
-    "T(3, 4), T(4), 2.0, 1e-6, True",
-    torch="nn.functional.pairwise_distance",
-    method=False,
-)
+@functional("T(3, 4), T(3, 4)", "T(4), T(4), 1.0", "T(3, 4), T(4), 2.0, 1e-6, True")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
-@op(
+@functional(
     "T(3, 4), 2 * B(3, 4) - 1.0",
     "T(3), 2 * B(3) - 1.0, 0.3",
     "T(2, 2), 2 * B(2, 2) - 1.0, 0.5",
-    torch="nn.functional.hinge_embedding_loss",
-    method=False,
 )
 def hinge_embedding_loss(
     input: Tensor,
@@ -58,12 +48,7 @@ def hinge_embedding_loss(
     return reduced(where(target == 1, input, 0.0) + where(target == -1, (margin - input).clamp_min(0), 0.0), reduction)
 
 
-@op(
-    "T(3), T(3), 2 * B(3) - 1.0",
-    "T(3), T(3), 2 * B(3) - 1.0, 0.5, reduction='none'",
-    torch="nn.functional.margin_ranking_loss",
-    method=False,
-)
+@functional("T(3), T(3), 2 * B(3) - 1.0", "T(3), T(3), 2 * B(3) - 1.0, 0.5, reduction='none'")
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -87,11 +72,9 @@ def margin_ranking_loss(
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
-@op(
+@functional(
     "T(3, 4), T(3, 4), T(3, 4)",
     "T(3, 4), T(3, 4), T(3, 4), 2.0, swap=True, reduction='none'",
-    torch="nn.functional.triplet_margin_loss",
-    method=False,
 )
 def triplet_margin_loss(
     anchor: Tensor,
@@ -116,11 +99,9 @@ def triplet_margin_loss(
     return reduced((near - far + margin).clamp_min(0), reduction)
 
 
-@op(
+@functional(
     "T(3, 4), T(3, 4), 2 * B(3) - 1.0",
     "T(3, 4), T(3, 4), 2 * B(3) - 1.0, 0.2, reduction='none'",
-    torch="nn.functional.cosine_embedding_loss",
-    method=False,
 )
 def cosine_embedding_loss(
     input1: Tensor,

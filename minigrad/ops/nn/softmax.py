@@ -18,6 +18,7 @@ from ..base.layouts import row_major
 from ..base.registry import op
 from ..elementary import exp
 from ..reduce import Sum, add_up, axes, axis
+from .entry import functional
 
 
 class Softmax(Operation):
@@ -147,8 +148,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Ten
     return LogSoftmax.apply(*prepared(input, dim, dtype, "log_softmax"))
 
 
-@op("T(3, 4), 1", "T(2, 3, 4), 0", "T(), 0", "torch.zeros((0, 3)), 0", "I(3, 4, 9), 1, dtype=torch.float64",
-    torch="nn.functional.softmin", method=False)  # fmt: skip
+@functional("T(3, 4), 1", "T(2, 3, 4), 0", "T(), 0", "torch.zeros((0, 3)), 0", "I(3, 4, 9), 1, dtype=torch.float64")
 def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """Softmax of the negative: the smallest element gets the largest share."""
     x, dims = prepared(input, dim, dtype, "softmin")

@@ -18,6 +18,7 @@ from ...kernels.cpu import batch_norm, softmax_rows
 from ..base.families import Operation
 from ..base.layouts import channels_last, row_major
 from ..base.primitive import ShapeOf
+from .softmax import behind
 
 
 class Standardize(Operation):
@@ -37,7 +38,7 @@ class Standardize(Operation):
         return centred / np.sqrt(variance + eps), mean, variance
 
     dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
-    batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
+    batch = lambda x, dims, eps: (x, behind(dims), eps)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
@@ -75,13 +76,7 @@ class LayerNorm(Operation):
         None if g0 is None else sum_to(g0 * ((x - out1) * (out2 + eps).rsqrt()), shape)
     )
     dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
-    batch = lambda x, weight, bias, dims, eps: (
-        x,
-        meeting(weight, x),
-        meeting(bias, x),
-        tuple([d + 1 for d in dims]),
-        eps,
-    )
+    batch = lambda x, weight, bias, dims, eps: (x, meeting(weight, x), meeting(bias, x), behind(dims), eps)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
@@ -153,7 +148,7 @@ class DivideByRMS(Operation):
         return x * factor, factor
 
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
-    batch = lambda x, dims, eps: (x, tuple([d + 1 for d in dims]), eps)
+    batch = lambda x, dims, eps: (x, behind(dims), eps)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:

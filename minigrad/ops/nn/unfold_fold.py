@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,27 +11,24 @@ from ...arrays.kinds import contiguous
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.families import Linear
-from ..base.registry import op
 from ..windows import add_windows, count, padded, per_dim, windows
-from .conv import Geometry, merge, settings, split, with_batch
+from .conv import Geometry, check_rank, settings
+from .entry import functional
 
 
 class Im2Col(Linear):
-    """All windows of x as columns: (n, c, *size) becomes (n, c * elements of a window, number of windows)."""
+    """All windows of x as columns: (..., c, *size) becomes (..., c * elements of a window, number of windows)."""
 
     @staticmethod
     def impl(x: np.ndarray, kernel: tuple, geometry: Geometry) -> np.ndarray:
-        number = tuple(map(count, x.shape[2:], kernel, *geometry[:3]))
-        view = windows(
-            padded(x, geometry.padding, geometry.padding), kernel, number, geometry.stride, geometry.dilation
-        )
-        return view.reshape(x.shape[0], x.shape[1] * int(np.prod(kernel)), int(np.prod(number)))
+        *lead, c = x.shape[:-2]
+        number = tuple(map(count, x.shape[-2:], kernel, *geometry[:3]))
+        whole = padded(x, geometry.padding, geometry.padding)
+        view = windows(whole, kernel, number, geometry.stride, geometry.dilation)
+        return view.reshape(*lead, c * math.prod(kernel), math.prod(number))
 
-    dx = lambda g, shape, kernel, geometry: Col2Im.apply(g, tuple(shape[2:]), kernel, geometry)
-
-    def vmap(info: Any, in_dims: tuple, x: Tensor, kernel: tuple, geometry: Geometry) -> tuple:
-        """One larger batch."""
-        return split(Im2Col.apply(merge(x.movedim(in_dims[0], 0), 0), kernel, geometry), 0, info.batch_size), 0
+    dx = lambda g, shape, kernel, geometry: Col2Im.apply(g, tuple(shape[-2:]), kernel, geometry)
+    batch = lambda x, *settings: (x, *settings)
 
 
 class Col2Im(Linear):
@@ -38,55 +36,44 @@ class Col2Im(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, kernel: tuple, geometry: Geometry) -> np.ndarray:
+        *lead, rows, _ = x.shape
         number = tuple(map(count, size, kernel, *geometry[:3]))
-        parts = x.reshape(x.shape[0], x.shape[1] // int(np.prod(kernel)), *kernel, *number)
+        parts = x.reshape(*lead, rows // math.prod(kernel), *kernel, *number)
         return contiguous(add_windows(parts, size, *geometry[:3]))
 
     dx = lambda g, kernel, geometry: Im2Col.apply(g, kernel, geometry)
-
-    def vmap(info: Any, in_dims: tuple, x: Tensor, size: tuple, kernel: tuple, geometry: Geometry) -> tuple:
-        """One larger batch."""
-        return split(Col2Im.apply(merge(x.movedim(in_dims[0], 0), 0), size, kernel, geometry), 0, info.batch_size), 0
+    batch = lambda x, *settings: (x, *settings)
 
 
-@op(
+@functional(
     "T(2, 3, 5, 4), 2",
     "T(1, 2, 6, 5), (2, 3), 2, 1, (1, 2)",
     "T(2, 4, 4), (2, 1)",
     name="im2col",
-    torch="nn.functional.unfold",
-    method=False,
 )
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """All windows of `input` (n, c, height, width) as columns: (n, c * elements of a window, number of windows)."""
-    single, x = with_batch(input, 2, "unfold")
+    check_rank("unfold", 2, input)
     kernel = per_dim(kernel_size, 2, "unfold", "kernel_size")
     geometry = settings("unfold", 2, stride, padding, dilation)
-    if min(map(count, x.shape[2:], kernel, *geometry[:3])) < 1:
+    if min(map(count, input.shape[-2:], kernel, *geometry[:3])) < 1:
         raise error(
             RuntimeError,
             "unfold",
             f"no window of size {kernel} fits into an input of shape {tuple(input.shape)}",
             "pad the input (padding=), or use a smaller kernel",
         )
-    out = Im2Col.apply(x, kernel, geometry)
-    return out[0] if single else out
+    return Im2Col.apply(input, kernel, geometry)
 
 
-@op(
-    "T(2, 12, 12), (5, 4), 2",
-    "T(1, 12, 8), (6, 5), (2, 3), (1, 2), 1, 2",
-    name="col2im",
-    torch="nn.functional.fold",
-    method=False,
-)
+@functional("T(2, 12, 12), (5, 4), 2", "T(1, 12, 8), (6, 5), (2, 3), (1, 2), 1, 2", name="col2im")
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
     """Columns (n, c * elements of a window, windows) added up into (n, c, *output_size): unfold's transpose."""
     size, kernel = per_dim(output_size, 2, "fold", "output_size"), per_dim(kernel_size, 2, "fold", "kernel_size")
     geometry = settings("fold", 2, stride, padding, dilation)
-    elements, number = int(np.prod(kernel)), int(np.prod(list(map(count, size, kernel, *geometry[:3]))))
+    elements, number = math.prod(kernel), math.prod(map(count, size, kernel, *geometry[:3]))
     if input.ndim not in (2, 3) or input.shape[-2] % elements or input.shape[-1] != number:
         raise error(
             RuntimeError,
@@ -95,5 +82,4 @@ def fold(
             f"elements that an output of size {size} has",
             f"its last two sizes should be c * {elements} and {number}",
         )
-    out = Col2Im.apply(input if input.ndim == 3 else input.unsqueeze(0), size, kernel, geometry)
-    return out if input.ndim == 3 else out[0]
+    return Col2Im.apply(input, size, kernel, geometry)

@@ -6,8 +6,8 @@ import bisect
 import math
 from typing import Any
 
-from ..errors import error
-from .optimizer import Optimizer
+from ...errors import error
+from ..optimizer import Optimizer
 from .rates import LRScheduler
 
 
@@ -36,9 +36,8 @@ class CosineAnnealingLR(LRScheduler):
             return now
         if (t - 1 - self.T_max) % (2 * self.T_max) == 0:
             return now + (first - low) * (1 - math.cos(math.pi / self.T_max)) / 2
-        return (1 + math.cos(math.pi * t / self.T_max)) / (1 + math.cos(math.pi * (t - 1) / self.T_max)) * (
-            now - low
-        ) + low
+        height = lambda t: 1 + math.cos(math.pi * t / self.T_max)
+        return height(t) / height(t - 1) * (now - low) + low
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):

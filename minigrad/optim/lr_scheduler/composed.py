@@ -6,9 +6,8 @@ import bisect
 import math
 from typing import Any
 
-from ..diagnose import optimizers
-from ..errors import error
-from .optimizer import Optimizer
+from ...errors import error
+from ..optimizer import Optimizer
 from .rates import LRScheduler
 
 
@@ -43,14 +42,9 @@ class SequentialLR(LRScheduler):
         self.schedulers[0].restart()
         self._last_lr = self.schedulers[0].get_last_lr()
 
-    def step(self) -> None:
-        """Go on by one epoch."""
-        self.last_epoch += 1
-        if self.last_epoch == 1 and not self.optimizer._stepped:
-            optimizers.warn_schedule_first(type(self).__name__, self.optimizer._all())
+    def set_rates(self) -> None:
         now = self.schedulers[bisect.bisect_right(self.milestones, self.last_epoch)]
         now.restart() if self.last_epoch in self.milestones else now.step()
-        self._last_lr = now.get_last_lr()
 
 
 class ChainedScheduler(LRScheduler):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..diagnose import optimizers
-from ..errors import error
-from .optimizer import Optimizer
+from ...diagnose import optimizers
+from ...errors import error
+from ..optimizer import Optimizer
 
 
 class LRScheduler:
@@ -57,9 +57,13 @@ class LRScheduler:
         self.last_epoch += 1
         if self.last_epoch == 1 and not self.optimizer._stepped:
             optimizers.warn_schedule_first(type(self).__name__, self.optimizer._all())
+        self.set_rates()
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def set_rates(self) -> None:
+        """Set the rates of epoch `last_epoch`."""
         for i, group in enumerate(self.optimizer.param_groups):
             group["lr"] = self.rate(i, group["lr"], self.base_lrs[i])
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def restart(self) -> None:
         """Go back to epoch 0."""
@@ -239,13 +243,10 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, i: int, now: float, first: float) -> float:
-        if self.last_epoch == 0:
+        t = self.last_epoch
+        if t == 0:
             return now * self.start_factor
-        return (
-            now
-            if self.last_epoch > self.total_iters
-            else now * self.factor(self.last_epoch) / self.factor(self.last_epoch - 1)
-        )
+        return now if t > self.total_iters else now * self.factor(t) / self.factor(t - 1)
 
     def factor(self, epoch: int) -> float:
         """The factor of the first rate."""

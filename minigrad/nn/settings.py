@@ -1,0 +1,96 @@
+"""Modules that call a function of nn.functional with settings: activations, losses, pools, paddings and others.
+
+A class names the function and declares the settings as a dataclass does, by annotations:
+
+    class LeakyReLU(Activation, function=activation.leaky_relu):
+        negative_slope: float = 0.01
+        inplace: bool = False
+
+From that follow its __init__, forward and text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, dataclass_transform
+
+from ..core.tensor import Tensor
+from ..diagnose.modules import made_of
+from ..errors import error
+from .module import Module
+
+
+@dataclass_transform(eq_default=False)
+class Functional(Module):
+    """`function(input, **settings)`.  A setting that is a tensor is a buffer."""
+
+    function: Any = None
+    settings: tuple = ()  # the names of what __init__ takes
+    shown: Any = None  # the settings that the text gives; None for all
+    no_tensor: tuple = ()  # how it is called, and the error for those who give the input to __init__ instead
+
+    def __init_subclass__(cls, function: Callable | None = None, kw_only: bool = False, **options: Any):
+        super().__init_subclass__(**options)
+        if function is not None:
+            cls.function = staticmethod(function)
+            declare(cls, kw_only)
+
+    def __post_init__(self) -> None:
+        """Check and complete the settings."""
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self).function(input, **{n: getattr(self, n) for n in self.settings})
+
+    def extra_repr(self) -> str:
+        names = self.settings if self.shown is None else self.shown
+        return ", ".join(f"{n}={getattr(self, n)!r}" for n in names)
+
+
+def declare(cls: type[Functional], kw_only: bool) -> None:
+    """Give a class the __init__ that takes the settings which it and its bases declare."""
+    bases = cls.__mro__[: cls.__mro__.index(Functional)]
+    kinds: dict[str, Any] = {}
+    for base in reversed(bases):
+        kinds |= inspect.get_annotations(base)
+    buffers = [n for n, kind in kinds.items() if "Tensor" in kind]
+    for base in bases:
+        for name in vars(base).keys() & buffers:
+            delattr(base, name)  # which would hide the buffer; it is None
+    empty = inspect.Parameter.empty
+    kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    defaults = {n: None if n in buffers else getattr(cls, n, empty) for n in kinds}
+    parameters = [inspect.Parameter(n, kind, default=defaults[n], annotation=kinds[n]) for n in kinds]
+    signature = inspect.Signature(parameters)
+
+    def __init__(self: Functional, *args: Any, **kwargs: Any) -> None:
+        super(Functional, self).__init__()
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as e:
+            taken = inspect.Signature([p.replace(annotation=empty) for p in parameters])
+            raise error(TypeError, type(self).__name__, str(e), f"its settings are {taken}") from None
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if name in buffers:
+                self.register_buffer(name, value)
+            elif isinstance(value, Tensor) and self.no_tensor:
+                raise made_of(self, value, *self.no_tensor)
+            else:
+                setattr(self, name, value)
+        self.__post_init__()
+
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    __init__.__signature__ = signature.replace(parameters=[first, *parameters])  # type: ignore[attr-defined]
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__, cls.settings = __init__, tuple(kinds)
+
+
+def many(value: Any, n: int) -> tuple:
+    """A setting as one value per dimension."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
+
+
+def unusual(module: Module, usual: dict) -> str:
+    """The settings that are not as usual, for the text of a module that gives others first."""
+    return "".join(f", {n}={getattr(module, n)}" for n, value in usual.items() if getattr(module, n) != value)
