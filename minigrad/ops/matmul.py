@@ -21,8 +21,8 @@ from .base.argument_errors import about
 from .base.families import Bilinear
 from .base.layouts import row_major
 from .base.registry import op
+from .dimensions import axis
 from .products import broadcast, fit, one_dtype, ranked, refused
-from .reduce import axis
 
 BATCHES = ("batch1", "batch2")
 

@@ -20,9 +20,10 @@ from ..return_types import Extremes
 from .base.families import NonDifferentiable, Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op
+from .dimensions import axes, axis
 from .gather import ScatterAdd, added_at
 from .pointwise import where
-from .reduce import Sum, axes, axis, reduced
+from .reduce import Sum, reduced
 
 
 class Amax(Reduce):

@@ -13,16 +13,13 @@ from . import (
     copy,
     create,
     diagonal,
-    gather,
     index,
     legacy,
     masks,
     predicates,
     random,
-    scatter_reduce,
     shape,
     shape_inplace,
-    slices,
     storage,
 )
 from .base import registry
@@ -139,15 +136,12 @@ def install() -> None:
         predicates,
         create,
         diagonal,
-        gather,
         index,
         legacy,
         masks,
         random,
-        scatter_reduce,
         shape,
         shape_inplace,
-        slices,
         storage,
     ):
         for name, method in module.METHODS.items():
