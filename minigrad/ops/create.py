@@ -26,7 +26,6 @@ from .base.registry import TABLE, explained, named, op, write_out
 from .copy import filled, on_device
 from .from_data import array_of, chosen, copied, leaf, made, warn_copy
 
-
 ADDED = (
     inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any"),
     inspect.Parameter("requires_grad", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool"),

@@ -10,37 +10,33 @@ from .. import return_types
 from ..arrays.kinds import near
 from ..core.tensor import Tensor, wrap_near
 from ..return_types import SignAndLog
-from .base.families import Operation
 from .base.registry import op
 from .compare import where
 from .decompositions import Svd
-from .linalg import Inv, square
+from .linalg import Inv, OfMatrices, square
 
 
-class Det(Operation):
+class Det(OfMatrices):
     """The determinant of each matrix."""
 
     node = "LinalgDet"
     impl = lambda x: np.linalg.det(x)
     dx = lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * Cofactors.apply(x)
-    batch = lambda x: (x,)
 
 
-class Cofactors(Operation):
+class Cofactors(OfMatrices):
     """The determinant's partial derivatives: det(A) inv(A)^T where A is invertible, and defined where it is not."""
 
     impl = lambda x: cofactors(x)
     dx = lambda g, x: cofactors_gradient(g, x)
-    batch = lambda x: (x,)
 
 
-class Slogdet(Operation):
+class Slogdet(OfMatrices):
     """Sign and log of the absolute value of each matrix's determinant; the derivative of the sign is 0."""
 
     node = "LinalgSlogdet"
     impl = lambda x: tuple(np.linalg.slogdet(x))
     dx = lambda g1, x: x.new_zeros(x.shape) if g1 is None else g1.unsqueeze(-1).unsqueeze(-1) * Inv.apply(x, False).mT
-    batch = lambda x: (x,)
 
 
 @op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(3, 1) * T(1, 3)", "T(2, 3, 3).mT", "T(0, 2, 2)", out=True)

@@ -22,7 +22,7 @@ from .base.families import Operation
 from .base.layouts import column_major
 from .base.registry import op
 from .matmul import broadcasting
-from .products import broadcast, one_dtype, refused
+from .products import broadcast, linalg, one_dtype, refused
 
 
 class LinAlgError(MinigradRuntimeError):
@@ -38,14 +38,19 @@ class LinAlgError(MinigradRuntimeError):
 
 
 # ---------------------------------------------------------------------- the operations
-class Inv(Operation):
+class OfMatrices(Operation):
+    """Works on the last two dimensions of its one tensor, whatever stands in front."""
+
+    batch = lambda *args: args
+
+
+class Inv(OfMatrices):
     """The inverse of each matrix.  Singular ones raise LinAlgError if `strict`, else give NaN."""
 
     layout = column_major
     node = "LinalgInvEx"
     impl = lambda x, strict: inverses(x, strict)
     dx = lambda g, out: -(out.mT @ g @ out.mT)
-    batch = lambda x, strict: (x, strict)
 
 
 class Solve(Operation):
@@ -91,7 +96,7 @@ def inverse(A: Tensor) -> Tensor:
     return Inv.apply(A, True)
 
 
-@op(
+@linalg(
     "S(3, 3), T(3, 2)",
     "S(3, 3), T(3)",
     "S(2, 3, 3), T(2, 3)",
@@ -100,9 +105,6 @@ def inverse(A: Tensor) -> Tensor:
     "S(3, 3), T(2, 3), left=False",
     "S(3, 3), T(3, 0)",
     "T(0, 0), T(0, 2)",
-    name="linalg.solve",
-    method=False,
-    out=True,
 )
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of A X = B, or of X A = B with left=False.
@@ -129,16 +131,13 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return out.squeeze(-1) if vector else out if left else out.mT
 
 
-@op(
+@linalg(
     "S(3, 3), T(3, 2), upper=True",
     "S(2, 3, 3), T(3, 2), upper=False",
     "S(3, 3), T(2, 3), upper=True, left=False",
     "T(2, 1, 3, 3), T(4, 3, 2), upper=False, unitriangular=True",
     "S(3, 3), T(3, 0), upper=True",
     "S(5, 2, 2), T(5, 2, 2), upper=True",
-    name="linalg.solve_triangular",
-    method=False,
-    out=True,
 )
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The solution X of A X = B, or X A = B with left=False, for triangular A (..., n, n) and B (..., n, k).
@@ -168,7 +167,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 
 # ---------------------------------------------------------------------- determinants
-@op("T(3, 4)", "T(2, 3, 3), offset=1", "T(2, 3, 4), dim1=0, dim2=1", name="linalg.diagonal", method=False)
+@linalg("T(3, 4)", "T(2, 3, 3), offset=1", "T(2, 3, 4), dim1=0, dim2=1", out=False)
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of the matrices in two dimensions, the last two unless given, as a view."""
     return A.diagonal(offset, dim1, dim2)

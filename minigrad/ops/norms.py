@@ -25,7 +25,7 @@ from .dimensions import axes, axis
 from .linalg import Inv, floating, matrices, square
 from .order import evenly
 from .pointwise import where
-from .products import broadcast, one_dtype, refused
+from .products import broadcast, linalg, one_dtype, refused
 from .reduce import CountNonzero, add_up, as_floating, count, reduced
 
 CHUNK = 1 << 20  # elements of the differences between points that are held at a time
@@ -130,7 +130,7 @@ class Cdist(Operation):
         return dx, kernels.pulls(np.swapaxes(g, -1, -2), y, x), None, None
 
 
-@op(
+@linalg(
     "T(3, 4)",
     "T(3, 4), 1",
     "T(2, 3, 4), 3, (0, -1), True",
@@ -143,9 +143,6 @@ class Cdist(Operation):
     "T()",
     "T(0, 3), 2, 0",
     "T(2, 3), dtype=torch.float64",
-    name="linalg.vector_norm",
-    method=False,
-    out=True,
 )
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm (sum |x|^ord)^(1/ord) of all elements as one vector, or over the dimensions `dim`.
@@ -165,7 +162,7 @@ def order(who: str, ord: Any) -> float:
     return float(ord)
 
 
-@op(
+@linalg(
     "T(3, 4)",
     "T(2, 3, 4), 'nuc'",
     "T(2, 3, 4), 1",
@@ -174,9 +171,6 @@ def order(who: str, ord: Any) -> float:
     "T(3, 4), 2, keepdim=True",
     "T(3, 3), -2",
     "T(2, 3, 4), 'fro', (0, 1), True",
-    name="linalg.matrix_norm",
-    method=False,
-    out=True,
 )
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
@@ -208,16 +202,13 @@ def matrix_norm(
     return out.reshape([1 if d in dims else n for d, n in enumerate(A.shape)]) if keepdim else out
 
 
-@op(
+@linalg(
     "T(2, 3, 4)",
     "T(3, 4), 2",
     "T(4), 1",
     "T(2, 3, 4), 3, 1",
     "T(2, 3, 4), None, (0, 2)",
     "T(2, 3, 4), 'nuc', (0, 2), True",
-    name="linalg.norm",
-    method=False,
-    out=True,
 )
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """A vector's norm or a matrix's, by the number of dimensions `dim` (see vector_norm and matrix_norm).
@@ -237,14 +228,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     return vector_norm(A, order("linalg.norm", ord), dim, keepdim, dtype=dtype)
 
 
-@op(
-    "T(3, 3)",
-    "T(2, 3, 4), 2",
-    "T(3, 3), -2",
-    name="linalg.cond",
-    method=False,
-    out=True,
-)
+@linalg("T(3, 3)", "T(2, 3, 4), 2", "T(3, 3), -2")
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of each matrix: its largest singular value over the smallest, or norm(A) * norm(inv(A)).
 

@@ -234,11 +234,9 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return input.maximum(other)
-    return (
-        everything(MaxOfAll, input, "max")
-        if dim is None
-        else return_types.max(*choose(Max, input, dim, keepdim, "max"))
-    )
+    if dim is None:
+        return everything(MaxOfAll, input, "max")
+    return return_types.max(*choose(Max, input, dim, keepdim, "max"))
 
 
 @op(*CHOSEN, "T(3, 4), T(4)", "I(3, 4, 3), 1", "B(3, 2), 0", out=True)
@@ -250,11 +248,9 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return input.minimum(other)
-    return (
-        everything(MinOfAll, input, "min")
-        if dim is None
-        else return_types.min(*choose(Min, input, dim, keepdim, "min"))
-    )
+    if dim is None:
+        return everything(MinOfAll, input, "min")
+    return return_types.min(*choose(Min, input, dim, keepdim, "min"))
 
 
 @op(*CHOSEN, "T(3, 4), None, True", "I(3, 4, 3), 1", differentiable=False, out=True)
