@@ -43,44 +43,40 @@ class Clone(Linear):
     batch = lambda x: (x,)
 
 
-class Contiguous(Linear):
+class Contiguous(Clone):
     """A copy in row-major order."""
 
     node = "Clone"
-    arrays = quiet = takes_half = True
     impl = lambda x: x.copy(order="C")
-    dx = lambda g: g
-    batch = lambda x: (x,)
 
 
-class To(Linear):
+class Conversion(Linear):
+    """The elements in another dtype or on another device."""
+
+    node = "ToCopy"
+    takes_half = True
+    batch = lambda *args: args
+
+
+class To(Conversion):
     """The elements converted to another dtype (its gradient is converted back by the engine)."""
 
-    node = "ToCopy"
-    takes_half = True
     impl = lambda x, dtype: x.astype(dtype, "C" if 0 in x.strides else "K")
     dx = lambda g: g
-    batch = lambda x, dtype: (x, dtype)
 
 
-class ToCuda(Linear):
+class ToCuda(Conversion):
     """The elements in a GPU's memory."""
 
-    node = "ToCopy"
-    takes_half = True
     impl = lambda x: transfer.upload(x)
     dx = lambda g: ToCpu.apply(g)
-    batch = lambda x: (x,)
 
 
-class ToCpu(Linear):
+class ToCpu(Conversion):
     """The elements in the computer's memory."""
 
-    node = "ToCopy"
-    takes_half = True
     impl = lambda x: x.to_host()
     dx = lambda g: ToCuda.apply(g)
-    batch = lambda x: (x,)
 
 
 class Alias(View):

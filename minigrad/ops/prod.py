@@ -52,11 +52,5 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
     Derivatives of every order are right at zeros too: they are products of the other elements, never quotients.
     """
-    dims = (
-        tuple(range(input.ndim))
-        if dim is None
-        else (axis(dim, input.ndim, "prod"),)
-        if input.ndim
-        else axes(input, dim, "prod")
-    )
-    return Prod.apply(result_dtype(input, dtype, "prod"), dims, keepdim)
+    one = None if dim is None else axis(dim, input.ndim, "prod")
+    return Prod.apply(result_dtype(input, dtype, "prod"), axes(input, one, "prod"), keepdim)

@@ -69,9 +69,8 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
         or x.dtype != dtypes.F4
         or x.flags.c_contiguous
         and dims == tuple(range(x.ndim - len(dims), x.ndim))
+        or count(x.shape, dims) <= 64
     ):
-        return np.add.reduce(x, dims, x.dtype, None, keepdim)
-    if count(x.shape, dims) <= 64:
         return np.add.reduce(x, dims, x.dtype, None, keepdim)
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
 
