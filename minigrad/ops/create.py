@@ -43,16 +43,12 @@ def factory(*samples: str, out: bool = True, **options: Any) -> Callable:
 
         @functools.wraps(f)
         def function(
-            *args: Any,
-            dtype: Any = None,
-            layout: Any = None,
-            device: Any = None,
-            requires_grad: bool = False,
-            **kwargs: Any,
+            *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any
         ) -> Tensor:
             target = None
             try:
                 if kwargs:
+                    kwargs.pop("layout", None)  # all are strided
                     kwargs.pop("pin_memory", None)  # that is for copies to a GPU
                     target = kwargs.pop("out", None) if out else None
                     dtype = dtype if target is None else dtype_of(target, dtype, name)

@@ -246,14 +246,11 @@ def svd_gradient(gu: Tensor | None, gs: Tensor | None, gvh: Tensor | None, u: Te
     gV that lie beyond the spaces of U and V.
     """
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
+    u, vh = u[..., :k], vh[..., :k, :]
     if gu is None and gvh is None:
-        return (u[..., :k] * gs.unsqueeze(-2)) @ vh[..., :k, :]
-    u, vh, gu, gvh = (
-        u[..., :k],
-        vh[..., :k, :],
-        gu if gu is None else gu[..., :k],
-        gvh if gvh is None else gvh[..., :k, :],
-    )
+        return (u * gs.unsqueeze(-2)) @ vh
+    gu = None if gu is None else gu[..., :k]
+    gvh = None if gvh is None else gvh[..., :k, :]
     diagonal, squares = eye_mask(s), s * s
     gaps = where(diagonal, 1.0, squares.unsqueeze(-2) - squares.unsqueeze(-1))
     inner, beyond = None, None
