@@ -103,6 +103,7 @@ def scatter(
     "T(3, 4), 1, I(3, 6, 4), T(3, 6)",
     "T(3), 0, I(5, 3), T(5)",
     "T(4, 3).mT, -1, I(1, 2, 4), T(1, 2)",
+    "T(), 0, torch.tensor(0), T()",
     out=True,
 )
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
