@@ -42,14 +42,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
             )
     if mixed := on_two_devices("meshgrid", {f"tensors[{i}]": bottom(x)._a for i, x in enumerate(xs)}):
         raise mixed
-    size, n = [x.numel() for x in xs], len(xs)
-    grids = [
-        expand(
-            reshape(x, [-1 if e == d else 1 for e in range(n)] if x.numel() else [int(e != d) for e in range(n)]), size
-        )
-        for d, x in enumerate(xs)
-    ]
-    return tuple([transpose(g, 0, 1) if indexing == "xy" and n > 1 else g for g in grids])
+    size = [x.numel() for x in xs]
+    grids = [expand(reshape(x, [m if e == d else 1 for e, m in enumerate(size)]), size) for d, x in enumerate(xs)]
+    return tuple([transpose(g, 0, 1) if indexing == "xy" and len(xs) > 1 else g for g in grids])
 
 
 @op("T(2), T(3)", "T(3)", method=False)
