@@ -154,6 +154,7 @@ from .ops.create import (
     zeros_like,
 )
 from .ops.decompositions import cholesky, qr, svd
+from .ops.determinants import det, logdet, slogdet
 from .ops.diagonal import diag, diag_embed, diagflat, diagonal, trace, tril, triu
 from .ops.einsum import einsum, inner, kron, tensordot
 from .ops.elementary import (
@@ -201,7 +202,7 @@ from .ops.elementary import (
 )
 from .ops.flip import flip, fliplr, flipud, roll, rot90
 from .ops.from_data import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, scalar_tensor, tensor
-from .ops.gather import gather, scatter, scatter_add, take_along_dim
+from .ops.gather import gather, take_along_dim
 from .ops.generator import (
     Generator,
     default_generator,
@@ -212,6 +213,7 @@ from .ops.generator import (
     seed,
     set_rng_state,
 )
+from .ops.grids import cartesian_prod, combinations, meshgrid
 from .ops.inverses import erfinv, float_power, logit
 from .ops.join import (
     block_diag,
@@ -244,7 +246,7 @@ from .ops.legacy import (
     LongTensor,
     ShortTensor,
 )
-from .ops.linalg import cholesky_inverse, cholesky_solve, det, inverse, logdet, slogdet
+from .ops.linalg import cholesky_inverse, cholesky_solve, inverse
 from .ops.logic import (
     bitwise_and,
     bitwise_left_shift,
@@ -262,9 +264,9 @@ from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, ma
 from .ops.matmul import outer as ger
 from .ops.nn.activation import celu, hardshrink, prelu, relu, selu, threshold
 from .ops.nn.softmax import log_softmax, logsumexp, softmax
-from .ops.norms import cdist
+from .ops.norms import cdist, dist, norm
 from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
-from .ops.pad import cartesian_prod, combinations, meshgrid, repeat_interleave, tile
+from .ops.pad import repeat_interleave, tile
 from .ops.pointwise import (
     abs,
     absolute,
@@ -299,6 +301,7 @@ from .ops.predicates import (
     result_type,
     typename,
 )
+from .ops.prod import prod
 from .ops.quantiles import median, mode, nanmedian, nanquantile, quantile
 from .ops.random import (
     bernoulli,
@@ -314,10 +317,10 @@ from .ops.random import (
     randperm,
 )
 from .ops.rank import pinverse
-from .ops.reduce import all, any, count_nonzero, mean, nanmean, nansum, prod, sum
+from .ops.reduce import all, any, count_nonzero, mean, nanmean, nansum, sum
 from .ops.rounding import ceil, div, divide, fix, floor, floor_divide, fmod, frac, remainder, round, true_divide, trunc
 from .ops.scan import cummax, cummin, cumprod, cumsum, diff, logcumsumexp
-from .ops.scatter_reduce import scatter_reduce
+from .ops.scattering import scatter, scatter_add, scatter_reduce
 from .ops.shape import adjoint, flatten, movedim, permute, ravel, reshape, squeeze, t, transpose, unflatten, unsqueeze
 from .ops.shape import movedim as moveaxis
 from .ops.shape import transpose as swapaxes
@@ -337,7 +340,7 @@ from .ops.sort import (
     unique,
     unique_consecutive,
 )
-from .ops.statistics import dist, norm, std, std_mean, var, var_mean
+from .ops.statistics import std, std_mean, var, var_mean
 from .record import Record, load_ipython_extension, record, record_of
 from .record import install as _install_records
 from .serialization import load, save

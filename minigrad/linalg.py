@@ -7,7 +7,8 @@ from .ops.decompositions import linalg_eigvalsh as eigvalsh
 from .ops.decompositions import linalg_qr as qr
 from .ops.decompositions import linalg_svd as svd
 from .ops.decompositions import svdvals
-from .ops.linalg import LinAlgError, det, slogdet, solve, solve_triangular
+from .ops.determinants import det, slogdet
+from .ops.linalg import LinAlgError, solve, solve_triangular
 from .ops.linalg import inverse as inv
 from .ops.linalg import linalg_diagonal as diagonal
 from .ops.matmul import linalg_cross as cross

@@ -13,10 +13,10 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .base.families import Linear, View
 from .base.registry import op
+from .dimensions import axis
 from .index import Index, Take, Untake
 from .index_places import WHOLE
 from .join import cat
-from .reduce import axis
 from .shape import layout
 
 

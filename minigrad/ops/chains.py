@@ -10,17 +10,10 @@ from .base.registry import op
 from .copy import Contiguous
 from .linalg import identity, inverse
 from .matmul import mm
-from .products import fit, refused
+from .products import fit, linalg, refused
 
 
-@op(
-    "[T(2, 5), T(5, 1), T(1, 4)]",
-    "[T(3), T(3, 4), T(4)]",
-    "[T(2, 3), T(3, 4)]",
-    name="linalg.multi_dot",
-    method=False,
-    out=True,
-)
+@linalg("[T(2, 5), T(5, 1), T(1, 4)]", "[T(3), T(3, 4), T(4)]", "[T(2, 3), T(3, 4)]")
 def multi_dot(tensors: Any) -> Tensor:
     """The product of a sequence of matrices, in the order that takes the fewest multiplications.
 

@@ -19,6 +19,20 @@ from .base.families import Linear, View
 from .base.primitive import Primitive
 from .base.registry import op
 
+# what methods (x.double()) and types (DoubleTensor) call the dtypes
+CALLED = {
+    dtypes.float16: "Half",
+    dtypes.bfloat16: "BFloat16",
+    dtypes.float32: "Float",
+    dtypes.float64: "Double",
+    dtypes.int8: "Char",
+    dtypes.int16: "Short",
+    dtypes.int32: "Int",
+    dtypes.int64: "Long",
+    dtypes.uint8: "Byte",
+    dtypes.bool_: "Bool",
+}
+
 
 class Clone(Linear):
     """A copy in memory of its own."""
@@ -29,44 +43,40 @@ class Clone(Linear):
     batch = lambda x: (x,)
 
 
-class Contiguous(Linear):
+class Contiguous(Clone):
     """A copy in row-major order."""
 
     node = "Clone"
-    arrays = quiet = takes_half = True
     impl = lambda x: x.copy(order="C")
-    dx = lambda g: g
-    batch = lambda x: (x,)
 
 
-class To(Linear):
+class Conversion(Linear):
+    """The elements in another dtype or on another device."""
+
+    node = "ToCopy"
+    takes_half = True
+    batch = lambda *args: args
+
+
+class To(Conversion):
     """The elements converted to another dtype (its gradient is converted back by the engine)."""
 
-    node = "ToCopy"
-    takes_half = True
     impl = lambda x, dtype: x.astype(dtype, "C" if 0 in x.strides else "K")
     dx = lambda g: g
-    batch = lambda x, dtype: (x, dtype)
 
 
-class ToCuda(Linear):
+class ToCuda(Conversion):
     """The elements in a GPU's memory."""
 
-    node = "ToCopy"
-    takes_half = True
     impl = lambda x: transfer.upload(x)
     dx = lambda g: ToCpu.apply(g)
-    batch = lambda x: (x,)
 
 
-class ToCpu(Linear):
+class ToCpu(Conversion):
     """The elements in the computer's memory."""
 
-    node = "ToCopy"
-    takes_half = True
     impl = lambda x: x.to_host()
     dx = lambda g: ToCuda.apply(g)
-    batch = lambda x: (x,)
 
 
 class Alias(View):
@@ -312,19 +322,7 @@ def casts() -> dict:
         cast.__name__, cast.__doc__ = name, f"The tensor converted to {dtype}."
         return cast
 
-    kinds = {
-        "half": dtypes.float16,
-        "bfloat16": dtypes.bfloat16,
-        "float": dtypes.float32,
-        "double": dtypes.float64,
-        "int": dtypes.int32,
-        "long": dtypes.int64,
-        "short": dtypes.int16,
-        "char": dtypes.int8,
-        "byte": dtypes.uint8,
-        "bool": dtypes.bool_,
-    }
-    return {name: method(name, dtype) for name, dtype in kinds.items()}
+    return {name.lower(): method(name.lower(), dtype) for dtype, name in CALLED.items()}
 
 
 def cpu(self: Tensor) -> Tensor:

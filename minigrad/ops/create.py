@@ -7,6 +7,7 @@ ones in random.py.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -25,36 +26,60 @@ from .base.registry import TABLE, explained, named, op, write_out
 from .copy import filled, on_device
 from .from_data import array_of, chosen, copied, leaf, made, warn_copy
 
+ADDED = (
+    inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any"),
+    inspect.Parameter("requires_grad", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool"),
+)
 
-def factory(*samples: str, **options: Any) -> Callable:
-    """Enter a function that makes tensors; `out=`, a tensor to write into, also decides the dtype."""
+
+def factory(*samples: str, out: bool = True, **options: Any) -> Callable:
+    """Enter a function that makes tensors: it returns one, or an array, which becomes a leaf where tensors are wanted.
+
+    It gets the keywords `layout` and `requires_grad`, and `out`, a tensor to write into, which also decides the dtype.
+    """
 
     def enter(f: Callable) -> Callable:
         name = f.__name__
 
         @functools.wraps(f)
-        def function(*args: Any, out: Tensor | None = None, dtype: Any = None, **kwargs: Any) -> Tensor:
-            if kwargs:
-                kwargs.pop("pin_memory", None)  # that is for copies to a GPU
-            if out is None:
-                try:
-                    return f(*args, dtype=dtype, **kwargs)
-                except Exception as e:
-                    raise explained(e, f, name, args, kwargs) from None
-            if dtype is not None and chosen(dtype) != out._np_dtype:
-                raise error(
-                    RuntimeError,
-                    name,
-                    f"dtype {dtype} does not match dtype of out parameter ({out.dtype})",
-                    f"leave dtype= away, or pass out=empty(0, dtype={dtype})",
-                )
-            return write_out(name, f(*args, dtype=out.dtype, **kwargs), out)
+        def function(
+            *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any
+        ) -> Tensor:
+            target = None
+            try:
+                if kwargs:
+                    kwargs.pop("layout", None)  # all are strided
+                    kwargs.pop("pin_memory", None)  # that is for copies to a GPU
+                    target = kwargs.pop("out", None) if out else None
+                    dtype = dtype if target is None else dtype_of(target, dtype, name)
+                found = f(*args, dtype=dtype, device=device, **kwargs)
+                t = found if isinstance(found, Tensor) else leaf(found, False, device)
+                if requires_grad:
+                    t.requires_grad_()
+            except Exception as e:
+                raise explained(e, f, name, args, kwargs) from None
+            return t if target is None else write_out(name, t, target)
 
+        own = inspect.signature(f)
+        shown = [*own.parameters.values(), *ADDED]
+        f.__signature__ = own.replace(parameters=shown, return_annotation="Tensor")  # type: ignore[attr-defined]
         entered = op(*samples, method=False, differentiable=False, **options)(named(function, name))
-        TABLE[name].out = True
+        TABLE[name].out = out
         return entered
 
     return enter
+
+
+def dtype_of(out: Tensor, dtype: Any, who: str) -> Any:
+    """The dtype of the tensor that is written into; RuntimeError where another is asked for."""
+    if dtype is not None and chosen(dtype) != out._np_dtype:
+        raise error(
+            RuntimeError,
+            who,
+            f"dtype {dtype} does not match dtype of out parameter ({out.dtype})",
+            f"leave dtype= away, or pass out=empty(0, dtype={dtype})",
+        )
+    return out.dtype
 
 
 def sizes(args: tuple, size: Any, who: str) -> tuple:
@@ -79,13 +104,9 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
     return shape
 
 
-def constant(shape: tuple, value: Any, dtype: np.dtype, requires_grad: bool, device: Any) -> Tensor:
-    """A leaf of one value."""
-    return made(blank(shape, value, dtype, default_device() if device is None else device), requires_grad)
-
-
 def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any) -> Any:
     """An array of one value, made where it is wanted; None says that its elements need not be set."""
+    device = default_device() if device is None else device
     if device is not None and on_device(device) is not CPU:
         return transfer.blank(shape, value, dtype)
     if value is None:
@@ -97,53 +118,33 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any) -> Any:
 
 
 @factory("2, 3", "(2, 3)", "()", "0, 2", "3, dtype=torch.int64")
-def zeros(
-    *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def zeros(*args: Any, size: Any = None, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of zeros of the given size."""
-    return constant(sizes(args, size, "zeros"), 0, chosen(dtype), requires_grad, device)
+    return blank(sizes(args, size, "zeros"), 0, chosen(dtype), device)
 
 
 @factory("2, 3", "(2, 3)", "()", "3, dtype=torch.bool")
-def ones(
-    *args: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def ones(*args: Any, size: Any = None, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of ones of the given size."""
-    return constant(sizes(args, size, "ones"), 1, chosen(dtype), requires_grad, device)
+    return blank(sizes(args, size, "ones"), 1, chosen(dtype), device)
 
 
 UNSET = "what the memory happened to hold"
 
 
 @factory("2, 3", differs=UNSET)
-def empty(
-    *args: Any,
-    size: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+def empty(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, memory_format: Any = None) -> Any:
     """A tensor of the given size whose elements are not set."""
-    return constant(sizes(args, size, "empty"), None, chosen(dtype), requires_grad, device)
+    return blank(sizes(args, size, "empty"), None, chosen(dtype), device)
 
 
 @factory("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2")
-def full(
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of the given size with `fill_value` everywhere, whose kind (bool, int, float) decides the dtype."""
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
     value = filled(number(fill_value, "full"), chosen(dtype), "full")
-    return constant(whole_size(size, "full"), value, value.dtype, requires_grad, device)
+    return blank(whole_size(size, "full"), value, value.dtype, device)
 
 
 def whole_size(size: Any, who: str) -> tuple:
@@ -168,16 +169,7 @@ def number(x: Any, who: str) -> Any:
 
 
 @factory("5", "1, 4", "1, 2.5, 0.5", "0, 10, 3", "5, -3, -2", "4, dtype=torch.float64")
-def arange(
-    start: Any = None,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
     """The numbers from `start` (0) up to but without `end`, `step` apart; integers give int64.
 
     Raises RuntimeError for step 0 and for an end on the wrong side.
@@ -209,7 +201,7 @@ def arange(
     target = dtypes.numpy_dtype(dtype) if dtype is not None else dtypes.I8 if whole else dtypes.default()
     if target.kind in "iu":
         start, step = int(start), int(step)
-    return leaf(steps_from(start, step, n, target), requires_grad, device)
+    return steps_from(start, step, n, target)
 
 
 def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
@@ -225,34 +217,15 @@ def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
 
 
 @factory("0, 1, 5", "3, 10, 1", "0, 1, 0", "0, 10, 4, dtype=torch.int64")
-def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None) -> Any:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
-    return leaf(spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False), requires_grad, device)
+    return spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False)
 
 
 @factory("0, 2, 3", "-1, 1, 4, 2.0")
-def logspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    base: float = 10.0,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None) -> Any:
     """`steps` numbers from `base**start` to `base**end`, at equal ratios."""
-    return leaf((base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype)), requires_grad, device)
+    return (base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype))
 
 
 def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
@@ -273,15 +246,7 @@ def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
 
 
 @factory("3", "2, 3", "0", "3, dtype=torch.int64")
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None) -> Any:
     """The matrix of n rows and m (n) columns with ones on the diagonal."""
     if n < 0 or m is not None and m < 0:
         raise error(
@@ -290,7 +255,7 @@ def eye(
             f"n and m must be greater or equal to 0, got {n} and {m}",
             "write eye(n) with n of at least 0",
         )
-    return leaf(np.eye(n, m, dtype=chosen(dtype)), requires_grad, device)
+    return np.eye(n, m, dtype=chosen(dtype))
 
 
 def triangle(name: str, what: str, shift: int) -> Any:
@@ -316,10 +281,8 @@ tril_indices = triangle("tril_indices", "lower", 0)
 triu_indices = triangle("triu_indices", "upper", -1)
 
 
-@op("(2, 3), (1, 2)", method=False, differentiable=False, differs=UNSET)
-def empty_strided(
-    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+@factory("(2, 3), (1, 2)", out=False, differs=UNSET)
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of the given size and strides (in elements) whose elements are not set."""
     shape, steps, kind = whole_size(size, "empty_strided"), tuple(stride), chosen(dtype)
     if len(shape) != len(steps) or any(n < 0 for n in steps):
@@ -330,59 +293,47 @@ def empty_strided(
             "write empty_strided((2, 3), (3, 1))",
         )
     size = 0 if 0 in shape else 1 + sum([(n - 1) * k for n, k in zip(shape, steps)])
-    memory = blank((size,), None, kind, default_device() if device is None else device)
-    return made(strided(memory, shape, tuple([k * kind.itemsize for k in steps])), requires_grad)
+    return strided(blank((size,), None, kind, device), shape, tuple([k * kind.itemsize for k in steps]))
 
 
 # ---------------------------------------------------------------------- like another tensor
-def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def settings(input: Tensor, dtype: Any, device: Any) -> tuple[np.dtype, Any]:
+    """The dtype and the device that were asked for, or those of a tensor."""
+    kind = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
+    return kind, input.device if device is None else device
+
+
+def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any) -> Tensor:
     """A tensor of `value` with input's dtype; where input differs between the examples of a vmap, so may the result."""
     batches: list = []
     if type(input) is Box:
         own = layers_of(input)
         batches = [layer for layer in current().layers() if layer in own and hasattr(layer, "size")]
         shape = (*[layer.size for layer in batches], *shape)
-    kind = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
-    value = filled(value, kind, "full") if value else value
-    return made(blank(shape, value, kind, input.device if device is None else device), requires_grad, batches)
+    kind, place = settings(input, dtype, device)
+    return made(blank(shape, filled(value, kind, "full") if value else value, kind, place), batches=batches)
 
 
-def filled_like(
-    input: Tensor, value: Any, dtype: Any, device: Any, requires_grad: bool, memory_format: Any, who: str
-) -> Tensor:
+def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_format: Any, who: str) -> Tensor:
     """A tensor of `value` with input's shape, dtype and order of memory."""
-    if not isinstance(input, Tensor):
-        raise error(
-            TypeError, who, f"expected a tensor, got {type(input).__name__}", f"write {who}(minigrad.tensor(x))"
-        )
     if type(input) is Box:
-        return beside(input, tuple(input.shape), value, dtype, device, requires_grad)
+        return beside(input, tuple(input.shape), value, dtype, device)
     rows = memory_format is not None and row_major(memory_format, who) or 0 in input._a.strides
     array = np.empty_like(input._a, None if dtype is None else dtypes.numpy_dtype(dtype), "C" if rows else "K")
     if value is not None:
         array.fill(filled(value, array.dtype, who))
-    return made(array, requires_grad, device=device)
+    return made(array, device=device)
 
 
 def like(name: str, value: Any, meaning: str) -> Any:
     """The function `name`: a tensor of another's shape and dtype with `value` in it."""
 
-    def make(
-        input: Tensor,
-        *,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        memory_format: Any = None,
-    ) -> Tensor:
-        return filled_like(input, value, dtype, device, requires_grad, memory_format, name)
+    def make(input: Tensor, *, dtype: Any = None, device: Any = None, memory_format: Any = None) -> Tensor:
+        return filled_like(input, value, dtype, device, memory_format, name)
 
-    make.__name__ = make.__qualname__ = name
-    make.__code__ = make.__code__.replace(co_name=name)
     make.__doc__ = f"A tensor {meaning}, with the shape, dtype and memory order of `input`; not tracked."
     samples = ("T(2, 3)", "T(3, 2).mT", "T()", "I(3, 4)", "T(2), dtype=torch.int64")
-    return op(*samples, method=False, differentiable=False, differs="" if value is not None else UNSET)(make)
+    return factory(*samples, out=False, differs="" if value is not None else UNSET)(named(make, name))
 
 
 zeros_like = like("zeros_like", 0, "of zeros")
@@ -390,59 +341,49 @@ ones_like = like("ones_like", 1, "of ones")
 empty_like = like("empty_like", None, "whose elements are not set")
 
 
-@op("T(2, 3), 1.5", "I(3, 4), 2", "T(2), 3, dtype=torch.int64", method=False, differentiable=False)
+@factory("T(2, 3), 1.5", "I(3, 4), 2", "T(2), 3, dtype=torch.int64", out=False)
 def full_like(
-    input: Tensor,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None
 ) -> Tensor:
     """A tensor with `fill_value` everywhere, with the shape, dtype and memory order of `input`; not tracked."""
-    return filled_like(input, number(fill_value, "full_like"), dtype, device, requires_grad, memory_format, "full_like")
+    return filled_like(input, number(fill_value, "full_like"), dtype, device, memory_format, "full_like")
 
 
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A new leaf with a copy of `data`, of this tensor's dtype unless another is given."""
-    dtype = self.dtype if dtype is None else dtype
+    kind, place = settings(self, dtype, device)
     if isinstance(data, Tensor):
         warn_copy("new_tensor(t)")
-        return copied(data, dtype, requires_grad, self.device if device is None else device)
-    return made(array_of(data, dtype, "new_tensor"), requires_grad, device=self.device if device is None else device)
+        return copied(data, kind, requires_grad, place)
+    return made(array_of(data, kind, "new_tensor"), requires_grad, device=place)
 
 
-def new_zeros(
-    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """A tensor of zeros of the given size, of this tensor's dtype unless another is given."""
-    return beside(self, sizes(args, size, "new_zeros"), 0, dtype, device, requires_grad)
+def new(name: str, value: Any, meaning: str) -> Any:
+    """The method `name`: a tensor of any size and of self's dtype with `value` in it."""
 
+    def make(
+        self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        t = beside(self, sizes(args, size, name), value, dtype, device)
+        return t.requires_grad_() if requires_grad else t
 
-def new_ones(
-    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """A tensor of ones of the given size, of this tensor's dtype unless another is given."""
-    return beside(self, sizes(args, size, "new_ones"), 1, dtype, device, requires_grad)
-
-
-def new_empty(
-    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """A tensor of the given size whose elements are not set, of this tensor's dtype unless another is given."""
-    return beside(self, sizes(args, size, "new_empty"), None, dtype, device, requires_grad)
+    make.__doc__ = f"A tensor of the given size {meaning}, of this tensor's dtype unless another is given."
+    return named(make, name)
 
 
 def new_full(
     self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of the given size with `fill_value` everywhere, of this tensor's dtype unless another is given."""
-    value = number(fill_value, "new_full")
-    return beside(self, whole_size(size, "new_full"), value, dtype, device, requires_grad)
+    t = beside(self, whole_size(size, "new_full"), number(fill_value, "new_full"), dtype, device)
+    return t.requires_grad_() if requires_grad else t
 
 
-METHODS = {f.__name__: f for f in (new_tensor, new_zeros, new_ones, new_empty, new_full)}
+FILLED = (
+    new("new_zeros", 0, "with zeros"),
+    new("new_ones", 1, "with ones"),
+    new("new_empty", None, "whose elements are not set"),
+)
+METHODS = {f.__name__: f for f in (new_tensor, *FILLED, new_full)}

@@ -14,80 +14,70 @@ from .. import return_types
 from ..arrays.kinds import zeros
 from ..core.tensor import Tensor, wrap_near
 from ..return_types import QR, SVD, Eigen, SVDWithV
-from .base.families import Operation
 from .base.layouts import column_major
 from .base.registry import op
 from .compare import where
 from .join import cat
-from .linalg import SolveTriangular, guarded, matrices, square, transposed_solve
-from .products import refused
+from .linalg import OfMatrices, SolveTriangular, guarded, matrices, square, transposed_solve
+from .products import linalg, refused
 
 
 # ---------------------------------------------------------------------- the operations
-class Cholesky(Operation):
+class Cholesky(OfMatrices):
     """The lower triangular L with A = L L^T."""
 
     layout = column_major
     node = "LinalgCholeskyEx"
     impl = lambda x: guarded("linalg.cholesky", np.linalg.cholesky, x)
     dx = lambda g, out: cholesky_gradient(g, out)
-    batch = lambda x: (x,)
 
 
-class Qr(Operation):
+class Qr(OfMatrices):
     """Q and R; the mode is NumPy's."""
 
     layout = column_major
     node = "LinalgQr"
     impl = lambda x, mode: factors(x, mode)
     dx = lambda g0, g1, out0, out1, mode: qr_gradient(g0, g1, out0, out1, mode)
-    batch = lambda x, mode: (x, mode)
 
 
-class Eigh(Operation):
+class Eigh(OfMatrices):
     """Eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
 
     impl = lambda x, UPLO: tuple(guarded("linalg.eigh", np.linalg.eigh, x, UPLO))
     dx = lambda g0, g1, out0, out1: eigh_gradient(g0, g1, out0, out1)
-    batch = lambda x, UPLO: (x, UPLO)
 
 
-class Eigvalsh(Operation):
+class Eigvalsh(OfMatrices):
     """Eigenvalues alone, at a fraction of the time; their derivative asks for the vectors."""
 
     node = "LinalgEigh"
     impl = lambda x, UPLO: guarded("linalg.eigvalsh", np.linalg.eigvalsh, x, UPLO)
     dx = lambda g, x, UPLO: eigh_gradient(g, None, *Eigh.apply(x, UPLO))
-    batch = lambda x, UPLO: (x, UPLO)
 
 
-class Svd(Operation):
+class Svd(OfMatrices):
     """U, S and Vh."""
 
     impl = lambda x, full: tuple(guarded("linalg.svd", np.linalg.svd, x, full))
     dx = lambda g0, g1, g2, out0, out1, out2: svd_gradient(g0, g1, g2, out0, out1, out2)
-    batch = lambda x, full: (x, full)
 
 
-class Svdvals(Operation):
+class Svdvals(OfMatrices):
     """Singular values alone."""
 
     node = "LinalgSvd"
     impl = lambda x: guarded("linalg.svdvals", np.linalg.svdvals, x)
     dx = lambda g, x: svd_gradient(None, g, None, *Svd.apply(x, False))
-    batch = lambda x: (x,)
 
 
 # ---------------------------------------------------------------------- Cholesky and QR
-@op(
+@linalg(
     "(lambda x: x + x.mT)(S(3, 3))",
     "(lambda x: x + x.mT)(S(2, 3, 3))",
     "(lambda x: x + x.mT)(S(3, 3)), upper=True",
     "S(1, 1)",
     "S(0, 2, 2)",
-    name="linalg.cholesky",
-    method=False,
-    out=True,
 )
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L L^T of each symmetric positive-definite matrix (or with upper=True L^T).
@@ -104,7 +94,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return linalg_cholesky(input, upper=upper)
 
 
-@op(
+@linalg(
     "T(4, 3)",
     "T(2, 3, 3)",
     "T(3, 5)",
@@ -113,9 +103,6 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     "T(1, 1)",
     "T(0, 3)",
     "T(2, 3, 2)",
-    name="linalg.qr",
-    method=False,
-    out=True,
 )
 def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
     """(Q, R) of each matrix (..., m, n) with A = Q R, orthonormal columns of Q and upper triangular R.
@@ -139,16 +126,13 @@ def qr(input: Tensor, some: bool = True) -> QR:
 SIGNS = "the signs of the vectors, which are each library's choice"  # tests/ops/test_linalg.py compares what has none
 
 
-@op(
+@linalg(
     "(lambda x: x + x.mT)(S(3, 3))",
     "(lambda x: x + x.mT)(T(2, 3, 3))",
     "(lambda x: x + x.mT)(T(3, 3)), 'U'",
     "T(1, 1)",
     "T(0, 0)",
-    name="linalg.eigh",
-    method=False,
     differs=SIGNS,
-    out=True,
 )
 def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigen:
     """(eigenvalues, eigenvectors) of each symmetric matrix: (..., n) ascending, and (..., n, n) in columns.
@@ -159,31 +143,14 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigen:
     return return_types.linalg_eigh(*Eigh.apply(A, triangle_of("linalg.eigh", UPLO)))
 
 
-@op(
-    "(lambda x: x + x.mT)(T(3, 3))",
-    "(lambda x: x + x.mT)(T(2, 3, 3)), UPLO='U'",
-    "T(1, 1)",
-    name="linalg.eigvalsh",
-    method=False,
-    out=True,
-)
+@linalg("(lambda x: x + x.mT)(T(3, 3))", "(lambda x: x + x.mT)(T(2, 3, 3)), UPLO='U'", "T(1, 1)")
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of each symmetric matrix, ascending."""
     square("linalg.eigvalsh", A)
     return Eigvalsh.apply(A, triangle_of("linalg.eigvalsh", UPLO))
 
 
-@op(
-    "T(4, 3), False",
-    "T(3, 4), False",
-    "T(2, 3, 3)",
-    "T(1, 1)",
-    "T(0, 3), False",
-    name="linalg.svd",
-    method=False,
-    differs=SIGNS,
-    out=True,
-)
+@linalg("T(4, 3), False", "T(3, 4), False", "T(2, 3, 3)", "T(1, 1)", "T(0, 3), False", differs=SIGNS)
 def linalg_svd(A: Tensor, full_matrices: bool = True) -> SVD:
     """(U, S, Vh) of each matrix (..., m, n): A = U[..., :k] diag(S) Vh[..., :k, :] with k = min(m, n) and S descending.
 
@@ -193,7 +160,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True) -> SVD:
     return return_types.linalg_svd(*Svd.apply(A, bool(full_matrices)))
 
 
-@op("T(4, 3)", "T(2, 3, 4)", "T(0, 3)", name="linalg.svdvals", method=False, out=True)
+@linalg("T(4, 3)", "T(2, 3, 4)", "T(0, 3)")
 def svdvals(A: Tensor) -> Tensor:
     """The singular values of each matrix, descending."""
     matrices("linalg.svdvals", A)
@@ -279,14 +246,11 @@ def svd_gradient(gu: Tensor | None, gs: Tensor | None, gvh: Tensor | None, u: Te
     gV that lie beyond the spaces of U and V.
     """
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
+    u, vh = u[..., :k], vh[..., :k, :]
     if gu is None and gvh is None:
-        return (u[..., :k] * gs.unsqueeze(-2)) @ vh[..., :k, :]
-    u, vh, gu, gvh = (
-        u[..., :k],
-        vh[..., :k, :],
-        gu if gu is None else gu[..., :k],
-        gvh if gvh is None else gvh[..., :k, :],
-    )
+        return (u * gs.unsqueeze(-2)) @ vh
+    gu = None if gu is None else gu[..., :k]
+    gvh = None if gvh is None else gvh[..., :k, :]
     diagonal, squares = eye_mask(s), s * s
     gaps = where(diagonal, 1.0, squares.unsqueeze(-2) - squares.unsqueeze(-1))
     inner, beyond = None, None

@@ -14,7 +14,7 @@ from .base.families import Linear, View
 from .base.layouts import row_major
 from .base.registry import op
 from .copy import Clone
-from .reduce import axis
+from .dimensions import axis
 
 
 class Diagonal(View):

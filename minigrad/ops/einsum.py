@@ -17,8 +17,8 @@ from ..errors import error
 from .base.argument_errors import about
 from .base.families import Bilinear
 from .base.registry import op
+from .dimensions import axis
 from .products import one_dtype, refused
-from .reduce import axis
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # a letter's label is its place here
 DOTS = 1000  # the labels of an ellipsis' dimensions end here

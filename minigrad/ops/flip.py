@@ -15,7 +15,7 @@ from .base.families import Linear
 from .base.layouts import as_operand, row_major
 from .base.registry import op
 from .copy import Contiguous
-from .reduce import axes, axis
+from .dimensions import axes, axis
 from .shape import reshape, shape_from, transpose
 
 

@@ -330,9 +330,10 @@ def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), devi
     `batches` are the vmap layers among them, outermost first, for which the array has a dimension in front.
     """
     t = wrap(array if device is None else transfer.placed(array, on_device(device)))
-    if current().inference:
+    frame = current()
+    if frame.inference:
         t._ver = INFERENCE
-    for layer in current().layers():
+    for layer in frame.layers():
         t = Box(layer, t, 0) if layer in batches else layer.adopt(t)
     return t.requires_grad_() if requires_grad else t
 

@@ -1,8 +1,7 @@
 """Gathering and scattering along a dimension by tensors of indices.
 
-`gather` reads along one dimension, `scatter` and its kin write; each is the transpose of the other, up to what happens
-to repeated places.  A form with a trailing underscore differs from its function only in how the result is kept: `run`
-makes a new tensor, `inplace` writes into self.  Whole slices are in slices.py, reductions in scatter_reduce.py.
+`gather` reads along one dimension, `Scatter` and `ScatterAdd` write; each is the transpose of the other, up to what
+happens to repeated places.  What is called to write is in scattering.py, whole slices are in slices.py.
 """
 
 from __future__ import annotations
@@ -12,16 +11,15 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import zeros
-from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import index_cpu as kernels
 from .base.argument_errors import about
 from .base.families import Linear
 from .base.registry import op
+from .dimensions import axis
 from .index import Write
 from .index_places import add_at, take_at
-from .reduce import axis
 from .shape import layout
 
 
@@ -89,11 +87,6 @@ def along(dim: int, index: np.ndarray) -> tuple:
     )
 
 
-def run(cls: Any, x: Tensor, *args: Any) -> Tensor:
-    """The operation's result as a new tensor; with the same arguments `inplace` writes it into x."""
-    return cls.apply(x, *args)
-
-
 # ---------------------------------------------------------------------- one index per element
 @op(
     "T(3, 4), 0, I(2, 4, 3)",
@@ -144,73 +137,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     size = list(np.broadcast_shapes(*[(*s[:d], 1, *s[d + 1 :]) for s in (tuple(input.shape), tuple(indices.shape))]))
     sizes = [size[:d] + [t.shape[d]] + size[d + 1 :] for t in (input, indices)]
     return gather(input.expand(sizes[0]), d, indices.expand(sizes[1]))
-
-
-@op(
-    "T(3, 4), 0, torch.tensor([[2, 0, 1, 1]]), T(1, 4)",
-    "T(3, 4), 1, torch.tensor([[3], [0], [1]]), 2.5",
-    "T(3), 0, torch.tensor([2, 0]), T(2)",
-    "T(3, 4), -1, torch.tensor([[0, 2]]), T(1, 2)",
-    out=True,
-)
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
-) -> Tensor:
-    """`input` with elements of `src`, or the number `value`, written at `index` along `dim`.
-
-    For dim=0 this is out[index[i, j], j] = src[i, j].  Where several meet, one of them stays.
-    `reduce` "add" or "multiply" combines them with what is there.  Raises RuntimeError for indices out of range.
-    """
-    return scattered(run, input, dim, index, value if src is None else src, reduce)
-
-
-def scatter_(
-    self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
-) -> Tensor:
-    """In-place form of scatter."""
-    scattered(inplace, self, dim, index, value if src is None else src, reduce)
-    return self
-
-
-def scattered(do: Any, input: Tensor, dim: int, index: Tensor, src: Any, reduce: str | None) -> Tensor:
-    """What the two forms of scatter do."""
-    if input.ndim == 0:
-        return scattered(do, input.reshape(1), dim, index, src, reduce).reshape(())
-    if reduce is None:
-        return do(Scatter, *lined_up("scatter", input, dim, index, src))
-    if reduce not in ("add", "multiply"):
-        raise error(
-            RuntimeError,
-            "scatter",
-            f"reduce argument must be either add or multiply, got {reduce!r}",
-            "write scatter_reduce(dim, index, src, 'amax') for others",
-        )
-    if not isinstance(src, Tensor):
-        src = input.new_full(index.shape, src)
-    from .scatter_reduce import ScatterProd
-
-    return do(ScatterAdd if reduce == "add" else ScatterProd, *lined_up("scatter", input, dim, index, src))
-
-
-@op(
-    "T(3, 4), 0, I(2, 4, 3), T(2, 4)",
-    "T(3, 4), 1, I(3, 6, 4), T(3, 6)",
-    "T(3), 0, I(5, 3), T(5)",
-    "T(4, 3).mT, -1, I(1, 2, 4), T(1, 2)",
-    out=True,
-)
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """`input` with elements of `src` added along `dim`; repeated places add up.
-
-    For dim=0 this is out[index[i, j], j] += src[i, j].
-    """
-    return ScatterAdd.apply(*lined_up("scatter_add", input, dim, index, src))
-
-
-def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """In-place form of scatter_add."""
-    inplace(ScatterAdd, *lined_up("scatter_add_", self, dim, index, src))
-    return self
 
 
 def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
@@ -279,6 +205,3 @@ def check_range(who: str, index: Tensor, n: int, dim: int, kind: type, low: int 
             f"index {worst} is out of bounds for dimension {dim} with size {n}",
             f"use indices from {low} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
         )
-
-
-METHODS = {f.__name__: f for f in (scatter_, scatter_add_)}

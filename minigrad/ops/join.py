@@ -20,10 +20,10 @@ from .base.argument_errors import about
 from .base.families import Operation
 from .base.registry import op
 from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from
+from .dimensions import axis
 from .index import Index
 from .index_places import WHOLE
 from .pad import pad
-from .reduce import axis
 from .shape import reshape
 
 

@@ -11,23 +11,10 @@ from ..arrays.devices import Size
 from ..core.graph import memory
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .copy import to
+from .copy import CALLED, to
 from .create import sizes
 from .from_data import array_of as array_of_data
 from .from_data import made
-
-KINDS = {
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "float32": "Float",
-    "float64": "Double",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "uint8": "Byte",
-    "bool": "Bool",
-}
 
 
 class TensorType(type):
@@ -176,13 +163,18 @@ def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, "minigrad.FloatTensor", or with `dtype` (or such a name) the tensor converted."""
     if dtype is None:
-        return f"minigrad.{KINDS[self.dtype.name]}Tensor"
+        return f"minigrad.{CALLED[self.dtype]}Tensor"
     if isinstance(dtype, str):
         short = dtype.rpartition(".")[2].removesuffix("Tensor")
-        found = [name for name, kind in KINDS.items() if kind == short]
+        found = [d for d, name in CALLED.items() if name == short]
         if not found:
-            raise error(ValueError, "type", f"invalid type: {dtype!r}", f"use one of {', '.join(KINDS)} as a dtype")
-        dtype = dtypes.of_numpy(found[0])
+            raise error(
+                ValueError,
+                "type",
+                f"invalid type: {dtype!r}",
+                f"use one of {', '.join(d.name for d in CALLED)} as a dtype",
+            )
+        dtype = found[0]
     return to(self, dtype.dtype if isinstance(dtype, TensorType) else dtype)
 
 

@@ -1,4 +1,4 @@
-"""Linear equations: inverse, solutions, determinants.  Factors: decompositions.py, norms: norms.py.
+"""Linear equations: inverse and solutions.  Determinants: determinants.py, factors: decompositions.py, norms: norms.py.
 
 NumPy calls LAPACK for whole batches; each pull-back is a formula of matrix products and solutions, so it can be
 differentiated again.  Source of the formulas: Giles, "An extended collection of matrix derivative results", 2008.
@@ -12,20 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import return_types
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import near, on_device
+from ..arrays.kinds import on_device
 from ..core.engine import sum_to
 from ..core.tensor import Tensor, wrap_near
 from ..errors import MinigradRuntimeError, error
-from ..return_types import SignAndLog
 from .base.argument_errors import about
 from .base.families import Operation
 from .base.layouts import column_major
 from .base.registry import op
-from .compare import where
 from .matmul import broadcasting
-from .products import broadcast, one_dtype, refused
+from .products import broadcast, linalg, one_dtype, refused
 
 
 class LinAlgError(MinigradRuntimeError):
@@ -41,14 +38,19 @@ class LinAlgError(MinigradRuntimeError):
 
 
 # ---------------------------------------------------------------------- the operations
-class Inv(Operation):
+class OfMatrices(Operation):
+    """Works on the last two dimensions of its one tensor, whatever stands in front."""
+
+    batch = lambda *args: args
+
+
+class Inv(OfMatrices):
     """The inverse of each matrix.  Singular ones raise LinAlgError if `strict`, else give NaN."""
 
     layout = column_major
     node = "LinalgInvEx"
     impl = lambda x, strict: inverses(x, strict)
     dx = lambda g, out: -(out.mT @ g @ out.mT)
-    batch = lambda x, strict: (x, strict)
 
 
 class Solve(Operation):
@@ -83,32 +85,6 @@ class SolveTriangular(Operation):
         return broadcasting(SolveTriangular, in_dims, a, b, upper, unit), 0
 
 
-class Det(Operation):
-    """The determinant of each matrix."""
-
-    node = "LinalgDet"
-    impl = lambda x: np.linalg.det(x)
-    dx = lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * Cofactors.apply(x)
-    batch = lambda x: (x,)
-
-
-class Cofactors(Operation):
-    """The determinant's partial derivatives: det(A) inv(A)^T where A is invertible, and defined where it is not."""
-
-    impl = lambda x: cofactors(x)
-    dx = lambda g, x: cofactors_gradient(g, x)
-    batch = lambda x: (x,)
-
-
-class Slogdet(Operation):
-    """Sign and log of the absolute value of each matrix's determinant; the derivative of the sign is 0."""
-
-    node = "LinalgSlogdet"
-    impl = lambda x: tuple(np.linalg.slogdet(x))
-    dx = lambda g1, x: x.new_zeros(x.shape) if g1 is None else g1.unsqueeze(-1).unsqueeze(-1) * Inv.apply(x, False).mT
-    batch = lambda x: (x,)
-
-
 # ---------------------------------------------------------------------- inverse and solutions
 @op("S(3, 3)", "S(2, 3, 3)", "T(0, 2, 2)", "T(0, 0)", out=True)
 def inverse(A: Tensor) -> Tensor:
@@ -120,7 +96,7 @@ def inverse(A: Tensor) -> Tensor:
     return Inv.apply(A, True)
 
 
-@op(
+@linalg(
     "S(3, 3), T(3, 2)",
     "S(3, 3), T(3)",
     "S(2, 3, 3), T(2, 3)",
@@ -129,9 +105,6 @@ def inverse(A: Tensor) -> Tensor:
     "S(3, 3), T(2, 3), left=False",
     "S(3, 3), T(3, 0)",
     "T(0, 0), T(0, 2)",
-    name="linalg.solve",
-    method=False,
-    out=True,
 )
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of A X = B, or of X A = B with left=False.
@@ -158,16 +131,13 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return out.squeeze(-1) if vector else out if left else out.mT
 
 
-@op(
+@linalg(
     "S(3, 3), T(3, 2), upper=True",
     "S(2, 3, 3), T(3, 2), upper=False",
     "S(3, 3), T(2, 3), upper=True, left=False",
     "T(2, 1, 3, 3), T(4, 3, 2), upper=False, unitriangular=True",
     "S(3, 3), T(3, 0), upper=True",
     "S(5, 2, 2), T(5, 2, 2), upper=True",
-    name="linalg.solve_triangular",
-    method=False,
-    out=True,
 )
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The solution X of A X = B, or X A = B with left=False, for triangular A (..., n, n) and B (..., n, k).
@@ -197,32 +167,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 
 # ---------------------------------------------------------------------- determinants
-@op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(3, 1) * T(1, 3)", "T(2, 3, 3).mT", "T(0, 2, 2)", out=True)
-def det(A: Tensor) -> Tensor:
-    """The determinant of each matrix of a batch (..., n, n).
-
-    Its gradient, the cofactors, exists for singular ones too.  Raises RuntimeError for matrices that are not square.
-    """
-    square("linalg.det", A)
-    return Det.apply(A)
-
-
-@op("T(3, 3)", "T(2, 3, 3)", "T(0, 0)", out=True)
-def slogdet(A: Tensor) -> SignAndLog:
-    """(sign, logabsdet) of determinants that may be too large or small for a number; (0, -inf) if singular."""
-    square("linalg.slogdet", A)
-    return return_types.slogdet(*Slogdet.apply(A))
-
-
-@op("S(3, 3)", "S(2, 3, 3)")
-def logdet(input: Tensor) -> Tensor:
-    """The logarithm of each matrix's determinant: NaN where that is negative, -inf where it is 0."""
-    square("logdet", input)
-    sign, logabsdet = Slogdet.apply(input)
-    return where(sign == -1.0, math.nan, logabsdet)
-
-
-@op("T(3, 4)", "T(2, 3, 3), offset=1", "T(2, 3, 4), dim1=0, dim2=1", name="linalg.diagonal", method=False)
+@linalg("T(3, 4)", "T(2, 3, 3), offset=1", "T(2, 3, 4), dim1=0, dim2=1", out=False)
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of the matrices in two dimensions, the last two unless given, as a view."""
     return A.diagonal(offset, dim1, dim2)
@@ -306,37 +251,7 @@ def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndar
     return out
 
 
-def cofactors(x: np.ndarray) -> np.ndarray:
-    """By determinant and inverse, or by singular values where some matrix is singular."""
-    try:
-        return np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
-    except np.linalg.LinAlgError:
-        u, s, vh = np.linalg.svd(x)
-        others = np.where(near(np.eye(s.shape[-1], dtype=bool), s), 1, s[..., None, :]).prod(-1)
-        sign = np.sign(np.linalg.det(u) * np.linalg.det(vh))
-        return sign[..., None, None] * (u * others[..., None, :]) @ vh
-
-
 # ---------------------------------------------------------------------- in formulas
-def cofactors_gradient(g: Tensor, x: Tensor) -> Tensor:
-    """The pull-back of Cofactors.
-
-    In the bases of x's singular vectors x is diag(s), and its cofactors' derivative along m has products of all s but
-    two: off the diagonal -m^T P, on it P m's diagonal, with P[i, j] the product of all s[k] with k neither i nor j.
-    """
-    from .decompositions import linalg_svd
-
-    u, s, vh = linalg_svd(x)
-    n = s.shape[-1]
-    same = np.eye(n, dtype=bool)
-    left_out, diagonal = wrap_near(same[:, None] | same, x), wrap_near(same, x)
-    products = where(diagonal, 0.0, where(left_out, 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
-    m = u.mT @ g @ vh.mT
-    on = (products * where(diagonal, m, 0.0).sum(-2, True)).sum(-1, True)
-    sign = Slogdet.apply(u)[0] * Slogdet.apply(vh)[0]
-    return sign.unsqueeze(-1).unsqueeze(-1) * (u @ where(diagonal, on, -(m.mT * products)) @ vh)
-
-
 def transposed_solve(a: Tensor, g: Tensor, upper: bool, unit: bool) -> Tensor:
     """The solution of A^T X = g for the triangle of A."""
     return SolveTriangular.apply(a.mT, g, not upper, unit)

@@ -7,37 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import zeros
-from ..core.engine import sum_to
 from ..core.frames import reading
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
-from ..layers.batching import front, lift
 from .base.families import NonDifferentiable
 from .base.registry import op
 from .broadcast import broadcast_shapes
-from .copy import written
-from .gather import run
-from .index import NonZero, Put, Take, Write, data_dependent, where_true
+from .index import MaskedFill, NonZero, Put, Take, data_dependent, where_true
 from .shape import layout
-
-
-class MaskedFill(Write):
-    """x with one value where the mask holds."""
-
-    value = 2
-
-    @staticmethod
-    def update(x: np.ndarray, mask: np.ndarray, value: Any) -> None:
-        np.copyto(x, written(value, x), where=mask.astype(bool, copy=False), casting="unsafe")
-
-    dx = lambda g, mask: MaskedFill.apply(g, mask, 0.0)
-    dvalue = lambda g, mask, shape: sum_to(MaskedFill.apply(g, mask == 0, 0.0), shape)
-
-    def vmap(info: Any, in_dims: tuple, x: Tensor, mask: Tensor, value: Any) -> tuple:
-        """The batch dimension in front, the ranks made equal behind it."""
-        x = front(x, in_dims[0], info.batch_size)
-        return MaskedFill.apply(x, lift(mask, in_dims[1], x.ndim - 1), lift(value, in_dims[2], x.ndim - 1)), 0
 
 
 class OneHot(NonDifferentiable):
@@ -82,16 +60,19 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements of `source`, in their order, at the places where `mask` holds."""
     size = broadcast_shapes(input.shape, mask.shape)
-    return poured(run, input if tuple(input.shape) == size else input.expand(size), mask, source)
+    x = input if tuple(input.shape) == size else input.expand(size)
+    out = Put.apply(*poured(x, mask, source))
+    return out if size else out.reshape(())
 
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """In-place form of masked_scatter."""
-    return poured(inplace, self, mask, source)
+    inplace(Put, *poured(self, mask, source))
+    return self
 
 
-def poured(do: Any, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """What both forms of masked_scatter do."""
+def poured(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
+    """What both forms of masked_scatter put where; a 0-d tensor as one of shape (1,)."""
     check_mask("masked_scatter", mask)
     if source._np_dtype != x._np_dtype:
         raise error(
@@ -100,9 +81,8 @@ def poured(do: Any, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"expected self and source to have same dtypes but got {x.dtype} and {source.dtype}",
             "write source.to(self.dtype)",
         )
-    places = where_true(mask.expand(x.shape)) if x.ndim else ()
-    if not places:  # a 0-d tensor: the one place, as an index of the same tensor with one dimension
-        return poured(do, x.reshape(1), mask.reshape(1), source).reshape(())
+    x, mask = (x, mask.expand(x.shape)) if x.ndim else (x.reshape(1), mask.reshape(1))
+    places = where_true(mask)
     n = places[0].numel()
     if source.numel() < n:
         raise error(
@@ -111,7 +91,7 @@ def poured(do: Any, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"number of elements of source ({source.numel()}) < number of ones in mask ({n})",
             "pass as many values as the mask has ones: source[:mask.sum()] has to be whole",
         )
-    return do(Put, x, source.reshape(-1)[:n], tuple(range(x.ndim)), False, *places)
+    return x, source.reshape(-1)[:n], tuple(range(x.ndim)), False, *places
 
 
 @op(

@@ -22,8 +22,8 @@ from .base.argument_errors import about
 from .base.families import Bilinear
 from .base.layouts import row_major
 from .base.registry import op
-from .products import broadcast, fit, one_dtype, ranked, refused
-from .reduce import axis
+from .dimensions import axis
+from .products import broadcast, fit, linalg, one_dtype, ranked, refused
 
 BATCHES = ("batch1", "batch2")
 
@@ -152,7 +152,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     return dot(input, other)
 
 
-@op("T(2, 3), T(2, 3)", "T(2, 3), T(3)", "T(2, 3), T(2, 3), dim=0", name="linalg.vecdot", method=False, out=True)
+@linalg("T(2, 3), T(2, 3)", "T(2, 3), T(3)", "T(2, 3), T(2, 3), dim=0")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The scalar products of vectors along one dimension of broadcast tensors."""
     return (x * y).sum(dim)
@@ -182,7 +182,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return cross_along("cross", input, other, dim)
 
 
-@op("T(4, 3), T(4, 3)", "T(3, 4), T(3, 1), dim=0", name="linalg.cross", method=False, out=True)
+@linalg("T(4, 3), T(4, 3)", "T(3, 4), T(3, 1), dim=0")
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along a dimension of size 3; the others are broadcast."""
     return cross_along("linalg.cross", input, other, dim)

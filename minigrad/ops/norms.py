@@ -1,6 +1,7 @@
 """Norms of vectors and matrices, and distances between points.
 
-Where a norm has no derivative the subgradient 0 is taken, as in PyTorch: at the zero vector, at coincident points.
+The formulas are PyTorch's, case by case in p.  Where a norm has no derivative the subgradient 0 is taken: at the zero
+vector, at coincident points.
 """
 
 from __future__ import annotations
@@ -14,18 +15,101 @@ from ..arrays.kinds import zeros
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import distances_cpu as kernels
+from ..kernels.cpu import reductions_cpu
 from .base.argument_errors import about
-from .base.families import Operation
+from .base.families import Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op
-from .compare import where
 from .decompositions import svdvals
+from .dimensions import axes, axis
 from .linalg import Inv, floating, matrices, square
-from .products import broadcast, one_dtype, refused
-from .reduce import axis
-from .statistics import Norm, norm, norm_gradient
+from .order import evenly
+from .pointwise import where
+from .products import broadcast, linalg, one_dtype, refused
+from .reduce import CountNonzero, add_up, as_floating, count, reduced
 
 CHUNK = 1 << 20  # elements of the differences between points that are held at a time
+
+
+class Norm(Reduce):
+    """(sum |x|**p)**(1/p) over dimensions; p = inf is the largest, -inf the smallest |x|, 0 counts."""
+
+    node = "LinalgVectorNorm"
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
+        if p == 2:
+            squares = reductions_cpu.reduce("squares", x, dims, keepdim)
+            return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares)
+        size = np.abs(x)
+        if math.isinf(p):
+            return reduced(*(("maximum", np.maximum) if p > 0 else ("minimum", np.minimum)), size, dims, keepdim)
+        if p == 0:
+            return CountNonzero.impl(x, dims, keepdim).astype(x.dtype)
+        if p == 1:
+            return add_up(size, dims, keepdim)
+        return add_up(size**p, dims, keepdim) ** (1 / p)
+
+    dx = lambda g, x, out, dims, p: norm_gradient(g, x, out, dims, p)
+
+
+def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> Tensor:
+    """PyTorch's formulas (FunctionsManual.cpp, norm_backward)."""
+    if p == 0:
+        return x.new_zeros(x.shape)
+    if p == 2:
+        return x * where(out == 0, 0.0, g / out)
+    if p == 1:
+        return x.sign() * g
+    if math.isinf(p):
+        return x.sign() * evenly(g, (x.abs() == out) | (x != x), dims)
+    if p < 1:
+        return where(x == 0, 0.0, x.sign() * x.abs() ** (p - 1)) * g * out ** (1 - p)
+    scale = where(out == 0, 0.0, g / out ** (p - 1))
+    return (x.sign() * x.abs() ** (p - 1) if p < 2 else x * x.abs() ** (p - 2)) * scale
+
+
+@op("T(3, 4)", "T(3, 4), 'fro', 1", "T(2, 3, 4), 1, (0, -1), True", "T(3, 4), 3, 0", "T(3, 4), 1.5, 0",
+    "T(3, 4), 0.5, 0", "T(3, 4), -1", "T(3, 4), float('inf'), 1", "T(3, 4), -float('inf'), 1", "T()", "T(0)",
+    "T(0, 3), 1, 0", "T(4, 3).mT, 2, 0", "T(3), dtype=torch.float64", "T(3, 2), 'nuc'", out=True)  # fmt: skip
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The vector norm `(sum |x|**p)**(1/p)` of all elements, or over the dimensions `dim`.
+
+    `p` is a number, or "fro" for 2; inf and -inf give the largest and smallest |x|, 0 the number of non-zero elements,
+    "nuc" the nuclear norm of matrices.
+    Raises RuntimeError for integers, and for the norms that an empty tensor does not have.
+
+    >>> import minigrad
+    >>> minigrad.norm(minigrad.tensor([3., 4.]))
+    tensor(5.)
+    """
+    if p == "nuc":
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    order = exponent(p)
+    x, dims = as_floating(input, dtype, "norm"), axes(input, dim, "norm")
+    if (order < 0 or order == math.inf) and count(x.shape, dims) == 0:
+        shape = tuple(x.shape)
+        raise error(
+            RuntimeError,
+            "norm",
+            f"cannot compute the {p} norm over dimensions {dims} of shape {shape}: there are no elements and the operation "
+            "does not have an identity",
+            "look for input.numel() > 0 first",
+        )
+    return Norm.apply(x, dims, keepdim, order)
+
+
+def exponent(p: Any) -> float:
+    """The number that `p=` of norm stands for."""
+    if isinstance(p, str) and p != "fro":
+        raise error(RuntimeError, "norm", f"{p!r} is no vector norm", "pass a number or 'fro', or use linalg.norm")
+    return 2.0 if p is None or p == "fro" else float(p)
+
+
+@op("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(3), T(3), 1", "T(3), T(3), float('inf')", "T(), T()", "T(0), T(0)")
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of `input - other`, which are broadcast to each other."""
+    return norm(input - other, p)
 
 
 class Cdist(Operation):
@@ -46,7 +130,7 @@ class Cdist(Operation):
         return dx, kernels.pulls(np.swapaxes(g, -1, -2), y, x), None, None
 
 
-@op(
+@linalg(
     "T(3, 4)",
     "T(3, 4), 1",
     "T(2, 3, 4), 3, (0, -1), True",
@@ -59,9 +143,6 @@ class Cdist(Operation):
     "T()",
     "T(0, 3), 2, 0",
     "T(2, 3), dtype=torch.float64",
-    name="linalg.vector_norm",
-    method=False,
-    out=True,
 )
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm (sum |x|^ord)^(1/ord) of all elements as one vector, or over the dimensions `dim`.
@@ -81,7 +162,7 @@ def order(who: str, ord: Any) -> float:
     return float(ord)
 
 
-@op(
+@linalg(
     "T(3, 4)",
     "T(2, 3, 4), 'nuc'",
     "T(2, 3, 4), 1",
@@ -90,9 +171,6 @@ def order(who: str, ord: Any) -> float:
     "T(3, 4), 2, keepdim=True",
     "T(3, 3), -2",
     "T(2, 3, 4), 'fro', (0, 1), True",
-    name="linalg.matrix_norm",
-    method=False,
-    out=True,
 )
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
@@ -124,16 +202,13 @@ def matrix_norm(
     return out.reshape([1 if d in dims else n for d, n in enumerate(A.shape)]) if keepdim else out
 
 
-@op(
+@linalg(
     "T(2, 3, 4)",
     "T(3, 4), 2",
     "T(4), 1",
     "T(2, 3, 4), 3, 1",
     "T(2, 3, 4), None, (0, 2)",
     "T(2, 3, 4), 'nuc', (0, 2), True",
-    name="linalg.norm",
-    method=False,
-    out=True,
 )
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """A vector's norm or a matrix's, by the number of dimensions `dim` (see vector_norm and matrix_norm).
@@ -153,14 +228,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     return vector_norm(A, order("linalg.norm", ord), dim, keepdim, dtype=dtype)
 
 
-@op(
-    "T(3, 3)",
-    "T(2, 3, 4), 2",
-    "T(3, 3), -2",
-    name="linalg.cond",
-    method=False,
-    out=True,
-)
+@linalg("T(3, 3)", "T(2, 3, 4), 2", "T(3, 3), -2")
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of each matrix: its largest singular value over the smallest, or norm(A) * norm(inv(A)).
 

@@ -20,9 +20,10 @@ from ..return_types import Extremes
 from .base.families import NonDifferentiable, Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op
+from .dimensions import axes, axis
 from .gather import ScatterAdd, added_at
 from .pointwise import where
-from .reduce import Sum, axes, axis, reduced
+from .reduce import Sum, reduced
 
 
 class Amax(Reduce):
@@ -233,11 +234,9 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return input.maximum(other)
-    return (
-        everything(MaxOfAll, input, "max")
-        if dim is None
-        else return_types.max(*choose(Max, input, dim, keepdim, "max"))
-    )
+    if dim is None:
+        return everything(MaxOfAll, input, "max")
+    return return_types.max(*choose(Max, input, dim, keepdim, "max"))
 
 
 @op(*CHOSEN, "T(3, 4), T(4)", "I(3, 4, 3), 1", "B(3, 2), 0", out=True)
@@ -249,11 +248,9 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return input.minimum(other)
-    return (
-        everything(MinOfAll, input, "min")
-        if dim is None
-        else return_types.min(*choose(Min, input, dim, keepdim, "min"))
-    )
+    if dim is None:
+        return everything(MinOfAll, input, "min")
+    return return_types.min(*choose(Min, input, dim, keepdim, "min"))
 
 
 @op(*CHOSEN, "T(3, 4), None, True", "I(3, 4, 3), 1", differentiable=False, out=True)

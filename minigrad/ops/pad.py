@@ -1,26 +1,22 @@
-"""Padding, repeating, and grids: larger tensors made of the elements of smaller ones."""
+"""Padding and repeating: larger tensors made of the elements of smaller ones."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 
 from ..arrays.kinds import near
 from ..core.frames import reading
-from ..core.graph import bottom
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels.cpu import flip_pad
-from .base.argument_errors import on_two_devices
 from .base.families import Linear
 from .base.layouts import channels_last
 from .base.registry import op
-from .broadcast import tensors_from
+from .dimensions import axis
 from .index import Index, Take, Untake, data_dependent
-from .reduce import axis
-from .shape import expand, layout, reshape, shape_from, transpose, unshared, unsqueeze
+from .shape import expand, layout, reshape, shape_from, unshared, unsqueeze
 from .slices import index_select
 from .transfer import placed
 from .windows import padded as surrounded
@@ -268,69 +264,3 @@ def repeat_interleave(
 
 
 # ---------------------------------------------------------------------- grids
-@op("T(2), T(3)", "T(2), T(3), T(), indexing='xy'", "T(2), T(3), T(2), indexing='ij'", method=False)
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
-    """The coordinates of a grid: one tensor of the grid's shape for each of the vectors along its sides, as views.
-
-    With indexing="xy" the first two dimensions are exchanged, as on an image.
-    """
-    xs = tensors_from(tensors)
-    if indexing not in (None, "ij", "xy"):
-        raise error(
-            RuntimeError,
-            "meshgrid",
-            f'indexing must be one of "xy" or "ij", but received: {indexing}',
-            "write indexing='ij'",
-        )
-    for x in xs:
-        if x.ndim > 1:
-            raise error(
-                RuntimeError,
-                "meshgrid",
-                f"expected 0D or 1D tensor in the tensor list but got shape {tuple(x.shape)}",
-                "write x.flatten() for each of them",
-            )
-    if mixed := on_two_devices("meshgrid", {f"tensors[{i}]": bottom(x)._a for i, x in enumerate(xs)}):
-        raise mixed
-    size, n = [x.numel() for x in xs], len(xs)
-    grids = [
-        expand(
-            reshape(x, [-1 if e == d else 1 for e in range(n)] if x.numel() else [int(e != d) for e in range(n)]), size
-        )
-        for d, x in enumerate(xs)
-    ]
-    return tuple([transpose(g, 0, 1) if indexing == "xy" and n > 1 else g for g in grids])
-
-
-@op("T(2), T(3)", "T(3)", method=False)
-def cartesian_prod(*tensors: Any) -> Tensor:
-    """All ways to take one element of each vector, one row each."""
-    xs = tensors_from(tensors)
-    for x in xs:
-        if x.ndim != 1:
-            raise error(
-                RuntimeError,
-                "cartesian_prod",
-                f"expect a 1D vector, but got shape {tuple(x.shape)}",
-                "write x.flatten() for each of them",
-            )
-    if len(xs) == 1:
-        return xs[0]
-    from .join import stack
-
-    return stack([reshape(g, -1) for g in meshgrid(*xs, indexing="ij")], 1)
-
-
-@op("T(4)", "T(4), 3", "T(3), 2, True", "T(2), 3", method=False)
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All ways to take r elements of a vector, one row each, in the order of itertools.combinations."""
-    if input.ndim != 1:
-        raise error(
-            RuntimeError,
-            "combinations",
-            f"expect a 1D vector, but got shape {tuple(input.shape)}",
-            "write input.flatten()",
-        )
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.shape[0]), r))
-    return Take.apply(input, (0,), wrap(np.array(rows, np.int64).reshape(len(rows), r)))

@@ -49,7 +49,22 @@ class AddScaled(Pointwise):
     statics = 1
 
 
-class Sub(Pointwise):
+class Subtraction(Pointwise):
+    """What bools do not have."""
+
+    @classmethod
+    def impl(cls, *args: Any) -> np.ndarray:
+        if any(is_bool(a) for a in args[:2]):
+            raise error(
+                RuntimeError,
+                "sub",
+                "Subtraction, the `-` operator, with a bool tensor is not supported",
+                "~mask (or logical_not) inverts a mask, `^` or logical_xor() tells where two differ, mask.float() is 0 and 1",
+            )
+        return select.forward(cls, args)
+
+
+class Sub(Subtraction):
     """Difference of two tensors."""
 
     ufunc = np.subtract
@@ -57,13 +72,8 @@ class Sub(Pointwise):
     dx = lambda: 1
     dy = lambda: -1
 
-    @classmethod
-    def impl(cls, x: Any, y: Any) -> np.ndarray:
-        refuse_bools(x, y)
-        return select.forward(cls, (x, y))
 
-
-class SubScaled(Pointwise):
+class SubScaled(Subtraction):
     """x - alpha * y."""
 
     name, node = "sub", "Sub"
@@ -71,11 +81,6 @@ class SubScaled(Pointwise):
     dx = lambda: 1
     dy = lambda alpha: -alpha
     statics = 1
-
-    @classmethod
-    def impl(cls, x: Any, y: Any, alpha: Any) -> np.ndarray:
-        refuse_bools(x, y)
-        return select.forward(cls, (x, y, alpha))
 
 
 class Mul(Pointwise):
@@ -127,17 +132,6 @@ def scale(who: str, alpha: Any, *operands: Any) -> Any:
             "convert a tensor to float first, or pass an integer",
         )
     return alpha
-
-
-def refuse_bools(*operands: Any) -> None:
-    """A truth value cannot be subtracted, nor subtracted from."""
-    if any(is_bool(a) for a in operands):
-        raise error(
-            RuntimeError,
-            "sub",
-            "Subtraction, the `-` operator, with a bool tensor is not supported",
-            "~mask (or logical_not) inverts a mask, `^` or logical_xor() tells where two differ, mask.float() is 0 and 1",
-        )
 
 
 def is_bool(a: Any) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..arrays import dtypes
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Tensor
+from .base.families import stand_in
 from .legacy import type_of
 
 
@@ -99,14 +98,7 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
     >>> minigrad.result_type(minigrad.tensor([1, 2]), 1.5)
     minigrad.float32
     """
-    return dtypes.of_numpy(dtypes.common([stand_in(x) for x in (tensor1, tensor2)]))
-
-
-def stand_in(x: Any) -> Any:
-    """A tensor's array, or the value at the bottom of a box: only dtype and whether it is 0-d are looked at."""
-    if not isinstance(x, Tensor):
-        return x
-    return np.empty((1,) * x.ndim, x._np_dtype) if type(x) is Box else x._a
+    return dtypes.of_numpy(dtypes.common([stand_in(x, None) for x in (tensor1, tensor2)]))
 
 
 def typename(obj: Any) -> str:

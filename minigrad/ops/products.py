@@ -1,7 +1,8 @@
-"""What products of vectors and matrices need to fit, and what is said where they do not."""
+"""Linear algebra: what products of vectors and matrices need to fit, and how functions of torch.linalg are entered."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,20 @@ import numpy as np
 from ..core.tensor import Tensor
 from ..errors import error
 from .base.argument_errors import about, apart, meet, meeting
+from .base.registry import op
 
 refused = partial(error, RuntimeError)  # what PyTorch raises for shapes and dtypes that do not fit
 NAMES = ("input", "other")
+
+
+def linalg(*samples: str, out: bool = True, **options: Any) -> Callable:
+    """Enter a function of torch.linalg, which is no method: solve as linalg.solve, and linalg_qr as linalg.qr."""
+
+    def enter(f: Callable) -> Callable:
+        name = "linalg." + f.__name__.removeprefix("linalg_")
+        return op(*samples, name=name, method=False, out=out, **options)(f)
+
+    return enter
 
 
 def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:

@@ -17,9 +17,10 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..return_types import Selected
 from .base.registry import op
+from .dimensions import axis
 from .order import Selection, Whole, choose
 from .pointwise import where
-from .reduce import axis, count
+from .reduce import count
 from .transfer import placed
 
 

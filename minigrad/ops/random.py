@@ -12,26 +12,27 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes, halves
-from ..arrays.devices import CPU, default_device
+from ..arrays.devices import default_device
 from ..arrays.kinds import as_array
 from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor, layers_of
 from ..errors import error
 from ..kernels.cpu import normal_rng as noise
-from .base.families import NonDifferentiable, Operation
+from .base.families import NonDifferentiable, Operation, Pointwise
 from .base.registry import op, with_keywords
 from .broadcast import broadcast_shapes
 from .copy import Copy, on_device
-from .create import factory, number, sizes
+from .create import factory, number, settings, sizes
 from .from_data import chosen, made
 from .generator import Generator, source
 
 
 def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, device: Any = None) -> Tensor:
-    """Noise `sample(rng, shape)` as a tensor on a device; under vmap with randomness="different" one for each example.
+    """Noise `sample(rng, shape)` as a tensor; under vmap with randomness="different" one for each example.
 
-    Raises RuntimeError under vmap with randomness="error".
+    It lies on a device, or where none is named, where tensors are made.  Raises RuntimeError under vmap with
+    randomness="error".
     """
     layers = current().layers()
     if any(getattr(layer, "randomness", None) == "error" for layer in layers):
@@ -43,7 +44,7 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, de
         )
     batches = [layer for layer in layers if getattr(layer, "randomness", None) == "different"]
     size = (*[layer.size for layer in batches], *shape)
-    drawn_from = source(generator, CPU if device is None else on_device(device), who)
+    drawn_from = source(generator, on_device(default_device() if device is None else device), who)
     for layer in layers:
         if hasattr(layer, "drawing"):  # a capture of the program, which has to draw anew in each call
             layer.drawing(drawn_from, sample, size)
@@ -105,49 +106,22 @@ def integers(
 
 
 DRAWN = "the numbers that a seed gives"
-RANDOM = {"method": False, "differentiable": False, "differs": DRAWN}
 
 
 @factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN)
 def rand(
-    *args: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    *args: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
-    return tracked(
-        uniform(
-            sizes(args, size, "rand"), chosen(dtype), generator, "rand", default_device() if device is None else device
-        ),
-        requires_grad,
-    )
+    return uniform(sizes(args, size, "rand"), chosen(dtype), generator, "rand", device)
 
 
 @factory("2, 3", "()", "(0, 2)", "3, dtype=torch.float64", differs=DRAWN)
 def randn(
-    *args: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    *args: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1."""
-    return tracked(
-        gaussian(
-            sizes(args, size, "randn"),
-            chosen(dtype),
-            generator,
-            "randn",
-            default_device() if device is None else device,
-        ),
-        requires_grad,
-    )
+    return gaussian(sizes(args, size, "randn"), chosen(dtype), generator, "randn", device)
 
 
 @factory("5, (2, 3)", "-2, 4, (6,)", differs=DRAWN)
@@ -158,9 +132,7 @@ def randint(
     *,
     generator: Generator | None = None,
     dtype: Any = None,
-    layout: Any = None,
     device: Any = None,
-    requires_grad: bool = False,
 ) -> Tensor:
     """Random integers from `low` up to but without `high`: `randint(high, size)` or `randint(low, high, size)`."""
     if size is None and isinstance(high, (tuple, list)):
@@ -177,20 +149,11 @@ def randint(
     if high is None:
         low, high = 0, low
     target = dtypes.I8 if dtype is None else dtypes.numpy_dtype(dtype)
-    shape, place = sizes((), size, "randint"), default_device() if device is None else device
-    return tracked(integers(low, high, shape, target, generator, "randint", place), requires_grad)
+    return integers(low, high, sizes((), size, "randint"), target, generator, "randint", device)
 
 
 @factory("5", "0", differs=DRAWN)
-def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
     (n,) = sizes((n,), None, "randperm")
     target = dtypes.numpy_dtype(dtypes.int64 if dtype is None else dtype)
@@ -198,54 +161,38 @@ def randperm(
         raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype away")
 
     shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
-    return tracked(
-        draw("randperm", (n,), generator, shuffled, default_device() if device is None else device), requires_grad
-    )
+    return draw("randperm", (n,), generator, shuffled, device)
 
 
-def tracked(t: Tensor, requires_grad: bool) -> Tensor:
-    """A fresh tensor, asked for its gradient where that is wanted."""
-    return t.requires_grad_() if requires_grad else t
-
-
-def dtype_like(input: Tensor, dtype: Any) -> np.dtype:
-    """The dtype of a tensor made like `input`."""
-    return input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
-
-
-@op("T(2, 3)", "T(), dtype=torch.float32", **RANDOM)
+@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN)
 def rand_like(
     input: Tensor,
     *,
     generator: Generator | None = None,
     dtype: Any = None,
-    layout: Any = None,
     device: Any = None,
-    requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, uniform in [0, 1), in input's shape and dtype."""
-    kind, place = dtype_like(input, dtype), input.device if device is None else device
-    return tracked(uniform(input.shape, kind, generator, "rand_like", place), requires_grad)
+    kind, place = settings(input, dtype, device)
+    return uniform(input.shape, kind, generator, "rand_like", place)
 
 
-@op("T(2, 3)", "T(), dtype=torch.float32", **RANDOM)
+@factory("T(2, 3)", "T(), dtype=torch.float32", out=False, differs=DRAWN)
 def randn_like(
     input: Tensor,
     *,
     generator: Generator | None = None,
     dtype: Any = None,
-    layout: Any = None,
     device: Any = None,
-    requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """Random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
-    kind, place = dtype_like(input, dtype), input.device if device is None else device
-    return tracked(gaussian(input.shape, kind, generator, "randn_like", place), requires_grad)
+    kind, place = settings(input, dtype, device)
+    return gaussian(input.shape, kind, generator, "randn_like", place)
 
 
-@op("T(2, 3), 5", "I(2, 3, 4), -2, 2", **RANDOM)
+@factory("T(2, 3), 5", "I(2, 3, 4), -2, 2", out=False, differs=DRAWN)
 def randint_like(
     input: Tensor,
     low: Any = None,
@@ -253,15 +200,13 @@ def randint_like(
     *,
     generator: Generator | None = None,
     dtype: Any = None,
-    layout: Any = None,
     device: Any = None,
-    requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """Random integers below `low`, or from `low` up to but without `high`, in input's shape and dtype."""
     low, high = (0, low) if high is None else (low or 0, high)
-    kind, place = dtype_like(input, dtype), input.device if device is None else device
-    return tracked(integers(low, high, input.shape, kind, generator, "randint_like", place), requires_grad)
+    kind, place = settings(input, dtype, device)
+    return integers(low, high, input.shape, kind, generator, "randint_like", place)
 
 
 # ---------------------------------------------------------------------- with tensors as parameters
@@ -308,8 +253,6 @@ class Normal(Operation):
 
     def vmap(info: Any, in_dims: tuple, mean: Any, std: Any, noise: Tensor) -> tuple:
         """Broadcasting, so the ranks have to be made equal behind the batch, as for every pointwise operation."""
-        from .base.families import Pointwise
-
         return Pointwise.vmap(info, in_dims, mean, std, noise)
 
 
@@ -376,9 +319,7 @@ def normal(
     *,
     generator: Generator | None = None,
     dtype: Any = None,
-    layout: Any = None,
     device: Any = None,
-    requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers of the given mean and standard deviation; `mean`, `std` or both are tensors, or `size` is given.
 
@@ -393,9 +334,8 @@ def normal(
             "write normal(0, 1, (2, 3))",
         )
     shape = broadcast_shapes(*[t.shape for t in tensors]) if tensors else sizes((size,), None, "normal")
-    target = tensors[0]._np_dtype if tensors else chosen(dtype)
-    place = tensors[0].device if tensors else default_device() if device is None else device
-    return tracked(Normal.apply(mean, std, gaussian(shape, target, generator, "normal", place)), requires_grad)
+    target, place = (tensors[0]._np_dtype, tensors[0].device) if tensors else (chosen(dtype), device)
+    return Normal.apply(mean, std, gaussian(shape, target, generator, "normal", place))
 
 
 @op("P(2, 3)", method=False, differentiable=False, differs=DRAWN)

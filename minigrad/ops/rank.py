@@ -10,18 +10,18 @@ import numpy as np
 
 from ..arrays.dtypes import finfo
 from ..core.tensor import Tensor
-from .base.families import NonDifferentiable, Operation
+from .base.families import NonDifferentiable
 from .base.registry import op
-from .linalg import guarded, matrices
+from .linalg import OfMatrices, guarded, matrices
+from .products import linalg
 
 
-class Pinv(Operation):
+class Pinv(OfMatrices):
     """The pseudo-inverse, singular values up to max(atol, rtol * the largest) taken for 0."""
 
     node = "LinalgPinv"
     impl = lambda x, atol, rtol: pseudo_inverse(x, atol, rtol)
     dx = lambda g, x, out: pinv_gradient(g, x, out)
-    batch = lambda x, atol, rtol: (x, atol, rtol)
 
 
 class MatrixRank(NonDifferentiable):
@@ -31,17 +31,7 @@ class MatrixRank(NonDifferentiable):
     batch = lambda x, atol, rtol: (x, atol, rtol)
 
 
-@op(
-    "T(4, 3)",
-    "T(3, 4)",
-    "T(2, 3, 3)",
-    "T(3, 1) * T(1, 3)",
-    "T(0, 3)",
-    "T(3, 2), rtol=0.001",
-    name="linalg.pinv",
-    method=False,
-    out=True,
-)
+@linalg("T(4, 3)", "T(3, 4)", "T(2, 3, 3)", "T(3, 1) * T(1, 3)", "T(0, 3)", "T(3, 2), rtol=0.001")
 def linalg_pinv(
     A: Tensor,
     rcond: float | None = None,
@@ -65,15 +55,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return linalg_pinv(input, rtol=rcond)
 
 
-@op(
-    "T(4, 3)",
-    "T(2, 3, 1) * T(1, 4)",
-    "T(3, 3), 0.5",
-    name="linalg.matrix_rank",
-    method=False,
-    differentiable=False,
-    out=True,
-)
+@linalg("T(4, 3)", "T(2, 3, 1) * T(1, 4)", "T(3, 3), 0.5", differentiable=False)
 def matrix_rank(
     A: Tensor,
     tol: float | None = None,

@@ -1,7 +1,7 @@
-"""Reductions: sum, mean, product and the like over dimensions.
+"""Reductions: sum, mean and the like over dimensions.
 
-Each states the partial of its result by one element (families.Reduce).  Maxima stand in order.py, medians in
-quantiles.py, spread and norms in statistics.py, logsumexp in softmax.py, running sums in scan.py.
+Each states the partial of its result by one element (families.Reduce).  The product stands in prod.py, maxima in order.py,
+medians in quantiles.py, spread in statistics.py, norms in norms.py, logsumexp in softmax.py, running sums in scan.py.
 """
 
 from __future__ import annotations
@@ -15,47 +15,10 @@ from ..arrays import dtypes
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
-from ..kernels.cpu import reductions_cpu, scans_cpu
+from ..kernels.cpu import reductions_cpu
 from .base.families import NonDifferentiable, Reduce
 from .base.registry import op
-
-ALL = [tuple(range(n)) for n in range(8)]  # all dimensions of tensors with n of them
-
-
-def axes(input: Tensor, dim: Any, who: str) -> tuple:
-    """`dim=` as a tuple of dimensions counted from the front: all for None or ()."""
-    n = input.ndim
-    if dim is None or isinstance(dim, (tuple, list)) and not len(dim):
-        return ALL[n] if n < len(ALL) else tuple(range(n))
-    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
-    found = tuple([axis(d, n, who) for d in dims])
-    if len(set(found)) != len(found):
-        twice = next(d for d in found if found.count(d) > 1)
-        raise error(
-            RuntimeError,
-            who,
-            f"dim {twice} appears multiple times in the list of dims {dims}",
-            f"write dim={tuple(sorted(set(dims)))}",
-        )
-    return () if n == 0 else tuple(sorted(found))
-
-
-def axis(dim: Any, n: int, who: str) -> int:
-    """One dimension of a tensor with n of them, counted from the front.  Raises IndexError if there is none."""
-    if isinstance(dim, float) or not hasattr(dim, "__index__"):
-        raise error(
-            TypeError, who, f"dim has to be an integer, not {type(dim).__name__}", "write dim=0, dim=-1 or the like"
-        )
-    d = int(dim)
-    limit = max(n, 1)  # a 0-d tensor may be asked for dimension 0 or -1
-    if not -limit <= d < limit:
-        raise error(
-            IndexError,
-            who,
-            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})",
-            f"write dim={max(-limit, min(d, limit - 1))}, or x.unsqueeze(d) for a new dimension",
-        )
-    return d % limit
+from .dimensions import axes
 
 
 def result_dtype(input: Tensor, dtype: Any, who: str) -> Tensor:
@@ -72,7 +35,7 @@ def result_dtype(input: Tensor, dtype: Any, who: str) -> Tensor:
     return input if input._np_dtype in dtypes.FLOATS else input.to(dtypes.int64)
 
 
-def floating(input: Tensor, dtype: Any, who: str) -> Tensor:
+def as_floating(input: Tensor, dtype: Any, who: str) -> Tensor:
     """The input, converted to `dtype` if one is given; RuntimeError if that leaves integers."""
     found = input if dtype is None else input.to(dtype)
     if found._np_dtype not in dtypes.FLOATS:
@@ -106,9 +69,8 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
         or x.dtype != dtypes.F4
         or x.flags.c_contiguous
         and dims == tuple(range(x.ndim - len(dims), x.ndim))
+        or count(x.shape, dims) <= 64
     ):
-        return np.add.reduce(x, dims, x.dtype, None, keepdim)
-    if count(x.shape, dims) <= 64:
         return np.add.reduce(x, dims, x.dtype, None, keepdim)
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
 
@@ -141,20 +103,6 @@ class Mean(OverAll):
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         """The mean of the tangents, also NaN where there are none."""
         return cls.apply(tangents[0], *primals[1:])
-
-
-class Prod(Reduce):
-    """The product over dimensions.  The partial is the product of the others, without a division."""
-
-    kernel_takes_half = True
-    impl = lambda x, dims, keepdim: reduced("product", np.multiply, x, dims, keepdim)
-    dx = lambda x, dims: others(x, dims)
-
-    @staticmethod
-    def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of a large array, by a kernel."""
-        dx = scans_cpu.others(bound[0], gs[0], bound[1])
-        return None if dx is None else (dx, None, None)
 
 
 class NanSum(Reduce):
@@ -194,20 +142,6 @@ class CountNonzero(NonDifferentiable):
     batch = Reduce.batch
 
 
-def others(x: Tensor, dims: tuple) -> Any:
-    """For each element the product of all the others: of those before it times that of those behind it."""
-    from .scan import Cumprod, Shift
-
-    if not dims:
-        return 1
-    last = dims[-1]
-    rows = x if len(dims) == 1 else x.reshape((*x.shape[: dims[0]], count(x.shape, dims)))  # all of the last dimensions
-    d = last if len(dims) == 1 else dims[0]
-    before = Shift.apply(Cumprod.apply(rows, d, False), d, 1, 1.0)
-    behind = Shift.apply(Cumprod.apply(rows, d, True), d, -1, 1.0)
-    return (before * behind).reshape(x.shape)
-
-
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 4, 9)", "B(3), 0",
     "T(4, 3).mT, 1", "T(2, 3), dtype=torch.float64", "I(2, 3, 9), 0, dtype=torch.int32", out=True)  # fmt: skip
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -239,24 +173,6 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     return Mean.apply(source, axes(input, dim, "mean"), keepdim)
 
 
-@op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), -1, True", "T()", "T(0)", "T(0, 3), 0", "T(3, 0), 0", "I(3, 4, 9), 0",
-    "B(3)", "T(4, 3).mT", "torch.cat((T(2, 1), torch.zeros(2, 1, dtype=torch.float64), T(2, 2)), 1), 1",
-    "torch.cat((T(2), torch.zeros(2, dtype=torch.float64)))", out=True)  # fmt: skip
-def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product of all elements, or over one dimension; integers and bools are multiplied as int64.
-
-    Derivatives of every order are right at zeros too: they are products of the other elements, never quotients.
-    """
-    dims = (
-        tuple(range(input.ndim))
-        if dim is None
-        else (axis(dim, input.ndim, "prod"),)
-        if input.ndim
-        else axes(input, dim, "prod")
-    )
-    return Prod.apply(result_dtype(input, dtype, "prod"), dims, keepdim)
-
-
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 9)",
     "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1", out=True)  # fmt: skip
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -274,7 +190,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1", out=True)  # fmt: skip
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN, of all or over the dimensions `dim`; NaN where there are none."""
-    source, dims = floating(input, dtype, "nanmean"), axes(input, dim, "nanmean")
+    source, dims = as_floating(input, dtype, "nanmean"), axes(input, dim, "nanmean")
     known = CountNonzero.apply(source == source, dims, keepdim)
     return NanSum.apply(source, dims, keepdim) / known.to(source.dtype)
 

@@ -21,10 +21,11 @@ from ..return_types import Selected
 from .base.families import Linear, Operation
 from .base.layouts import row_major
 from .base.registry import op
+from .dimensions import axis
 from .elementary import exp
 from .join import cat
 from .order import spread
-from .reduce import axis, result_dtype
+from .reduce import result_dtype
 
 
 def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> np.ndarray:

@@ -25,7 +25,7 @@ from .base.argument_errors import about
 from .base.families import View
 from .base.registry import op
 from .copy import Alias, Contiguous
-from .reduce import axes, axis
+from .dimensions import axes, axis
 
 
 class Reshape(View):

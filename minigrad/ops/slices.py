@@ -1,23 +1,22 @@
 """Whole slices by a vector of indices, and single elements by several: index_select, index_add, index_put and their
 kin.
 
-They are Take and Put of index.py.  A form with a trailing underscore differs from its function only in how the result
-is kept: `run` makes a new tensor, `inplace` writes into self.
+They are Take and Put of index.py.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
 from .base.argument_errors import sketch
 from .base.registry import op
 from .copy import Copy
-from .gather import check_index, check_range, run
-from .index import Put, Take, fitting, is_mask, where_true
-from .reduce import axis
+from .dimensions import axis
+from .gather import check_index, check_range
+from .index import Put, Take, fitting, where_true, writes
+from .index_parts import is_mask
 
 
 @op(
@@ -34,40 +33,33 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return Take.apply(x, (d,), index if input.ndim else index.reshape(()))
 
 
-@op("T(3, 4), 0, I(5, 3), T(5, 4)", "T(3, 4), 1, I(2, 4), T(3, 2), alpha=2", "T(3), 0, I(4, 3), T(4)", out=True)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+@writes("T(3, 4), 0, I(5, 3), T(5, 4)", "T(3, 4), 1, I(2, 4), T(3, 2), alpha=2", "T(3), 0, I(4, 3), T(4)", out=True)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     """`input` with alpha times the slices of `source` added at the indices along `dim`; repeated indices add up."""
-    return sliced(run, "index_add", input, dim, index, source if alpha == 1 else source * alpha, True)
+    return sliced("index_add", input, dim, index, source if alpha == 1 else source * alpha, True)
 
 
-def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """In-place form of index_add."""
-    sliced(inplace, "index_add_", self, dim, index, source if alpha == 1 else source * alpha, True)
-    return self
-
-
-@op("T(3, 4), 0, torch.tensor([2, 0]), T(2, 4)", "T(3, 4), 1, torch.tensor([3]), T(3, 1)", out=True)
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+@writes("T(3, 4), 0, torch.tensor([2, 0]), T(2, 4)", "T(3, 4), 1, torch.tensor([3]), T(3, 1)", out=True)
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     """`input` with the slices of `source` written at the indices along `dim`."""
-    return sliced(run, "index_copy", input, dim, index, source, False)
+    return sliced("index_copy", input, dim, index, source, False)
 
 
-def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """In-place form of index_copy."""
-    sliced(inplace, "index_copy_", self, dim, index, source, False)
-    return self
-
-
-@op("T(3, 4), 0, torch.tensor([2, 0]), 1.5", "T(3, 4), 1, torch.tensor([3, 0]), T()")
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+@writes("T(3, 4), 0, torch.tensor([2, 0]), 1.5", "T(3, 4), 1, torch.tensor([3, 0]), T()")
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """`input` with one value, a number or a 0-d tensor, at the indices along `dim`."""
-    return filled(run, input, dim, index, value)
-
-
-def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """In-place form of index_fill."""
-    filled(inplace, self, dim, index, value)
-    return self
+    n = input.shape[axis(dim, input.ndim, "index_fill")] if input.ndim else 1
+    x, d, index = slices("index_fill", input, dim, index, IndexError, -n)
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise error(
+                RuntimeError,
+                "index_fill",
+                f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)",
+                "pass a number, or use index_copy with a slice for each index",
+            )
+        value = value.to(x.dtype).expand((*x.shape[:d], index.numel(), *x.shape[d + 1 :]))
+    return Put, (x, value, (d,), False, index)
 
 
 @op("T(6), I(2, 3, 6)", "T(2, 3), torch.tensor([0, -1, 5])", "T(4, 3).mT, I(2, 12)", "T(3), torch.tensor(2)", out=True)
@@ -77,21 +69,39 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return Take.apply(input.reshape(-1), (0,), index)
 
 
-@op(
+@writes(
     "T(3, 4), (I(5, 3), I(5, 4)), T(5), True",
     "T(3, 4), (torch.tensor([2, 0]),), T(4)",
     "T(3, 4), (torch.tensor([[0], [2]]), torch.tensor([1, 2])), T(2)",
     "T(3, 4), (torch.tensor([True, False, True]),), T(2, 4)",
 )
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
     """`input` with input[indices] = values; with `accumulate` added, where repeated places add up."""
-    return placed(run, input, indices, values, accumulate)
-
-
-def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """In-place form of index_put."""
-    placed(inplace, self, indices, values, accumulate)
-    return self
+    flags = [i for i in indices if isinstance(i, Tensor) and is_mask(i) and not i.ndim]  # of the whole tensor
+    if flags:
+        indices = [i for i in indices if all(i is not flag for flag in flags)]
+        if not all(flags):
+            return Copy, (input, input)
+        if not indices:
+            return Copy, (input, input + values if accumulate else values)
+    dims, found, d = [], [], 0
+    for i in indices:
+        if not (i is None or isinstance(i, Tensor)):
+            raise error(
+                TypeError, "index_put", f"expected tensors as indices, got {type(i).__name__}", "write x[...] = values"
+            )
+        columns = () if i is None else where_true(i) if is_mask(i) else (i,)
+        dims += range(d, d + len(columns))
+        found += columns
+        d += len(columns) or 1
+    if d > input.ndim:
+        raise error(
+            IndexError,
+            "index_put",
+            f"too many indices for tensor of dimension {input.ndim} (got {d})",
+            f"pass at most {input.ndim} tensors of indices",
+        )
+    return Put, (input, fitting(input, values, tuple(dims), tuple(found)), tuple(dims), accumulate, *found)
 
 
 def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 0) -> tuple:
@@ -110,8 +120,8 @@ def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 
     return x, d, index
 
 
-def sliced(do: Any, who: str, x: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
-    """What both forms of index_add and index_copy do."""
+def sliced(who: str, x: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> tuple:
+    """What index_add and index_copy write."""
     x, d, index = slices(who, x, dim, index, RuntimeError if accumulate else IndexError)
     source = source.reshape(1) if source.ndim == 0 else source
     size = (*x.shape[:d], index.numel(), *x.shape[d + 1 :])
@@ -132,52 +142,4 @@ def sliced(do: Any, who: str, x: Tensor, dim: int, index: Tensor, source: Tensor
             f"self ({x.dtype}) and source ({source.dtype}) must have the same dtype",
             "convert the source",
         )
-    return do(Put, x, source, (d,), accumulate, index)
-
-
-def filled(do: Any, x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """What both forms of index_fill do."""
-    n = x.shape[axis(dim, x.ndim, "index_fill")] if x.ndim else 1
-    x, d, index = slices("index_fill", x, dim, index, IndexError, -n)
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise error(
-                RuntimeError,
-                "index_fill",
-                f"only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)",
-                "pass a number, or use index_copy with a slice for each index",
-            )
-        value = value.to(x.dtype).expand((*x.shape[:d], index.numel(), *x.shape[d + 1 :]))
-    return do(Put, x, value, (d,), False, index)
-
-
-def placed(do: Any, x: Tensor, indices: Any, values: Tensor, accumulate: bool) -> Tensor:
-    """What both forms of index_put do."""
-    flags = [i for i in indices if isinstance(i, Tensor) and is_mask(i) and not i.ndim]  # of the whole tensor
-    if flags:
-        indices = [i for i in indices if all(i is not flag for flag in flags)]
-        if not all(flags):
-            return do(Copy, x, x)
-        if not indices:
-            return do(Copy, x, x + values if accumulate else values)
-    dims, found, d = [], [], 0
-    for i in indices:
-        if not (i is None or isinstance(i, Tensor)):
-            raise error(
-                TypeError, "index_put", f"expected tensors as indices, got {type(i).__name__}", "write x[...] = values"
-            )
-        columns = () if i is None else where_true(i) if is_mask(i) else (i,)
-        dims += range(d, d + len(columns))
-        found += columns
-        d += len(columns) or 1
-    if d > x.ndim:
-        raise error(
-            IndexError,
-            "index_put",
-            f"too many indices for tensor of dimension {x.ndim} (got {d})",
-            f"pass at most {x.ndim} tensors of indices",
-        )
-    return do(Put, x, fitting(x, values, tuple(dims), tuple(found)), tuple(dims), accumulate, *found)
-
-
-METHODS = {f.__name__: f for f in (index_add_, index_copy_, index_fill_, index_put_)}
+    return Put, (x, source, (d,), accumulate, index)

@@ -22,10 +22,10 @@ from .base.argument_errors import sketch
 from .base.families import NonDifferentiable
 from .base.layouts import as_operand
 from .base.registry import op
+from .dimensions import axis
 from .gather import Gather
 from .index import data_dependent
 from .join import select
-from .reduce import axis
 
 WIDE = (-900.0, 900.0)  # samples in which no two elements are equal, as integers too
 

@@ -1,7 +1,6 @@
-"""Spread and size of data: variance, standard deviation, norms, distances.
+"""Spread of data: variance and standard deviation.
 
-Variance is computed in two passes, the mean first, so that a large offset costs no digits.  The formulas for the norms
-are PyTorch's, case by case in p: at zeros they give the subgradient 0.
+Variance is computed in two passes, the mean first, so that a large offset costs no digits.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from ..arrays import dtypes
 from ..arrays.kinds import kernels_there, on_device
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..kernels.cpu import reductions_cpu
 from .base.families import Reduce
 from .base.registry import op
-from .order import evenly
+from .dimensions import axes
 from .pointwise import where
-from .reduce import CountNonzero, Mean, add_up, axes, count, floating, reduced
+from .reduce import Mean, add_up, count
 
 TINY = float(np.finfo(np.float32).tiny)
 
@@ -56,48 +54,10 @@ class Std(Reduce):
     )
 
 
-class Norm(Reduce):
-    """(sum |x|**p)**(1/p) over dimensions; p = inf is the largest, -inf the smallest |x|, 0 counts."""
-
-    node = "LinalgVectorNorm"
-
-    @staticmethod
-    def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
-        if p == 2:
-            squares = reductions_cpu.reduce("squares", x, dims, keepdim)
-            return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares)
-        size = np.abs(x)
-        if math.isinf(p):
-            return reduced(*(("maximum", np.maximum) if p > 0 else ("minimum", np.minimum)), size, dims, keepdim)
-        if p == 0:
-            return CountNonzero.impl(x, dims, keepdim).astype(x.dtype)
-        if p == 1:
-            return add_up(size, dims, keepdim)
-        return add_up(size**p, dims, keepdim) ** (1 / p)
-
-    dx = lambda g, x, out, dims, p: norm_gradient(g, x, out, dims, p)
-
-
 def slope(x: Tensor, dims: tuple, correction: float) -> float:
     """The factor of a deviation from the mean in the gradient of the variance."""
     free = count(x.shape, dims) - correction
     return 2 / free if free else math.inf
-
-
-def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> Tensor:
-    """PyTorch's formulas (FunctionsManual.cpp, norm_backward)."""
-    if p == 0:
-        return x.new_zeros(x.shape)
-    if p == 2:
-        return x * where(out == 0, 0.0, g / out)
-    if p == 1:
-        return x.sign() * g
-    if math.isinf(p):
-        return x.sign() * evenly(g, (x.abs() == out) | (x != x), dims)
-    if p < 1:
-        return where(x == 0, 0.0, x.sign() * x.abs() ** (p - 1)) * g * out ** (1 - p)
-    scale = where(out == 0, 0.0, g / out ** (p - 1))
-    return (x.sign() * x.abs() ** (p - 1) if p < 2 else x * x.abs() ** (p - 2)) * scale
 
 
 SPREAD = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), keepdim=True", "T(2, 3, 4), 1, False, True",
@@ -169,48 +129,3 @@ def std_mean(
     """`(std, mean)` of all elements, or over the dimensions `dim`."""
     dims, correction = prepared(input, dim, unbiased, correction, "std_mean")
     return Std.apply(input, dims, keepdim, correction), Mean.apply(input, dims, keepdim)
-
-
-@op("T(3, 4)", "T(3, 4), 'fro', 1", "T(2, 3, 4), 1, (0, -1), True", "T(3, 4), 3, 0", "T(3, 4), 1.5, 0",
-    "T(3, 4), 0.5, 0", "T(3, 4), -1", "T(3, 4), float('inf'), 1", "T(3, 4), -float('inf'), 1", "T()", "T(0)",
-    "T(0, 3), 1, 0", "T(4, 3).mT, 2, 0", "T(3), dtype=torch.float64", "T(3, 2), 'nuc'", out=True)  # fmt: skip
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The vector norm `(sum |x|**p)**(1/p)` of all elements, or over the dimensions `dim`.
-
-    `p` is a number, or "fro" for 2; inf and -inf give the largest and smallest |x|, 0 the number of non-zero elements,
-    "nuc" the nuclear norm of matrices.
-    Raises RuntimeError for integers, and for the norms that an empty tensor does not have.
-
-    >>> import minigrad
-    >>> minigrad.norm(minigrad.tensor([3., 4.]))
-    tensor(5.)
-    """
-    if p == "nuc":
-        from .norms import matrix_norm
-
-        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    order = exponent(p)
-    x, dims = floating(input, dtype, "norm"), axes(input, dim, "norm")
-    if (order < 0 or order == math.inf) and count(x.shape, dims) == 0:
-        shape = tuple(x.shape)
-        raise error(
-            RuntimeError,
-            "norm",
-            f"cannot compute the {p} norm over dimensions {dims} of shape {shape}: there are no elements and the operation "
-            "does not have an identity",
-            "look for input.numel() > 0 first",
-        )
-    return Norm.apply(x, dims, keepdim, order)
-
-
-def exponent(p: Any) -> float:
-    """The number that `p=` of norm stands for."""
-    if isinstance(p, str) and p != "fro":
-        raise error(RuntimeError, "norm", f"{p!r} is no vector norm", "pass a number or 'fro', or use linalg.norm")
-    return 2.0 if p is None or p == "fro" else float(p)
-
-
-@op("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(3), T(3), 1", "T(3), T(3), float('inf')", "T(), T()", "T(0), T(0)")
-def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of `input - other`, which are broadcast to each other."""
-    return norm(input - other, p)

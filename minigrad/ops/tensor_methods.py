@@ -13,16 +13,13 @@ from . import (
     copy,
     create,
     diagonal,
-    gather,
     index,
     legacy,
     masks,
     predicates,
     random,
-    scatter_reduce,
     shape,
     shape_inplace,
-    slices,
     storage,
 )
 from .base import registry
@@ -143,21 +140,7 @@ def install() -> None:
     registry.CODES.update({f.__code__: f.__name__ for f in (copy.copy_, copy.fill_, copy.zero_)})
     for name, method in copy.casts().items():
         setattr(T, name, method)
-    for module in (
-        predicates,
-        create,
-        diagonal,
-        gather,
-        index,
-        legacy,
-        masks,
-        random,
-        scatter_reduce,
-        shape,
-        shape_inplace,
-        slices,
-        storage,
-    ):
+    for module in (predicates, create, diagonal, index, legacy, masks, random, shape, shape_inplace, storage):
         for name, method in module.METHODS.items():
             setattr(T, name, method)
             if hasattr(method, "__code__"):

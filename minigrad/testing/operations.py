@@ -18,8 +18,9 @@ from ..ops.base.registry import TABLE, Entry
 from .samples import call
 
 # The files of operations in the order in which a reader wants them; what is not named here follows.
-READING = """pointwise elementary rounding compare logic activation reduce order statistics quantiles scan softmax shape join
-pad flip diagonal index gather slices masks sort matmul einsum linalg decompositions norms""".split()
+READING = """pointwise elementary rounding compare logic activation reduce prod order statistics quantiles scan softmax shape
+join pad grids flip diagonal index gather scattering slices masks sort matmul einsum linalg determinants decompositions
+norms""".split()
 HEAD = "| operation | also | computes | derivative | example |\n| --- | --- | --- | --- | --- |"
 
 

@@ -18,9 +18,9 @@ from ..base.families import Operation, Pointwise
 from ..base.layouts import row_major
 from ..base.registry import choice, functions
 from ..compare import where
+from ..dimensions import axis
 from ..elementary import erf, exp, expm1, log1p, sigmoid, tanh
 from ..join import cat
-from ..reduce import axis
 from .entry import functional
 
 SHAPES = ("T(3, 4)", "T()", "T(0, 2)", "T(4, 3).mT")

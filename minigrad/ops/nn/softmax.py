@@ -16,8 +16,9 @@ from ...kernels.cpu import softmax_rows
 from ..base.families import Operation, Reduce
 from ..base.layouts import row_major
 from ..base.registry import op
+from ..dimensions import axes, axis
 from ..elementary import exp
-from ..reduce import Sum, add_up, axes, axis
+from ..reduce import Sum, add_up
 from .entry import functional
 
 

@@ -1,4 +1,4 @@
-"""Scattering with a reduction: sum, mean, product, largest or smallest of all that comes to the same place."""
+"""Scattering along a dimension by tensors of indices: written, or reduced to a sum, mean, product or extreme."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..kernels.cpu import index_cpu as kernels
 from .base.families import Operation
 from .base.registry import op
 from .gather import Gather, Scatter, ScatterAdd, along, lined_up
+from .index import writes
 
 
 class ScatterExtreme(Operation):
@@ -69,6 +70,50 @@ def others(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tens
     return usual.masked_fill(single, 0.0) + Gather.apply(g * rest, dim, index).masked_fill(single == 0, 0.0)
 
 
+@writes(
+    "T(3, 4), 0, torch.tensor([[2, 0, 1, 1]]), T(1, 4)",
+    "T(3, 4), 1, torch.tensor([[3], [0], [1]]), 2.5",
+    "T(3), 0, torch.tensor([2, 0]), T(2)",
+    "T(3, 4), -1, torch.tensor([[0, 2]]), T(1, 2)",
+    out=True,
+)
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Any:
+    """`input` with elements of `src`, or the number `value`, written at `index` along `dim`.
+
+    For dim=0 this is out[index[i, j], j] = src[i, j].  Where several meet, one of them stays.
+    `reduce` "add" or "multiply" combines them with what is there.  Raises RuntimeError for indices out of range.
+    """
+    src, writers = value if src is None else src, {None: Scatter, "add": ScatterAdd, "multiply": ScatterProd}
+    if reduce not in writers:
+        raise error(
+            RuntimeError,
+            "scatter",
+            f"reduce argument must be either add or multiply, got {reduce!r}",
+            "write scatter_reduce(dim, index, src, 'amax') for others",
+        )
+    if reduce is not None and not isinstance(src, Tensor):
+        src = input.new_full(index.shape, src)
+    return writers[reduce], lined_up("scatter", input, dim, index, src)
+
+
+@writes(
+    "T(3, 4), 0, I(2, 4, 3), T(2, 4)",
+    "T(3, 4), 1, I(3, 6, 4), T(3, 6)",
+    "T(3), 0, I(5, 3), T(5)",
+    "T(4, 3).mT, -1, I(1, 2, 4), T(1, 2)",
+    "T(), 0, torch.tensor(0), T()",
+    out=True,
+)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    """`input` with elements of `src` added along `dim`; repeated places add up.
+
+    For dim=0 this is out[index[i, j], j] += src[i, j].
+    """
+    return ScatterAdd, lined_up("scatter_add", input, dim, index, src)
+
+
 @op(
     "T(3, 4), 0, I(2, 4, 3), T(2, 4), 'sum'",
     "T(3, 4), 0, I(2, 4, 3), T(2, 4), 'mean'",
@@ -77,6 +122,7 @@ def others(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tens
     "T(3, 4), 1, I(3, 5, 4), T(3, 5), 'prod'",
     "T(3), 0, I(5, 3), T(5), 'prod', include_self=False",
     "T(3), 0, I(5, 3), T(5), 'mean', include_self=False",
+    inplace=True,
     out=True,
 )
 def scatter_reduce(
@@ -103,13 +149,6 @@ def scatter_reduce(
     return out.reshape(input.shape)
 
 
-def scatter_reduce_(
-    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
-    """In-place form of scatter_reduce."""
-    return self.copy_(scatter_reduce(self.clone(), dim, index, src, reduce, include_self=include_self))
-
-
 def neutral_element(x: Tensor, reduce: str) -> Any:
     """What changes nothing when it takes part."""
     if reduce not in ("sum", "mean", "prod", "amax", "amin"):
@@ -126,6 +165,3 @@ def neutral_element(x: Tensor, reduce: str) -> Any:
         (-np.inf, np.inf) if d in FLOATS else (False, True) if d.kind == "b" else (np.iinfo(d).min, np.iinfo(d).max)
     )
     return type(lowest)(lowest if reduce == "amax" else highest)
-
-
-METHODS = {"scatter_reduce_": scatter_reduce_}

@@ -1,0 +1,92 @@
+"""Determinants, their logarithms and cofactors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import return_types
+from ..arrays.kinds import near
+from ..core.tensor import Tensor, wrap_near
+from ..return_types import SignAndLog
+from .base.registry import op
+from .compare import where
+from .decompositions import Svd
+from .linalg import Inv, OfMatrices, square
+
+
+class Det(OfMatrices):
+    """The determinant of each matrix."""
+
+    node = "LinalgDet"
+    impl = lambda x: np.linalg.det(x)
+    dx = lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * Cofactors.apply(x)
+
+
+class Cofactors(OfMatrices):
+    """The determinant's partial derivatives: det(A) inv(A)^T where A is invertible, and defined where it is not."""
+
+    impl = lambda x: cofactors(x)
+    dx = lambda g, x: cofactors_gradient(g, x)
+
+
+class Slogdet(OfMatrices):
+    """Sign and log of the absolute value of each matrix's determinant; the derivative of the sign is 0."""
+
+    node = "LinalgSlogdet"
+    impl = lambda x: tuple(np.linalg.slogdet(x))
+    dx = lambda g1, x: x.new_zeros(x.shape) if g1 is None else g1.unsqueeze(-1).unsqueeze(-1) * Inv.apply(x, False).mT
+
+
+@op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(3, 1) * T(1, 3)", "T(2, 3, 3).mT", "T(0, 2, 2)", out=True)
+def det(A: Tensor) -> Tensor:
+    """The determinant of each matrix of a batch (..., n, n).
+
+    Its gradient, the cofactors, exists for singular ones too.  Raises RuntimeError for matrices that are not square.
+    """
+    square("linalg.det", A)
+    return Det.apply(A)
+
+
+@op("T(3, 3)", "T(2, 3, 3)", "T(0, 0)", out=True)
+def slogdet(A: Tensor) -> SignAndLog:
+    """(sign, logabsdet) of determinants that may be too large or small for a number; (0, -inf) if singular."""
+    square("linalg.slogdet", A)
+    return return_types.slogdet(*Slogdet.apply(A))
+
+
+@op("S(3, 3)", "S(2, 3, 3)")
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of each matrix's determinant: NaN where that is negative, -inf where it is 0."""
+    square("logdet", input)
+    sign, logabsdet = Slogdet.apply(input)
+    return where(sign == -1.0, math.nan, logabsdet)
+
+
+def cofactors(x: np.ndarray) -> np.ndarray:
+    """By determinant and inverse, or by singular values where some matrix is singular."""
+    try:
+        return np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
+    except np.linalg.LinAlgError:
+        u, s, vh = np.linalg.svd(x)
+        others = np.where(near(np.eye(s.shape[-1], dtype=bool), s), 1, s[..., None, :]).prod(-1)
+        sign = np.sign(np.linalg.det(u) * np.linalg.det(vh))
+        return sign[..., None, None] * (u * others[..., None, :]) @ vh
+
+
+def cofactors_gradient(g: Tensor, x: Tensor) -> Tensor:
+    """The pull-back of Cofactors.
+
+    In the bases of x's singular vectors x is diag(s), and its cofactors' derivative along m has products of all s but
+    two: off the diagonal -m^T P, on it P m's diagonal, with P[i, j] the product of all s[k] with k neither i nor j.
+    """
+    u, s, vh = Svd.apply(x, True)
+    n = s.shape[-1]
+    same = np.eye(n, dtype=bool)
+    left_out, diagonal = wrap_near(same[:, None] | same, x), wrap_near(same, x)
+    products = where(diagonal, 0.0, where(left_out, 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
+    m = u.mT @ g @ vh.mT
+    on = (products * where(diagonal, m, 0.0).sum(-2, True)).sum(-1, True)
+    sign = Slogdet.apply(u)[0] * Slogdet.apply(vh)[0]
+    return sign.unsqueeze(-1).unsqueeze(-1) * (u @ where(diagonal, on, -(m.mT * products)) @ vh)

@@ -1,0 +1,46 @@
+"""Dimensions as users name them, counted from either end, as dimensions counted from the front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+
+ALL = [tuple(range(n)) for n in range(8)]  # all dimensions of tensors with n of them
+
+
+def axes(input: Tensor, dim: Any, who: str) -> tuple:
+    """`dim=` as a tuple of dimensions counted from the front: all for None or ()."""
+    n = input.ndim
+    if dim is None or isinstance(dim, (tuple, list)) and not len(dim):
+        return ALL[n] if n < len(ALL) else tuple(range(n))
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    found = tuple([axis(d, n, who) for d in dims])
+    if len(set(found)) != len(found):
+        twice = next(d for d in found if found.count(d) > 1)
+        raise error(
+            RuntimeError,
+            who,
+            f"dim {twice} appears multiple times in the list of dims {dims}",
+            f"write dim={tuple(sorted(set(dims)))}",
+        )
+    return () if n == 0 else tuple(sorted(found))
+
+
+def axis(dim: Any, n: int, who: str) -> int:
+    """One dimension of a tensor with n of them, counted from the front.  Raises IndexError if there is none."""
+    if isinstance(dim, float) or not hasattr(dim, "__index__"):
+        raise error(
+            TypeError, who, f"dim has to be an integer, not {type(dim).__name__}", "write dim=0, dim=-1 or the like"
+        )
+    d = int(dim)
+    limit = max(n, 1)  # a 0-d tensor may be asked for dimension 0 or -1
+    if not -limit <= d < limit:
+        raise error(
+            IndexError,
+            who,
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})",
+            f"write dim={max(-limit, min(d, limit - 1))}, or x.unsqueeze(d) for a new dimension",
+        )
+    return d % limit

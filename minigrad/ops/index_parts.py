@@ -1,0 +1,156 @@
+"""An index taken apart: what is a view of it, and what picks elements by tensors, with the checks of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Box, Tensor, wrap
+from ..errors import error
+from .base.argument_errors import about
+from .from_data import tensor
+from .index_places import WHOLE
+
+
+def parse(x: Tensor, index: Any) -> tuple:
+    """(the basic part, [(dimension of the basic part's result, index tensor or mask), ...])."""
+    items = index if type(index) is tuple else as_items(index)
+    shape, advanced, basic = tuple(x.shape), [], []
+    if any(type(i) is not int and type(i) is not slice for i in items):
+        items = [item_of(i) for i in items]
+    used = sum([consumed(i) for i in items])
+    if used > len(shape):
+        raise error(
+            IndexError,
+            "index",
+            f"too many indices for tensor of dimension {len(shape)}: the index takes {used}",
+            f"write at most {len(shape)} of them: the shape is {shape}" if shape else "use .item() for its value",
+        )
+    d = r = 0  # dimensions of x done with, and of the basic part's result
+    spare = len(shape) - used
+    for item in items:
+        if item is Ellipsis:
+            basic += [WHOLE] * spare
+            d, r, spare = d + spare, r + spare, 0
+        elif item is None:
+            basic.append(None)
+            r += 1
+        elif type(item) is bool:
+            basic.append(None)
+            advanced.append((r, wrap(np.zeros(int(item), np.int64))))
+            r += 1
+        elif type(item) is int:
+            if not -shape[d] <= item < shape[d]:
+                raise error(
+                    IndexError,
+                    "index",
+                    f"index {item} is out of bounds for dimension {d} with size {shape[d]}",
+                    f"use an index from {-shape[d]} to {shape[d] - 1}: the shape is {shape}",
+                )
+            basic.append(item)
+            d += 1
+        elif type(item) is slice:
+            basic.append(bounds(item))
+            d, r = d + 1, r + 1
+        else:
+            n = consumed(item)
+            if is_mask(item) and tuple(item.shape) != shape[d : d + n]:
+                raise error(
+                    IndexError,
+                    "index",
+                    f"the shape of the mask {list(item.shape)} at index {len(basic)} does not match the shape of the "
+                    f"indexed tensor {list(shape)} at dimension {d}",
+                    "make the mask from the tensor itself, as in x[x > 0], or index the other dimensions by `:`",
+                    notes=about({"tensor": x, "mask": item}, {"tensor": shape[d : d + n], "mask": tuple(item.shape)}),
+                )
+            basic += [WHOLE] * n
+            advanced.append((r, item))
+            d, r = d + n, r + n
+    return tuple(basic), advanced
+
+
+def as_items(index: Any) -> tuple:
+    """The parts of an index that is not a tuple.  A list with sequences or slices counts as one, as in PyTorch."""
+    if isinstance(index, list) and any(
+        isinstance(i, (list, tuple, slice, Tensor, np.ndarray)) or i is None or i is Ellipsis for i in index
+    ):
+        return tuple(index)
+    return (index,)
+
+
+def item_of(i: Any) -> Any:
+    """One part of an index as one of: int, bool, slice, None, Ellipsis, integer tensor, mask."""
+    if i is None or i is Ellipsis or isinstance(i, (slice, bool)):
+        return i
+    if isinstance(i, (int, np.integer)):
+        return int(i)
+    if isinstance(i, np.ndarray):
+        i = wrap(i)
+    elif isinstance(i, (list, tuple, range)):
+        i = tensor(list(i)) if len(i) else wrap(np.zeros(0, np.int64))
+    if not isinstance(i, Tensor):
+        raise error(
+            TypeError if isinstance(i, str) else IndexError,
+            "index",
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors are valid indices, "
+            f"got {type(i).__name__}",
+            "write x[i], x[i:j] or x[mask], with integers; tensor(indices) makes a tensor of them",
+        )
+    if i._np_dtype.str[1:] not in ("i8", "i4", "u1", "b1") and not (i.ndim == 0 and i._np_dtype.kind == "i"):
+        raise error(
+            IndexError,
+            "index",
+            f"tensors used as indices must be of int64, int32, uint8 or bool, not {i.dtype}",
+            "convert: index.long()",
+        )
+    if i.ndim == 0 and (is_mask(i) or not differs(i)):
+        return bool(i.item()) if is_mask(i) else int(i.item())
+    return i
+
+
+def differs(i: Tensor) -> bool:
+    """Whether an index is another for each example of a vmap, so that it is no number."""
+    while type(i) is Box:
+        if hasattr(i._layer, "size"):
+            return True
+        i = i._value
+    return False
+
+
+def is_mask(i: Tensor) -> bool:
+    """Whether an index tensor says for each place yes or no."""
+    return i._np_dtype.kind == "b" or i._np_dtype == np.uint8
+
+
+def consumed(item: Any) -> int:
+    """How many dimensions of the tensor a part of an index stands for."""
+    if item is None or item is Ellipsis or type(item) is bool:
+        return 0
+    return item.ndim if isinstance(item, Tensor) and is_mask(item) else 1
+
+
+def bounds(s: slice) -> slice:
+    """A slice in Python's integers, its step positive."""
+    start, stop, step = [None if i is None else index_of(i) for i in (s.start, s.stop, s.step)]
+    if step is not None and step <= 0:
+        raise error(
+            ValueError,
+            "index",
+            f"step must be greater than zero, got {step}",
+            "write x.flip(dim) to reverse a dimension",
+        )
+    return slice(start, stop, step)
+
+
+def index_of(i: Any) -> int:
+    """One bound of a slice as an integer."""
+    try:
+        return i.__index__()
+    except AttributeError:
+        raise error(
+            TypeError,
+            "index",
+            f"slice indices must be integers or None or have an __index__ method, got {type(i).__name__}",
+            "write int(i)",
+        ) from None

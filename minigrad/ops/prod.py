@@ -1,0 +1,56 @@
+"""The product over dimensions.
+
+Its partial by one element is the product of the others, made of running products from both ends: it needs no division.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..kernels.cpu import scans_cpu
+from .base.families import Reduce
+from .base.registry import op
+from .dimensions import axes, axis
+from .reduce import count, reduced, result_dtype
+from .scan import Cumprod, Shift
+
+
+class Prod(Reduce):
+    """The product over dimensions.  The partial is the product of the others, without a division."""
+
+    kernel_takes_half = True
+    impl = lambda x, dims, keepdim: reduced("product", np.multiply, x, dims, keepdim)
+    dx = lambda x, dims: others(x, dims)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of a large array, by a kernel."""
+        dx = scans_cpu.others(bound[0], gs[0], bound[1])
+        return None if dx is None else (dx, None, None)
+
+
+def others(x: Tensor, dims: tuple) -> Any:
+    """For each element the product of all the others: of those before it times that of those behind it."""
+    if not dims:
+        return 1
+    last = dims[-1]
+    rows = x if len(dims) == 1 else x.reshape((*x.shape[: dims[0]], count(x.shape, dims)))  # all of the last dimensions
+    d = last if len(dims) == 1 else dims[0]
+    before = Shift.apply(Cumprod.apply(rows, d, False), d, 1, 1.0)
+    behind = Shift.apply(Cumprod.apply(rows, d, True), d, -1, 1.0)
+    return (before * behind).reshape(x.shape)
+
+
+@op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), -1, True", "T()", "T(0)", "T(0, 3), 0", "T(3, 0), 0", "I(3, 4, 9), 0",
+    "B(3)", "T(4, 3).mT", "torch.cat((T(2, 1), torch.zeros(2, 1, dtype=torch.float64), T(2, 2)), 1), 1",
+    "torch.cat((T(2), torch.zeros(2, dtype=torch.float64)))", out=True)  # fmt: skip
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product of all elements, or over one dimension; integers and bools are multiplied as int64.
+
+    Derivatives of every order are right at zeros too: they are products of the other elements, never quotients.
+    """
+    one = None if dim is None else axis(dim, input.ndim, "prod")
+    return Prod.apply(result_dtype(input, dtype, "prod"), axes(input, one, "prod"), keepdim)
