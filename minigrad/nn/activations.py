@@ -43,17 +43,6 @@ class ReLU(Activation, function=activation.relu):
     inplace: bool = False
 
 
-class ReLU6(Activation, function=activation.relu6):
-    """x limited to the range from 0 to 6.
-
-    >>> import minigrad
-    >>> minigrad.nn.ReLU6()(minigrad.tensor([-2., 2., 8.]))
-    tensor([0., 2., 6.])
-    """
-
-    inplace: bool = False
-
-
 class LeakyReLU(Activation, function=activation.leaky_relu):
     """x where it is positive, else negative_slope * x.
 
@@ -184,6 +173,20 @@ class Hardtanh(Activation, function=activation.hardtanh):
     min_val: float = -1.0
     max_val: float = 1.0
     inplace: bool = False
+
+
+class ReLU6(Hardtanh):
+    """x limited to the range from 0 to 6.
+
+    >>> import minigrad
+    >>> minigrad.nn.ReLU6()(minigrad.tensor([-2., 2., 8.]))
+    tensor([0., 2., 6.])
+    """
+
+    function, settings = staticmethod(activation.relu6), ("inplace",)
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(0.0, 6.0, inplace)
 
 
 class Hardsigmoid(Activation, function=activation.hardsigmoid):

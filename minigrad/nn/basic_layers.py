@@ -198,16 +198,8 @@ class Embedding(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(self, self.usual)
 
 
-class Dropout(Functional, function=dropout.dropout):
-    """In training, each element is zero with probability p, and the others are divided by 1 - p.
-
-    >>> import minigrad
-    >>> drop = minigrad.nn.Dropout(0.5)
-    >>> sorted(set(drop(minigrad.ones(100)).tolist()))
-    [0.0, 2.0]
-    >>> drop.eval()(minigrad.ones(3))
-    tensor([1., 1., 1.])
-    """
+class Dropping(Functional):
+    """What the dropouts share: a probability, and that they act in training alone."""
 
     p: float = 0.5
     inplace: bool = False
@@ -225,7 +217,19 @@ class Dropout(Functional, function=dropout.dropout):
         return type(self).function(input, self.p, self.training, self.inplace)
 
 
-class Dropout1d(Dropout, function=dropout.dropout1d):
+class Dropout(Dropping, function=dropout.dropout):
+    """In training, each element is zero with probability p, and the others are divided by 1 - p.
+
+    >>> import minigrad
+    >>> drop = minigrad.nn.Dropout(0.5)
+    >>> sorted(set(drop(minigrad.ones(100)).tolist()))
+    [0.0, 2.0]
+    >>> drop.eval()(minigrad.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+
+class Dropout1d(Dropping, function=dropout.dropout1d):
     """Dropout of whole channels of (n, c, length).
 
     >>> import minigrad
@@ -234,7 +238,7 @@ class Dropout1d(Dropout, function=dropout.dropout1d):
     """
 
 
-class Dropout2d(Dropout, function=dropout.dropout2d):
+class Dropout2d(Dropping, function=dropout.dropout2d):
     """Dropout of whole channels of (n, c, height, width).
 
     >>> import minigrad
@@ -244,7 +248,7 @@ class Dropout2d(Dropout, function=dropout.dropout2d):
     """
 
 
-class Dropout3d(Dropout, function=dropout.dropout3d):
+class Dropout3d(Dropping, function=dropout.dropout3d):
     """Dropout of whole channels of (n, c, depth, height, width).
 
     >>> import minigrad
@@ -253,7 +257,7 @@ class Dropout3d(Dropout, function=dropout.dropout3d):
     """
 
 
-class AlphaDropout(Dropout, function=dropout.alpha_dropout):
+class AlphaDropout(Dropping, function=dropout.alpha_dropout):
     """Dropout that keeps mean 0 and variance 1 behind selu.
 
     >>> import minigrad

@@ -216,15 +216,8 @@ class BatchNorm3d(BatchNorm):
     ranks = (5,)
 
 
-class InstanceNorm1d(ChannelNorm):
-    """Mean 0 and variance 1 per channel of each example of (n, c, length).
-
-    >>> import minigrad
-    >>> minigrad.nn.InstanceNorm1d(1)(minigrad.tensor([[[1., 3.]]]))
-    tensor([[[-1.0000,  1.0000]]])
-    """
-
-    ranks = (2, 3)
+class InstanceNorm(ChannelNorm):
+    """What the instance norms share: the numbers of each example alone."""
 
     def __init__(
         self,
@@ -256,7 +249,18 @@ class InstanceNorm1d(ChannelNorm):
         return out[0] if single else out
 
 
-class InstanceNorm2d(InstanceNorm1d):
+class InstanceNorm1d(InstanceNorm):
+    """Mean 0 and variance 1 per channel of each example of (n, c, length).
+
+    >>> import minigrad
+    >>> minigrad.nn.InstanceNorm1d(1)(minigrad.tensor([[[1., 3.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(InstanceNorm):
     """Mean 0 and variance 1 per channel of each example of (n, c, height, width).
 
     >>> import minigrad
@@ -267,7 +271,7 @@ class InstanceNorm2d(InstanceNorm1d):
     ranks = (3, 4)
 
 
-class InstanceNorm3d(InstanceNorm1d):
+class InstanceNorm3d(InstanceNorm):
     """Mean 0 and variance 1 per channel of each example of (n, c, depth, height, width).
 
     >>> import minigrad

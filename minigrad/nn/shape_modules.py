@@ -43,12 +43,6 @@ class ConstantPad(Padding, function=pad):
     extra_repr = Functional.extra_repr
 
 
-class ZeroPad(Padding):
-    """A border of zeros."""
-
-    value = 0.0
-
-
 class ReflectionPad(Padding):
     """A border that mirrors the inside."""
 
@@ -94,7 +88,7 @@ class ConstantPad3d(ConstantPad, ndim=3):
     """
 
 
-class ZeroPad1d(ZeroPad, ndim=1):
+class ZeroPad1d(ConstantPad1d):
     """A border of zeros, in the last dimension.
 
     >>> import minigrad
@@ -102,8 +96,13 @@ class ZeroPad1d(ZeroPad, ndim=1):
     tensor([[0., 1., 2., 3., 0.]])
     """
 
+    def __init__(self, padding: Any):
+        super().__init__(padding, 0.0)
 
-class ZeroPad2d(ZeroPad, ndim=2):
+    extra_repr = Padding.extra_repr
+
+
+class ZeroPad2d(ConstantPad2d):
     """A border of zeros, in the last two dimensions.
 
     >>> import minigrad
@@ -111,14 +110,24 @@ class ZeroPad2d(ZeroPad, ndim=2):
     minigrad.Size([1, 4, 5])
     """
 
+    def __init__(self, padding: Any):
+        super().__init__(padding, 0.0)
 
-class ZeroPad3d(ZeroPad, ndim=3):
+    extra_repr = Padding.extra_repr
+
+
+class ZeroPad3d(ConstantPad3d):
     """A border of zeros, in the last three dimensions.
 
     >>> import minigrad
     >>> minigrad.nn.ZeroPad3d(1)(minigrad.ones(1, 2, 3, 4)).shape
     minigrad.Size([1, 4, 5, 6])
     """
+
+    def __init__(self, padding: Any):
+        super().__init__(padding, 0.0)
+
+    extra_repr = Padding.extra_repr
 
 
 class ReflectionPad1d(ReflectionPad, ndim=1):

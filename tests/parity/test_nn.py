@@ -1,5 +1,6 @@
 """Modules, training runs and schedules against PyTorch, from the same initial weights."""
 
+import inspect
 import math
 
 import numpy as np
@@ -372,3 +373,15 @@ def test_the_state_of_a_parameter_is_that_of_pytorch(optimizer):
     theirs, ours = states
     assert ours.keys() == theirs.keys()
     assert all(np.allclose(ours[k][0], theirs[k][0]) and ours[k][1] == theirs[k][1] for k in theirs)
+
+
+def test_modules_are_subclasses_of_each_other_as_torchs_are():
+    classes = [
+        n
+        for n in dir(minigrad.nn)
+        if inspect.isclass(getattr(minigrad.nn, n)) and inspect.isclass(getattr(torch.nn, n, None))
+    ]
+    for a in classes:
+        for b in classes:
+            theirs = issubclass(getattr(torch.nn, a), getattr(torch.nn, b))
+            assert issubclass(getattr(minigrad.nn, a), getattr(minigrad.nn, b)) == theirs, (a, b)
