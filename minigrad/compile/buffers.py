@@ -65,10 +65,11 @@ def is_late(op: Op) -> bool:
 
 
 def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
-    """p, and what is p's memory under another shape."""
+    """p, and what is p's memory seen otherwise: under another shape, or as a view that was called for."""
     found = {p}
-    for op in [op for g in groups for op in g.ops if op.kind == "reshape"]:
-        found.update(op.outs if low.base(op.ins[0]) in found else ())
+    for op in [op for g in groups for op in g.ops if op.kind in ("reshape", "call")]:
+        seen = op.kind == "reshape" or getattr(op.data["cls"], "view", False)
+        found.update(op.outs if seen and low.base(op.ins[0]) in found else ())
     return found
 
 

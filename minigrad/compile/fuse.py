@@ -36,7 +36,7 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
 
     `done` are the values that are there at the start, `kept` those that have to be there at the end.
     """
-    pending = [op for op in low.ops if op.kind != "alias"]
+    pending = list(low.ops)
     groups: list[Group] = []
     done = set(done)
     while pending:

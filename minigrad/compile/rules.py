@@ -187,13 +187,7 @@ def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> bool:
 
 
 def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
-    out = low.out(dtype=x.dtype)
-    lead = len(out.shape) - len(x.shape)
-    if out.shape == x.shape:
-        return low.alias_permute(x, out, tuple(range(lead + len(x.shape))))
-    ones = [d for d, n in enumerate(x.shape) if n == 1]
-    dims = [None if d < lead or d - lead in ones else d - lead for d in range(len(out.shape))]
-    return low.alias(x, out, lambda index: ["0" if d in ones else i for d, i in enumerate(index[lead:])], dims, "A")
+    return low.alias_expand(x, low.out(dtype=x.dtype))
 
 
 def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:

@@ -132,7 +132,7 @@ class Specialisation:
         self.watch_hidden(trace)
         writes = self.find_writes(trace, inputs)
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
-        outputs += [v for v in saved if v not in inputs]
+        outputs += [v for v in saved if v not in inputs and v not in outputs]
         self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
         self.entry = Loaded(self.forward, self.names, self.written)
         self.pull = None if self.backward is None else Loaded(self.backward, self.names, [])
@@ -152,7 +152,16 @@ class Specialisation:
         self.backward = generated(
             steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device
         )
-        self.saved_order = [("input", inputs.index(v)) if v in inputs else ("made", None) for v in saved]
+        outs, tracked = [c.trace.value(b) for b in c.outs], [k for k, t in enumerate(c.tracked) if t]
+        self.saved_order = []  # where each saved value is found: which of them, and which of the node's results it is
+        for v in saved:
+            if v in inputs:
+                self.saved_order.append(("input", inputs.index(v), None))
+            elif v in outs:
+                k = outs.index(v)
+                self.saved_order.append(("out", k, tracked.index(k) if k in tracked else None))
+            else:
+                self.saved_order.append(("made", 0, None))
         return saved
 
     def watch_hidden(self, trace: Trace) -> None:

@@ -8,7 +8,6 @@ arrays without dimensions, so that nothing waits for them.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ..ir import F8, Lowering, Op, V
 from ..value_reads import Number
 from .gpu_loops import Adds, Columns, Elements, Picks, block_function
 from .gpu_rows import RowKernel
+from .library_calls import call
 from .module_text import Program, Writer, check, comment, indent, words
 from .names import Spelling, cast, dtype_text
 from .split_for_gpu import apart
@@ -46,40 +46,18 @@ class DeviceSpelling(Spelling):
         self.places.append(op.name if op.place is None else f"{op.name} at {comment(op)[2:]}")
         return f"outside[{len(self.places) - 1}]"
 
-    def array(self, v: V) -> str:
-        """Text for the whole of v."""
-        if v.kind != "uniform":
-            return self.name(v)
+    def repeated(self, v: V) -> str:
         return f"full({self.shape(v)}, {self.literal(v.content, v.dtype)}, {dtype_text(v.dtype)})"
+
+    def number(self, a: Number) -> str:
+        return f"{self.numbers[a.name]}.item()"
 
     def empty(self, v: V) -> str:
         return f"empty({self.shape(v)}, {dtype_text(v.dtype)})"
 
     def copied(self, v: V) -> str:
         """A copy of v in memory of its own."""
-        return self.array(v) if v.kind == "uniform" else f"{self.view(v)}.copy()"
-
-    def view(self, v: V, memory: str = "") -> str:
-        """v as it is seen, without a copy: a part of memory, its dimensions in order, new ones put in, and repeated.
-
-        `memory` is the variable of what v is a part of, where that is not its own base.
-        """
-        index = loop_index(v.shape)
-        base, at = self.low.resolve(v, index)
-        if base.kind == "uniform" or base is v:
-            return self.array(v)
-        parts, order = [], []
-        for i, size in zip(at, base.shape):
-            part, variable = place(i, size, dict(zip(index, v.shape)))
-            parts.append(part)
-            order += [variable] if variable else []
-        text = (memory or self.name(base)) + ("" if set(parts) <= {":"} else f"[{', '.join(parts)}]")
-        if order != sorted(order, key=index.index):
-            text = f"np.transpose({text}, {tuple([order.index(i) for i in index if i in order])})"
-        if len(order) < len(index):
-            text += f"[{', '.join([':' if i in order else 'None' for i in index])}]"
-        repeated = any(n != 1 and i not in order for n, i in zip(v.shape, index))
-        return f"np.broadcast_to({text}, {self.shape(v)})" if repeated else text
+        return self.repeated(v) if v.kind == "uniform" else f"{self.view(v)}.copy()"
 
     def element(self, base: V, at: list) -> str:
         return f"{self.name(base)}[0]" if base.kind != "uniform" and not base.shape else super().element(base, at)
@@ -131,7 +109,7 @@ class DeviceWriter(Writer):
         for v in self.outputs:
             base, index = self.low.base(v), loop_index(v.shape)
             same = base is v or self.low.resolve(v, index) == (base, index) and v.shape == base.shape
-            texts.append(self.spelling.array(base) if same and base not in given else self.spelling.copied(v))
+            texts.append(self.spelling.view(base) if same and base not in given else self.spelling.copied(v))
             given.add(base)
         return texts
 
@@ -196,30 +174,4 @@ def fill(s: DeviceSpelling, op: Op) -> list[str]:
     return [*lines, *[f"{s.view(place, name)}[...] = {s.view(x)}" for x, place in zip(op.ins, op.data["places"])]]
 
 
-def call(s: DeviceSpelling, op: Op) -> list[str]:
-    """A call of the operation itself; numbers among its arguments are Python's, as in eager code."""
-    texts = []
-    for a in op.data["args"]:
-        if isinstance(a, Number):
-            texts.append(f"{s.numbers[a.name]}.item()")
-        else:
-            texts.append(s.view(a) if isinstance(a, V) else s.static(a))
-    outs = [s.name(o, op.name) for o in op.outs]
-    cls = s.static((op.data["cls"], op.data["dtype"]))
-    return [f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = call({cls}, {', '.join(texts)})  # {op.name}"]
-
-
 STATEMENTS = {"dot": dot, "reshape": reshape, "fill": fill, "call": call}
-
-
-# ---------------------------------------------------------------------- views
-def place(i: str, size: int, sizes: dict) -> tuple[str, str]:
-    """One entry of an index as that of a view: a number, or a slice, and the variable that goes through it."""
-    found = re.search(r"i\d+", i)
-    if found is None:
-        return i, ""
-    start, following = [eval(i, {found[0]: at}) for at in (0, 1)]
-    step, n = following - start, sizes[found[0]]
-    if start == 0 and step == 1 and n == size:
-        return ":", found[0]
-    return f"{start}:{start + step * n}" + (f":{step}" if step != 1 else ""), found[0]

@@ -6,11 +6,6 @@ function for each kind of group; the loops themselves are written in cpu_loops.p
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-import numpy as np
-
 from ..fuse import loop_index, operand_index
 from ..ir import Op, V
 from ..value_reads import Number
@@ -128,16 +123,8 @@ def fill(s: Spelling, op: Op) -> list[str]:
 
 def call(s: Spelling, op: Op) -> list[str]:
     """A call of the operation itself."""
-    texts = []
-    for a in op.data["args"]:
-        if isinstance(a, Number):
-            texts.append(s.numbers[a.name])
-        elif not isinstance(a, V):
-            texts.append(s.static(a))
-        elif a.kind == "uniform":
-            texts.append(s.static(np.full(a.shape, a.content, a.dtype)))
-        else:
-            texts.append(viewed(s, a))
+    texts = [s.number(a) if isinstance(a, Number) else s.view(a) if isinstance(a, V) else s.static(a)
+             for a in op.data["args"]]  # fmt: skip
     outs = [s.name(o, op.name) for o in op.outs]
     cls = s.static((op.data["cls"], op.data["dtype"]))
     return [f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = call({cls}, {', '.join(texts)})  # {op.name}"]
@@ -187,38 +174,3 @@ def contiguous(s: Spelling, v: V) -> tuple[list, str]:
 def around(s: Spelling, v: V, body: list) -> list[str]:
     """Loops over v around some lines."""
     return nested([(i, n) for i, n in zip(loop_index(v.shape), s.sizes(v)) if i != "0"], body)
-
-
-def viewed(s: Spelling, a: V) -> str:
-    """A view for a call: the index arithmetic of views by NumPy."""
-    chain, v = [], a
-    while v in s.low.aliases:
-        chain.append(v)
-        v = s.low.aliases[v][0]
-    text = s.name(v)
-    for w in reversed(chain):
-        text = view_of(s, text, w)
-    return text
-
-
-def cut(part: Any) -> str:
-    """One entry of an index as text."""
-    if not isinstance(part, slice):
-        return str(part)
-    ends = ["" if p is None else str(p) for p in (part.start, part.stop, part.step)]
-    return ":".join(ends if ends[2] else ends[:2])
-
-
-def view_of(s: Spelling, text: str, w: V) -> str:
-    """One step of a chain of views, as NumPy's call."""
-    x, f = s.low.aliases[w]
-    if w in s.low.cuts:
-        return f"{text}[{', '.join([cut(p) for p in s.low.cuts[w]] or ['...'])}]"
-    index = [f"i{d}" for d in range(len(w.shape))]
-    at = f(index)
-    named = [i for i in at if i != "0"]
-    if len(at) == len(index) and sorted(at) == sorted(index):
-        return f"np.transpose({text}, {tuple(at.index(i) for i in index)!r})"
-    if math.prod(x.shape) == math.prod(w.shape) and named == sorted(named):
-        return f"np.reshape({text}, {s.shape(w)})"
-    return f"np.broadcast_to({text}, {s.shape(w)})"

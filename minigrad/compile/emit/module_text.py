@@ -91,13 +91,12 @@ class Writer:
         blocks = [(g.kind == "call", self.group(g)) for g in self.groups]
         for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
             lines, text = whole(self.spelling, v)
-            blocks.append((False, [*lines, f"{self.spelling.array(p)}[...] = {text}"]))
-        results, given = [], set()
-        for v in self.outputs:
+            blocks.append((False, [*lines, f"{self.spelling.name(p)}[...] = {text}"]))
+        results = []
+        for i, v in enumerate(self.outputs):
             lines, text = whole(self.spelling, v)
-            base = self.low.base(v)
-            results.append(f"{text}.copy()" if base in given and v.shape and self.low.is_same(v) else text)
-            given.add(base)
+            given = {self.low.base(w) for w in self.outputs[:i]}
+            results.append(f"{text}.copy()" if self.low.base(v) in given and v.shape and not lines else text)
             blocks.append((False, lines))
         body = self.assemble(blocks, results)
         text = f"{self.head()}\n\n\n{body}"

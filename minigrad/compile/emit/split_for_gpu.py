@@ -67,9 +67,7 @@ def with_formulas(low: Lowering, part: Group, sums: list[Op], kept: set) -> list
         grown = False
         for op in [op for op in part.ops if op.kind == "map" and op not in taken]:
             (out,) = op.outs
-            readers = [
-                o for o in low.ops for v in o.ins if isinstance(v, V) and low.base(v) is out and o.kind != "alias"
-            ]
+            readers = [o for o in low.ops for v in o.ins if isinstance(v, V) and low.base(v) is out]
             if readers and out not in kept and all(o in taken for o in readers):
                 taken.append(op)
                 grown = True
