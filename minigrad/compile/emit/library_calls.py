@@ -69,10 +69,8 @@ def reshape(s: Spelling, op: Op) -> list[str]:
     """The elements in order under another shape."""
     x = op.ins[0]
     lines, text = whole(s, x)
-    if not lines and (s.low.base(x).layout != "C" or text.endswith(".T")) and x.kind != "uniform":
-        text = f"{text}.copy()" if not text.endswith(".T") else f"np.ascontiguousarray({text})"
-        if s.low.base(x).layout != "C" and not text.startswith("np."):
-            text = f"np.ascontiguousarray({s.array(x)})"
+    if not lines and x.kind != "uniform" and (s.low.base(x).layout != "C" or text.endswith(".T")):
+        text = f"np.ascontiguousarray({text})"
     return [*lines, f"{s.name(op.outs[0], 'reshape')} = {text}.reshape({s.shape(op.outs[0])})"]
 
 
@@ -81,17 +79,21 @@ def pick(s: Spelling, op: Op) -> list[str]:
     x, target = op.ins
     lines, text = whole(s, x)
     name, index = s.name(op.outs[0], "loss"), loop_index(target.shape)
-    element = f"{name}[{', '.join(index)}]"
-    body = [
-        f"k = {s.at(target, index)}",
-        f"if k == {op.data['ignore']}:",
-        f"    {element} = 0",
-        f"elif k < 0 or k >= {s.sizes(x)[-1]}:",
-        '    raise IndexError("class out of bounds")',
-        "else:",
-        f"    {element} = -{text}[{', '.join([*index, 'k'])}]",
-    ]
+    body = picked(s, op, s.at(target, index), f"{text}[{', '.join([*index, 'k'])}]")
+    body.append(f"{name}[{', '.join(index)}] = {name}_i")
     return [*lines, f"{name} = {s.empty(op.outs[0])}", *around(s, target, body)]
+
+
+def picked(s: Spelling, op: Op, target: str, element: str) -> list[str]:
+    """Lines that put the loss of a row into a variable; `element` is what it has at class k."""
+    x, out = op.ins[0], op.outs[0]
+    return [
+        f"k, {s.name(out)}_i = {target}, np.{out.dtype.name}(0)",
+        f"if k != {op.data['ignore']}:",
+        f"    if k < 0 or k >= {s.sizes(x)[-1]}:",
+        '        raise IndexError("class out of bounds")',
+        f"    {s.name(out)}_i = -{element}",
+    ]
 
 
 def scatter(s: Spelling, op: Op) -> list[str]:
@@ -99,14 +101,19 @@ def scatter(s: Spelling, op: Op) -> list[str]:
     x, places, src = op.ins
     lines, text = whole(s, x)
     name, index = s.name(op.outs[0], "scatter"), loop_index(places.shape)
-    body = [
-        f"k = {s.at(places, index)}",
-        f"if k < 0 or k >= {s.sizes(x)[-1]}:",
-        '    raise IndexError("index out of bounds")',
-        f"{name}[{', '.join([*index[:-1], 'k'])}] += {s.at(src, index)}",
-    ]
+    body = added(s, op, index, s.at(places, index), s.at(src, index))
     start = f"{name} = {text}" if x.kind == "uniform" else f"{name} = {text}.copy()"
     return [*lines, *([] if op.data["inside"] else [start]), *around(s, places, body)]
+
+
+def added(s: Spelling, op: Op, index: list, place: str, number: str) -> list[str]:
+    """Lines that add a number at a place of a row."""
+    return [
+        f"k = {place}",
+        f"if k < 0 or k >= {s.sizes(op.ins[0])[-1]}:",
+        '    raise IndexError("index out of bounds")',
+        f"{s.name(op.outs[0])}[{', '.join([*index[:-1], 'k'])}] += {number}",
+    ]
 
 
 def fill(s: Spelling, op: Op) -> list[str]:
