@@ -21,7 +21,6 @@ from ..errors import error, warn
 from ..func.tree import check_function, flatten
 from .captured_steps import Refused
 from .fast_call import MISS
-from .guards import Unwatched
 from .specialization import Eager, Specialisation, kind
 
 ROADS = 4  # of the specialisations used last: their roads are tried before the arguments are looked at
@@ -106,8 +105,6 @@ class Compiled:
                 made = Specialisation(self, leaves, spec, args, kwargs)
             except Refused as e:
                 made = Eager(e.why, e.place, e.loud, e.fix)
-            except Unwatched as e:
-                made = Eager(str(e), None, True)
             except Exception as e:  # the program's own error, or one of ours: eager code tells
                 result = self.function(*args, **kwargs)
                 what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__
@@ -115,8 +112,7 @@ class Compiled:
                 self._add(key, made)
                 if self.fullgraph:
                     raise self.refused(made) from None
-                self._reasons[made.why] = None
-                made.say(self)
+                self.warn(made.why, made.fix)
                 return result
             self._add(key, made)
         result = made.road(self, args, kwargs)
@@ -140,11 +136,14 @@ class Compiled:
         if self.fullgraph and made.loud:
             raise self.refused(made)
         if made.why not in self._reasons:
-            self._reasons[made.why] = None
-            if made.loud:
-                at = f"\n  at {made.place}" if made.place is not None else ""
-                warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {made.why}{at}", made.fix)
+            self.warn(made.why, made.fix, f"\n  at {made.place}" if made.place is not None else "", made.loud)
         return self.function(*args, **kwargs)
+
+    def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True) -> None:
+        """Tell the user that some calls run eagerly, now if `loud`, and in any case in `explain()`."""
+        self._reasons[why] = None
+        if loud:
+            warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {why}{at}", fix)
 
     def refused(self, made: Eager) -> Exception:
         """The error for what cannot be compiled, with fullgraph=True."""

@@ -16,7 +16,6 @@ from ..arrays.kinds import on_device
 from ..core.frames import ON, current
 from ..core.graph import version
 from ..core.tensor import Tensor, history, wrap
-from ..errors import warn
 from ..func.tree import flatten, rebuild
 from ..kernels import cache
 from ..places import Place
@@ -35,15 +34,9 @@ def kind(a: Any, grad: bool) -> tuple:
     """What a specialisation depends on of one argument."""
     if isinstance(a, Tensor):
         x = a._a
+        layout = True if x.flags.c_contiguous else x.strides
         edge = a._edge if a._view is None else history(a)
-        return (
-            type(a),
-            type(x),
-            x.dtype,
-            x.shape,
-            True if x.flags.c_contiguous else x.strides,
-            grad and edge is not None,
-        )
+        return type(a), type(x), x.dtype, x.shape, layout, grad and edge is not None
     if type(a) is float:
         return ("float",) if math.isfinite(a) and a else (float, repr(a))
     if isinstance(a, PLAIN):
@@ -60,11 +53,6 @@ class Eager:
 
     def __init__(self, why: str, place: Place | None, loud: bool, fix: str = ""):
         self.why, self.place, self.loud, self.fix = why, place, loud, fix
-
-    def say(self, owner: Compiled) -> None:
-        """Tell the user, once."""
-        if self.loud and not owner.fullgraph:
-            warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {self.why}", self.fix)
 
     def road(self, owner: Compiled, args: tuple, kwargs: dict) -> Any:
         """Run the function as it is."""
@@ -199,8 +187,7 @@ class Specialisation:
                 if s is self:
                     found[i] = Eager(why, None, True)
         owner.roads.clear()
-        owner._reasons[why] = None
-        warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {why}")
+        owner.warn(why)
 
     # ------------------------------------------------------------------ what it shows
     def told(self) -> list:

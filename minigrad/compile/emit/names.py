@@ -22,18 +22,7 @@ from ..value_reads import Number
 
 LOOP = {"i", "k", "term", *[f"i{d}" for d in range(32)]}
 HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
-TAKEN = {
-    "np",
-    "njit",
-    *HELPERS,
-    "statics",
-    "call",
-    "range",
-    *LOOP,
-    *dir(builtins),
-    *keyword.kwlist,
-    *keyword.softkwlist,
-}
+TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
 
 class Spelling:
@@ -180,10 +169,8 @@ class Spelling:
             lead = len(out.shape) - len(rows) - len(columns)
             out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape[:lead])]
             out.dims += [*rows, *columns]
-        elif op.kind == "pick":
-            out.dims = self.sizes(ins[0])[:-1]
-        elif op.kind == "scatter":
-            out.dims = self.sizes(ins[0])
+        elif op.kind in ("pick", "scatter"):
+            out.dims = self.sizes(ins[0])[: len(out.shape)]
         elif op.kind in ("reshape", "fill"):
             out.dims = [self.size(n) for n in out.shape]
         else:
