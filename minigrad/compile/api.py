@@ -177,7 +177,7 @@ class Compiled:
             for title, program, loaded in self._last.told():
                 lines.append(f"{title}:")
                 for group in program.groups:
-                    names = ", ".join([op.name or op.data.get("tree") and "map" or op.kind for op in group.ops])
+                    names = ", ".join([op.name for op in group.ops])
                     what = f"{KINDS.get(group.kind, group.kind).format(group.shape)}: "
                     lines.append(f"  {what}{names}")
                 lines += [f"  note: {n}" for n in dict.fromkeys(program.notes)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import itertools
 import re
 import sys
 import types
@@ -71,14 +72,11 @@ class Environment:
 
     def restore(self) -> bool:
         """Undo what a capture has changed in lists, dicts and attributes; whether there was anything."""
-        changed = False
-        for container, before in self.containers:
-            now = list(container) if isinstance(container, list) else dict(container)
-            if len(now) != len(before) or any(a is not b for a, b in zip(parts(now), parts(before))):
-                changed = True
-                container.clear()
-                container.extend(before) if isinstance(container, list) else container.update(before)
-        return changed
+        changed = [(now, before) for now, before in self.containers if ids(now) != ids(before)]
+        for container, before in changed:
+            container.clear()
+            container.extend(before) if isinstance(container, list) else container.update(before)
+        return bool(changed)
 
     # ------------------------------------------------------------------ the walk
     def guard(self, get: Callable | None, value: Any, same: Callable) -> None:
@@ -124,7 +122,7 @@ class Environment:
             self.look(name, value.args, None)
             self.look(name, value.keywords, None)
         elif isinstance(value, type):
-            self.look_class(name, value)
+            self.look_class(value)
         elif hasattr(value, "__wrapped_by_compile__"):
             self.look(name, value.function, None)
         elif not isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
@@ -181,7 +179,7 @@ class Environment:
                 self.look(n, vars(module)[n], partial(vars(module).get, n, MISSING))
                 self.look_module(vars(module)[n], code)
 
-    def look_class(self, name: str, cls: type) -> None:
+    def look_class(self, cls: type) -> None:
         """What the methods of a user's class read, and its other attributes."""
         for base in cls.__mro__:
             module = sys.modules.get(base.__module__)
@@ -204,7 +202,7 @@ class Environment:
             if type(value).__module__.partition(".")[0] == PACKAGE_NAME:
                 return
             raise Refused(f"it can read {name}, a {type(value).__name__} whose contents cannot be watched")
-        self.look_class(name, type(value))
+        self.look_class(type(value))
         self.containers.append((attributes, dict(attributes)))
         self.guard(partial(len, attributes), len(attributes), equal)
         for key, part in list(attributes.items()):
@@ -262,9 +260,10 @@ def content(cell: Any) -> Any:
         return MISSING
 
 
-def parts(container: Any) -> Any:
-    """What a list or dict holds, in order."""
-    return container if isinstance(container, list) else [x for pair in container.items() for x in pair]
+def ids(container: Any) -> list[int]:
+    """Which objects a list or dict holds, in order."""
+    held = container if isinstance(container, list) else itertools.chain.from_iterable(container.items())
+    return [id(a) for a in held]
 
 
 def is_same(a: Any, b: Any) -> bool:

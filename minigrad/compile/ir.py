@@ -37,11 +37,11 @@ class V:
 class Op:
     """One simple operation: `kind` is map, reduce, dot, reshape, pick, scatter, fill or call."""
 
-    __slots__ = ("data", "ins", "kind", "name", "outs", "phase", "place")
+    __slots__ = ("data", "ins", "kind", "name", "outs", "place")
 
     def __init__(self, kind: str, ins: list, outs: list, name: str, step: Any, **data: Any):
         self.kind, self.ins, self.outs, self.name, self.data = kind, ins, outs, name, data
-        self.place, self.phase = (step.place, step.phase) if step is not None else (None, "forward")
+        self.place = None if step is None else step.place
 
 
 class Count:

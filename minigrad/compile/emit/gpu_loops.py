@@ -97,7 +97,7 @@ class Kernel(Loop):
 
     def reduce(self, op: Op) -> None:
         """Each thread has a running number; those of a block are put together at the end, and kept as a part."""
-        name, kind, wide = self.running(op, self.first, self.body), kind_of_reduction(op), wider(op).name
+        name, kind, wide = self.running(op, self.first, self.body), op.name, wider(op).name
         total = f"block_{kind}_{wide}({name}_running)"
         self.last += [
             f"{name}_running = {total}",
@@ -119,9 +119,7 @@ class Kernel(Loop):
         out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
         dtype = f"np.{out.dtype.name}"
         self.before.append(f"{name}_parts = parts({count}, {size}, {dtype}, np.{wide.name})")
-        self.after.append(
-            f'{name} = joined("{kind_of_reduction(op)}", {name}_parts, {self.spelling.shape(out)}, {dtype})'
-        )
+        self.after.append(f'{name} = joined("{op.name}", {name}_parts, {self.spelling.shape(out)}, {dtype})')
 
 
 class Elements(Kernel):
@@ -282,11 +280,6 @@ def decoded(number: str, counters: list, outermost: str = "") -> list[str]:
 def product(sizes: list) -> str:
     """The number of elements as text."""
     return " * ".join(sizes) or "1"
-
-
-def kind_of_reduction(op: Op) -> str:
-    """sum or max."""
-    return "max" if op.name == "max" else "sum"
 
 
 def more(op: Op, running: str, term: Any) -> str:

@@ -13,7 +13,7 @@ from ..fuse import Group, loop_index, reduced
 from ..ir import Op, V
 from .cpu_loops import parse, wider
 from .cpu_rows import read_elsewhere
-from .gpu_loops import SLOT, Kernel, decoded, kind_of_reduction, picked, product
+from .gpu_loops import SLOT, Kernel, decoded, picked, product
 from .names import Spelling, cast
 
 STEP = "cuda.gridDim.x * cuda.blockDim.y"
@@ -106,7 +106,7 @@ class Part(Kernel):
         out = op.outs[0]
         if not self.narrow and reduced(op) == [len(self.live) - 1]:
             name = self.running(op, self.starts_here, self.body)
-            total = f"block_{kind_of_reduction(op)}_{wider(op).name}({name}_running)"
+            total = f"block_{op.name}_{wider(op).name}({name}_running)"
             self.ends_here.append(f"{name}_i = {cast(total, wider(op), out.dtype)}")
             self.kernel.locals[out] = f"{name}_i"
             if out in self.stored:
