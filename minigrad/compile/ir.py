@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,15 +44,11 @@ class Op:
         self.place = None if step is None else step.place
 
 
-class Count:
+class Count(NamedTuple):
     """The number of elements of x over dims, written with x's sizes."""
 
-    def __init__(self, x: V, dims: tuple):
-        self.x, self.dims = x, dims
-
-    def key(self) -> tuple:
-        """Equal for equal counts."""
-        return self.x, tuple(self.dims)
+    x: V
+    dims: tuple
 
 
 class Lowering:
@@ -182,8 +178,8 @@ class Lowering:
     def meaning(self, op: Op) -> tuple:
         """What a map or reduction computes: equal for equal results."""
         tree, told = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
-        ins = [self.same.get(a, a) if isinstance(a, V) else a.key() if isinstance(a, Count) else (type(a), repr(a), id(a))
-               if isinstance(a, Number) else (type(a), repr(a)) for a in op.ins]  # fmt: skip
+        ins = [self.same.get(a, a) if isinstance(a, V) else a if isinstance(a, Count) else
+               (type(a), a.name if isinstance(a, Number) else repr(a)) for a in op.ins]  # fmt: skip
         text = op.name
         if tree is not None:
             places: dict = {p: ast.Name(f"_{k}") for k, p in enumerate(op.data["params"])}

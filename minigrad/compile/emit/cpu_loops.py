@@ -8,6 +8,7 @@ all arrays lie in memory in the loop's order, one flat loop does, which the comp
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ class Loop:
     def map(self, op: Op) -> None:
         """One formula: put where it is read, if that is in one place of this loop; else in a variable, or in memory."""
         out, text = op.outs[0], self.formula(op)
-        uses = self.uses.get(out, 0)
+        uses = self.uses[out]
         if uses == 1 and not out.name and not self.is_kept(out):
             self.texts[out] = parse(text)
             return
@@ -228,24 +229,23 @@ class Loop:
     def find_overwritten(self) -> set:
         """The arrays that the loop reads and writes, unless all that is read goes into one result."""
         made = {o for op in self.group.ops for o in op.outs}
-        results = [o for o in made if o in self.stored or o.name or self.uses.get(o, 0) != 1]
+        results = [o for o in made if o in self.stored or o.name or self.uses[o] != 1]
         if len(results) < 2:
             return set()
         old = [p for p, v in self.direct.items() if v in made]
         return {*old, *[d for v, d in self.spelling.taken.items() if v in made]}
 
-    def count_uses(self) -> dict:
+    def count_uses(self) -> Counter:
         """How often each map's result is read in its own loop; a formula that reads an operand twice counts twice."""
-        uses: dict[V, int] = {}
+        uses: Counter = Counter()
         for op in self.group.ops:
-            for k, a in enumerate(op.ins):
-                if isinstance(a, V):
-                    times = 1
-                    if op.kind == "map":
-                        p = op.data["params"][k]
-                        times = sum(isinstance(n, ast.Name) and n.id == p for n in ast.walk(op.data["tree"]))
-                    base = self.low.base(a)
-                    uses[base] = uses.get(base, 0) + times
+            named = (
+                Counter([n.id for n in ast.walk(op.data["tree"]) if isinstance(n, ast.Name)])
+                if op.kind == "map"
+                else {}
+            )
+            for k, a in [(k, a) for k, a in enumerate(op.ins) if isinstance(a, V)]:
+                uses[self.low.base(a)] += named[op.data["params"][k]] if named else 1
         return uses
 
 

@@ -79,7 +79,7 @@ class Part(Kernel):
     def map(self, op: Op) -> None:
         """One formula, unless another one has wanted it already, or what reads it computes it again."""
         out = op.outs[0]
-        if out not in self.texts and (self.narrow or self.uses.get(out, 0) or out in self.stored):
+        if out not in self.texts and (self.narrow or self.uses[out] or out in self.stored):
             super().map(op)
 
     def is_kept(self, out: V) -> bool:
