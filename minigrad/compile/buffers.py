@@ -19,9 +19,8 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
     made = {o: g for g in groups for op in g.ops for o in op.outs}
     found = {low.base(v) for v in outputs} | {low.base(v) for _, v in writes}
     for g in groups:
+        found.update([v for v in low.bases(g.ops) if v in made and made[v] is not g])
         for op in g.ops:
-            read = [low.base(v) for v in op.ins if isinstance(v, V)]
-            found.update([v for v in read if v in made and made[v] is not g])
             if op.kind == "scatter":
                 found.add(low.base(op.ins[0]))
             elif op.kind != "map" and g.kind != "rows":
@@ -51,7 +50,7 @@ def read_later(low: Lowering, groups: list[Group], views: set, d: V, k: int, wri
     """Whether one of `views` of d is read once `writer`, in group k, writes to d's place, but for the element that it is at."""
     part = {op: i for i, p in enumerate(groups[k].parts) for op in p.ops}
     for later, g in enumerate(groups[k:], k):
-        for op, a in [(o, a) for o in g.ops for a in o.ins if isinstance(a, V) and low.base(a) in views]:
+        for op, a in [(o, a) for o in g.ops for a in o.values if low.base(a) in views]:
             if later > k or op.kind not in LOOPED or part.get(op, 0) > part.get(writer, 0):
                 return True
             if op in part and part[op] == part[writer] and is_late(op):
@@ -78,13 +77,13 @@ def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
 def taken_over(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[V, V]:
     """Results that are put into the memory of an array that nobody reads any more: result -> array."""
     order = {o: k for k, g in enumerate(groups) for op in g.ops for o in op.outs if op.kind in ("map", "dot")}
-    held = {low.base(v) for g in groups for op in g.ops if op.kind not in (*LOOPED, "dot", "pick")
-            for v in op.ins if isinstance(v, V)}  # fmt: skip  # by views, or by what a call gives
+    others = [op for g in groups for op in g.ops if op.kind not in (*LOOPED, "dot", "pick")]
+    held = set(low.bases(others))  # their results may be views
     found: dict[V, V] = {}
     for k, g in enumerate(groups):
         for part, op in [(p, op) for p in g.parts or [g] for op in p.ops if op.kind == "map" and op.outs[0] in stored]:
             out = op.outs[0]
-            for d in [low.base(v) for o in part.ops for v in o.ins if isinstance(v, V)]:
+            for d in low.bases(part.ops):
                 fits = order.get(d, k) < k and (d.shape, d.dtype) == (out.shape, out.dtype) and out.shape
                 free = d not in kept | held and d not in found.values() and out not in direct.values()
                 if fits and free and not read_later(low, groups, {d}, d, k, op):

@@ -43,6 +43,11 @@ class Op:
         self.kind, self.ins, self.outs, self.name, self.data = kind, ins, outs, name, data
         self.place = None if step is None else step.place
 
+    @property
+    def values(self) -> list[V]:
+        """The values that it reads; what else it takes are numbers."""
+        return [a for a in self.ins if isinstance(a, V)]
+
 
 class Count(NamedTuple):
     """The number of elements of x over dims, written with x's sizes."""
@@ -135,6 +140,10 @@ class Lowering:
         """The value that v is a view of."""
         return self.aliases[v][0] if v in self.aliases else v
 
+    def bases(self, ops: list[Op]) -> list[V]:
+        """What some operations read, as often as they read it."""
+        return [self.base(v) for op in ops for v in op.values]
+
     # ------------------------------------------------------------------ what rules add
     def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
         """Note an operation; its first result.  What has been computed before is not computed again."""
@@ -204,19 +213,17 @@ class Lowering:
         return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
 
     def alias(self, x: V, out: V, places: list) -> bool:
-        """`out` is x seen otherwise: `places` has for each dimension of x that of `out` which goes through it (None: none
+        """See x as `out`; `places` has (d, start, step) for each dimension of x: `out`'s dimension d goes through it so.
 
-        does), where it begins, and by which steps it goes.
+        Where d is None, there is only the place `start`.
         """
         if x.kind == "uniform":
             out.kind, out.content = x.kind, x.content
             return True
         base, of_x = self.seen(x)
         of_out = [(None, 0, 1) if d is None else places[d] for d, _, _ in of_x]
-        self.aliases[out] = (
-            base,
-            [(d, start + step * begin, step * pace) for (_, start, step), (d, begin, pace) in zip(of_x, of_out)],
-        )
+        chained = [(d, start + step * first, step * pace) for (_, start, step), (d, first, pace) in zip(of_x, of_out)]
+        self.aliases[out] = base, chained
         return True
 
     def alias_permute(self, x: V, out: V, order: tuple) -> bool:
@@ -242,7 +249,7 @@ class Lowering:
 
     def join_fills(self, wanted: list) -> None:
         """Sums of parts that are filled in side by side are filled in at once: gradients of what an index took apart."""
-        reads = Counter([self.base(v) for v in [*[v for op in self.ops for v in op.ins if isinstance(v, V)], *wanted]])
+        reads = Counter([*self.bases(self.ops), *map(self.base, wanted)])
         fills = {op.outs[0]: op for op in self.ops if op.kind == "fill"}
         for op in self.ops:
             if op.kind != "map" or ast.unparse(op.data["tree"]) != "x + y" or not fills.keys() >= set(op.ins):
@@ -266,7 +273,7 @@ class Lowering:
         kept = []
         for op in reversed(self.ops):
             if op.kind in ("call", "pick", "scatter") or any(o in needed for o in op.outs):
-                needed.update([self.base(v) for v in op.ins if isinstance(v, V)])
+                needed.update(self.bases([op]))
                 needed.update([self.base(a.x) for a in op.ins if isinstance(a, Count)])
                 kept.append(op)
         self.ops = kept[::-1]

@@ -214,7 +214,7 @@ class Loop:
         for op in self.group.ops:
             if op.kind == "reduce" and len(reduced(op)) < len(self.live):
                 return False
-            for a in [a for a in op.ins if isinstance(a, V)]:
+            for a in op.values:
                 base, at = self.low.resolve(a, operand_index(a, loop_index(over(op))))
                 if base.kind == "uniform" or all(n == 1 and i == "0" for n, i in zip(base.shape, at)):
                     continue

@@ -60,8 +60,7 @@ class Rows:
 def read_elsewhere(spelling: Spelling, group: Group) -> set:
     """What is read in another part of a group than the one that computes it."""
     made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
-    read = [(spelling.low.base(v), k) for k, part in enumerate(group.parts)
-            for op in part.ops for v in op.ins if isinstance(v, V)]  # fmt: skip
+    read = [(v, k) for k, part in enumerate(group.parts) for v in spelling.low.bases(part.ops)]
     return {v for v, k in read if made.get(v, k) != k}
 
 

@@ -157,7 +157,7 @@ class Spelling:
 
     def measure(self, op: Op) -> None:
         """The text of the sizes of what an operation makes."""
-        out, ins = op.outs[0], [v for v in op.ins if isinstance(v, V)]
+        out, ins = op.outs[0], op.values
         if op.kind == "map":
             out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape)]
         elif op.kind == "reduce":
