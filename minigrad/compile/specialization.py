@@ -208,7 +208,7 @@ class Specialisation:
 
 def generated(*args: Any) -> Program:
     """The text of a program.  What writes it is imported when it is first needed: a tenth of what minigrad takes to start."""
-    from .emit.generate import generate
+    from .emit.from_capture import generate
 
     return generate(*args)
 

@@ -139,21 +139,12 @@ class Spelling:
         if n <= 1:
             return str(n)
         named = [(v.shape, self.names[v]) for v in self.inputs]
-        for shape, x in named:
-            if n in shape:
-                return f"{x}.shape[{shape.index(n)}]"
-        for shape, x in named:
-            if len(shape) > 1 and math.prod(shape) == n:
-                return f"{x}.size"
-        for shape, x in named:
-            for d in range(len(shape) - 1):
-                if shape[d] * shape[d + 1] == n:
-                    return f"{x}.shape[{d}] * {x}.shape[{d + 1}]"
-        for shape, x in named:
-            for d, m in enumerate(shape):
-                if m > 1 and n % m == 0:
-                    return f"{x}.shape[{d}] * {n // m}"
-        return str(n)
+        sizes = [(m, f"{x}.shape[{d}]") for shape, x in named for d, m in enumerate(shape)]
+        wholes = [(math.prod(shape), f"{x}.size") for shape, x in named if len(shape) > 1]
+        pairs = [(shape[d] * shape[d + 1], f"{x}.shape[{d}] * {x}.shape[{d + 1}]")
+                 for shape, x in named for d in range(len(shape) - 1)]  # fmt: skip
+        multiples = [(n, f"{text} * {n // m}") for m, text in sizes if m > 1 and n % m == 0]
+        return next((text for m, text in [*sizes, *wholes, *pairs, *multiples] if m == n), str(n))
 
     def measure(self, op: Op) -> None:
         """The text of the sizes of what an operation makes."""
