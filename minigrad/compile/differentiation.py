@@ -44,7 +44,7 @@ def track(program: Specialisation, tensors: list, outs: list, made: list, leaves
                 for what, k, i in program.saved_order
             ]
         )
-        ctx._places = tuple([k if what == "input" else None for what, k, _ in program.saved_order])
+        ctx._places = program.saved_places
     for i, o in enumerate(tracked):
         o._edge = ctx if len(tracked) == 1 else OutputEdge(ctx, i)
     return ctx

@@ -147,6 +147,7 @@ class Specialisation:
                 self.saved_order.append(("out", k, tracked.index(k) if k in tracked else None))
             else:
                 self.saved_order.append(("made", 0, None))
+        self.saved_places = tuple([k if what == "input" else None for what, k, _ in self.saved_order])
         return saved
 
     def watch_hidden(self, trace: Trace) -> None:
